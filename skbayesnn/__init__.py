@@ -1,0 +1,7 @@
+"""Bayesian neural networks as scikit-learn estimators."""
+
+from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["EvidenceMLPClassifier", "EvidenceMLPRegressor", "__version__"]

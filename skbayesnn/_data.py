@@ -1,0 +1,76 @@
+"""Training rows in canonical form, and the standardisation of inputs and targets."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Rows(NamedTuple):
+    """Distinct rows with the number of times each counts."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
+def canonical_rows(X, y, sample_weight):
+    """Drop rows of zero weight, sort the rest, merge equal ones.
+
+    Everything that follows then depends neither on the order of the rows nor on whether a row is
+    repeated or weighted, not even in the last bit.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    y : ndarray of shape (n, n_outputs)
+    sample_weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    Rows
+    """
+    table = np.hstack([X, y, sample_weight[:, None]])[sample_weight > 0] + 0.0  # -0.0 becomes 0.0
+    table = table[np.lexsort(table.T[::-1])]
+    differs = np.any(table[1:, :-1] != table[:-1, :-1], axis=1)
+    starts = np.flatnonzero(np.r_[True, differs])
+    weight = np.add.reduceat(table[:, -1], starts)
+    table = table[starts]
+    d = X.shape[1]
+    return Rows(np.ascontiguousarray(table[:, :d]), np.ascontiguousarray(table[:, d:-1]), weight)
+
+
+class Scaling(NamedTuple):
+    """``standardised = (value - shift) / scale``, column by column."""
+
+    shift: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def none(cls, n_columns):
+        """The scaling that changes nothing."""
+        return cls(np.zeros(n_columns), np.ones(n_columns))
+
+    @classmethod
+    def standard(cls, values, weight):
+        """Weighted mean and population standard deviation; constant columns keep scale 1."""
+        total = weight.sum()
+        origin = values[0]  # large offsets cancel exactly before anything is squared
+        centred = values - origin
+        mean = weight @ centred / total
+        centred = centred - mean
+        largest = np.max(np.abs(centred), axis=0)
+        unit = np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
+        scale = unit * np.sqrt(weight @ (centred / unit) ** 2 / total)
+        rounding = 8 * np.finfo(float).eps * np.max(np.abs(values), axis=0)
+        constant = ~(scale > rounding)
+        return cls(
+            np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale)
+        )
+
+    def transform(self, values):
+        """To standardised units."""
+        return (values - self.shift) / self.scale
+
+    def inverse(self, values):
+        """Back to the original units; the last axis are the columns."""
+        return values * self.scale + self.shift

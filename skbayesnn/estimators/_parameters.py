@@ -1,0 +1,117 @@
+"""The first gate: constructor parameters are checked here, with messages that say what to do."""
+
+import numbers
+
+import numpy as np
+
+from skbayesnn.network import ACTIVATIONS
+
+PRIORS = ("single", "layer", "ard")
+COMBINATIONS = ("best", "evidence", "equal", "stacking")
+HESSIANS = ("auto", "exact", "gauss_newton")
+NOISES = ("constant", "shared")
+
+
+def check_parameters(estimator):
+    """Raise ``ValueError`` or ``TypeError`` for the first parameter that makes no sense.
+
+    Parameters
+    ----------
+    estimator : EvidenceMLPRegressor or EvidenceMLPClassifier
+
+    Returns
+    -------
+    tuple of int
+        The hidden layer sizes.
+    """
+    _one_of(estimator, "activation", tuple(ACTIVATIONS))
+    if isinstance(estimator.prior, str):
+        _one_of(estimator, "prior", PRIORS)
+    _one_of(estimator, "combine", COMBINATIONS)
+    _one_of(estimator, "hessian", HESSIANS)
+    if hasattr(estimator, "noise"):
+        _one_of(estimator, "noise", NOISES)
+    _integer(estimator, "n_restarts", 1)
+    _integer(estimator, "max_iter", 1)
+    _positive(estimator, "tol")
+    for name in ("standardize", "warm_start"):
+        if not isinstance(getattr(estimator, name), bool | np.bool_):
+            raise TypeError(f"{name} must be True or False, got {getattr(estimator, name)!r}.")
+    return _hidden_layer_sizes(estimator.hidden_layer_sizes)
+
+
+def fixed_values(given, names, what):
+    """Which of some positive quantities are fixed by the user, and at which values.
+
+    Parameters
+    ----------
+    given : "auto", float, array-like or dict
+        A dict fixes the names it holds and leaves the others free.
+    names : list
+        Names (or numbers) of the quantities.
+    what : str
+        Name of the constructor parameter, for messages.
+
+    Returns
+    -------
+    free : ndarray of bool
+    values : ndarray of float
+        1 where free.
+    """
+    free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
+    if isinstance(given, str):
+        if given != "auto":
+            raise ValueError(f"{what} must be 'auto', a positive number or a dict, got {given!r}.")
+        return free, values
+    if not isinstance(given, dict):
+        numbers_given = np.asarray(given, dtype=float)
+        if numbers_given.ndim > 1 or numbers_given.size not in (1, len(names)):
+            raise ValueError(
+                f"{what} must be one number or {len(names)} numbers (for {list(names)}), got an "
+                f"array of shape {numbers_given.shape}."
+            )
+        given = dict(zip(names, np.broadcast_to(numbers_given, len(names)), strict=True))
+    for name, value in given.items():
+        if name not in names:
+            raise ValueError(f"{what} names {name!r}, but this model has {list(names)}.")
+        if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
+            raise ValueError(f"{what} must be positive and finite, got {value!r} for {name!r}.")
+        position = list(names).index(name)
+        free[position], values[position] = False, float(value)
+    return free, values
+
+
+def _hidden_layer_sizes(sizes):
+    if isinstance(sizes, numbers.Integral):
+        sizes = (sizes,)
+    try:
+        sizes = tuple(sizes)
+        valid = all(isinstance(size, numbers.Integral) and size > 0 for size in sizes)
+    except TypeError:
+        valid = False
+    if not valid:
+        raise ValueError(
+            "hidden_layer_sizes must be a tuple of positive integers, one per hidden layer; use () "
+            f"for a model without hidden layer. Got {sizes!r}."
+        )
+    return tuple(int(size) for size in sizes)
+
+
+def _one_of(estimator, name, options):
+    value = getattr(estimator, name)
+    if not (isinstance(value, str) and value in options):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
+
+
+def _integer(estimator, name, least):
+    value = getattr(estimator, name)
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+
+
+def _positive(estimator, name):
+    value = getattr(estimator, name)
+    if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")

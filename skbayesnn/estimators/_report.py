@@ -1,0 +1,176 @@
+"""What a fit says about itself."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
+
+
+@dataclass(frozen=True)
+class MinimumReport:
+    """One distinct minimum.
+
+    Attributes
+    ----------
+    log_evidence : float
+        In nats, for targets in their own units; ``nan`` if it cannot be had.
+    terms : EvidenceTerms
+        What it is the sum of.
+    weight : float
+        Share of this minimum in the predictions.
+    gamma : dict
+        Well-determined weights of every group.
+    weight_precisions : dict
+        ``alpha`` of every group (standardised units).
+    noise_std : ndarray of shape (n_outputs,) or None
+        In units of y.
+    log_precision_std : dict
+        Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5).
+    gradient_norm, smallest_eigenvalue : float
+        Of the energy at the minimum.
+    hidden_layer_sizes : tuple of int
+        What is left after pruning.
+    pruned : tuple of Pruned
+        Deleted hidden units with the reason.
+    n_iter : int
+    converged : bool
+    verdict : str
+        ``"trusted"``, or what speaks against the Gaussian approximation.
+    """
+
+    log_evidence: float
+    terms: object
+    weight: float
+    gamma: dict
+    weight_precisions: dict
+    noise_std: object
+    log_precision_std: dict
+    gradient_norm: float
+    smallest_eigenvalue: float
+    hidden_layer_sizes: tuple
+    pruned: tuple
+    n_iter: int
+    converged: bool
+    verdict: str
+
+
+@dataclass(frozen=True, repr=False)
+class EvidenceReport:
+    """Evidence of a fitted model and where it comes from.
+
+    The terms of the best minimum are attributes of the report as well: ``misfit``,
+    ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
+    ``noise_occam``, ``target_scale``.
+
+    Attributes
+    ----------
+    log_evidence : float
+        ``logsumexp`` over the distinct minima whose evidence is available.
+    minima : tuple of MinimumReport
+        Best evidence first.
+    n_targets : float
+        Rows (counted with their weights) times outputs.
+    n_weights : int
+        Weights of the best minimum.
+    """
+
+    log_evidence: float
+    minima: tuple
+    n_targets: float
+    n_weights: int
+
+    def __getattr__(self, name):
+        minima = self.__dict__.get("minima", ())
+        if minima and any(field.name == name for field in fields(minima[0].terms)):
+            return getattr(minima[0].terms, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self):
+        best = self.minima[0]
+        width = max(len(field.name) for field in fields(best.terms))
+        lines = [f"Log evidence: {self.log_evidence:.2f} nats"]
+        lines.append(f"Best of {len(self.minima)} distinct minima:")
+        lines += [
+            f"  {field.name:{width}s} {getattr(best.terms, field.name):12.2f}"
+            for field in fields(best.terms)
+        ]
+        lines.append(f"  {'total':{width}s} {best.log_evidence:12.2f}")
+        lines.append("Weight groups (gamma of k weights, prior sd, error bar of ln alpha):")
+        lines += [
+            f"  {name:20s} gamma {best.gamma[name]:8.2f}  sd {alpha**-0.5:9.4g}"
+            f"  +- {best.log_precision_std[name]:.2f}"
+            for name, alpha in best.weight_precisions.items()
+        ]
+        if best.noise_std is not None:
+            lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
+        gamma = sum(best.gamma.values())
+        lines.append(
+            f"{self.n_targets:g} targets, {self.n_weights} weights, {gamma:.1f} well determined"
+        )
+        lines.append("Minima (log evidence, share, hidden units, verdict):")
+        lines += [
+            f"  {m.log_evidence:12.2f} {m.weight:6.3f}  {m.hidden_layer_sizes}  {m.verdict}"
+            for m in self.minima
+        ]
+        return "\n".join(lines)
+
+
+def make_report(minima, log_evidence, mixture_weights, noise_std, exact, n_targets):
+    """Assemble the report of a fit.
+
+    Parameters
+    ----------
+    minima : list of Minimum
+    log_evidence : float
+    mixture_weights : ndarray of shape (len(minima),)
+    noise_std : callable
+        From a minimum to its noise sd in units of y, or ``None``.
+    exact : bool
+        Whether the exact Hessian was used.
+    n_targets : float
+
+    Returns
+    -------
+    EvidenceReport
+    """
+    reports = []
+    for minimum, weight in zip(minima, mixture_weights, strict=True):
+        names = minimum.groups.names
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_std = np.sqrt(2.0 / minimum.gamma)
+        reports.append(
+            MinimumReport(
+                log_evidence=minimum.log_evidence,
+                terms=minimum.terms,
+                weight=float(weight),
+                gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
+                weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
+                noise_std=noise_std(minimum),
+                log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
+                gradient_norm=minimum.gradient_norm,
+                smallest_eigenvalue=minimum.smallest_eigenvalue,
+                hidden_layer_sizes=minimum.network.hidden_layer_sizes,
+                pruned=minimum.pruned,
+                n_iter=minimum.n_iter,
+                converged=minimum.converged,
+                verdict=_verdict(minimum, exact, n_targets),
+            )
+        )
+    return EvidenceReport(log_evidence, tuple(reports), n_targets, minima[0].network.n_weights)
+
+
+def _verdict(minimum, exact, n_targets):
+    """Whether the Gaussian approximation can be trusted at a minimum, and if not, why."""
+    if minimum.problem:
+        return f"no evidence: {minimum.problem}"
+    doubts = []
+    if not exact:
+        doubts.append("Gauss-Newton Hessian: the evidence is approximate")
+    if not minimum.converged:
+        doubts.append("hyperparameters not converged")
+    if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
+        doubts.append("the Hessian is nearly singular")
+    if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):
+        doubts.append(f"{n_targets / len(minimum.theta):.1f} targets per weight (3 wanted)")
+    return "doubtful: " + "; ".join(doubts) if doubts else "trusted"

@@ -1,0 +1,248 @@
+"""The evidence of a model at one minimum, term by term (MacKay 1992, chapters 2 and 3)."""
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import gammaln, logsumexp
+
+from skbayesnn.inference._gaussian import DenseGaussian
+from skbayesnn.posterior import Hyperparameters
+
+GAUSSIAN_FROM = 5.0  # well-determined parameters from which ln alpha is taken as Gaussian
+PROFILE_POINTS = 801
+
+
+@dataclass(frozen=True)
+class EvidenceTerms:
+    """Terms that add up to ``log P(D | H)`` at one minimum, in nats.
+
+    Attributes
+    ----------
+    misfit : float
+        ``-sum_l beta_l E_D,l``, or ``G`` for classifiers.
+    noise_normaliser : float
+        ``N/2 log beta - N/2 log 2 pi``; zero for classifiers.
+    weight_prior : float
+        ``-sum_c alpha_c E_W^c + 1/2 sum_c k_c log alpha_c``.
+    log_det : float
+        ``-1/2 log det A``.
+    symmetry : float
+        Logarithm of the number of equivalent minima.
+    weight_precision_occam, noise_occam : float
+        Logarithms of the Occam factors of the free ``alpha_c`` and ``beta_l``: posterior over prior
+        width. Never positive.
+    target_scale : float
+        Change to a density over the targets in their own units.
+    """
+
+    misfit: float
+    noise_normaliser: float
+    weight_prior: float
+    log_det: float
+    symmetry: float
+    weight_precision_occam: float
+    noise_occam: float
+    target_scale: float = 0.0
+
+    @property
+    def total(self):
+        """``log P(D | H)``."""
+        return float(sum(getattr(self, field.name) for field in fields(self)))
+
+
+def log_evidence_fixed(posterior, hyper, energies, log_det):
+    """``log P(D | alpha, beta)`` without symmetry factor (MacKay 1992, equation 3.8; Bishop 5.175).
+
+    Parameters
+    ----------
+    posterior : Posterior
+    hyper : Hyperparameters
+    energies : Energies
+    log_det : float
+        ``log det A`` at the minimum.
+    """
+    prior = 0.5 * posterior.groups.sizes @ np.log(hyper.alpha)
+    noise = posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+    return -energies.total(hyper) - 0.5 * log_det + prior + noise
+
+
+def log_symmetry(network, labels, switched_off=()):
+    """Logarithm of the number of copies of a minimum under relabelling and sign changes of units.
+
+    ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section 3.2; Bishop 5.7);
+    with hand-made weight groups only units whose weights have the same groups can be exchanged.
+
+    Parameters
+    ----------
+    network : Network
+    labels : ndarray of int, shape (k,)
+        Group of every weight.
+    switched_off : sequence of int
+        Hidden layers (from 0) that do nothing: their units are their own mirror images.
+
+    Returns
+    -------
+    float
+        ``nan`` where units can be rotated continuously (linear hidden layers of several units).
+    """
+    groups = network.layers(labels)
+    total = 0.0
+    for layer, width in enumerate(network.hidden_layer_sizes):
+        if network.phi.linear and width > 1:
+            return np.nan
+        if layer in switched_off:
+            continue
+        signature = np.vstack([groups[layer], groups[layer + 1][:-1].T])
+        _, counts = np.unique(signature, axis=1, return_counts=True)
+        total += np.sum(gammaln(counts + 1.0)) + width * np.log(2.0) * network.phi.odd
+    return float(total)
+
+
+def log_occam_profile(prior, log_value, energy, count, b, q2):
+    """Occam factor of one precision by quadrature over its whole range.
+
+    With all else fixed and the energy quadratic, changing a precision ``lambda`` by ``delta`` changes
+    the log evidence by::
+
+        -delta E + 1/2 delta^2 sum_i q_i^2 / (1 + delta b_i) - 1/2 sum_i log(1 + delta b_i)
+        + 1/2 n log(lambda'/lambda)
+
+    Parameters
+    ----------
+    prior : LogUniform
+    log_value : float
+        ``ln lambda`` at the maximum of the evidence.
+    energy : float
+        The energy ``E`` that ``lambda`` multiplies.
+    count : float
+        ``n``: weights in the group, or targets of the noise level.
+    b, q2 : ndarray of shape (m,)
+        Eigenvalues of ``A^-1/2 grad grad E A^-1/2`` and squared components of ``A^-1/2 grad E`` along
+        their eigenvectors.
+
+    Returns
+    -------
+    float
+        ``log int P(ln lambda) P(D | lambda) / P(D | lambda_0) d ln lambda``, at most 0.
+    """
+    low, high = prior.log_range
+    x = np.linspace(low, high, PROFILE_POINTS)
+    delta = np.exp(x) - np.exp(log_value)
+    shrink = 1.0 + delta[:, None] * b
+    valid = np.all(shrink > 0, axis=1)
+    shrink = np.where(valid[:, None], shrink, 1.0)
+    profile = -delta * energy + 0.5 * delta**2 * np.sum(q2 / shrink, axis=1)
+    profile += 0.5 * (count * (x - log_value) - np.sum(np.log(shrink), axis=1))
+    weight = np.full(len(x), x[1] - x[0])
+    weight[[0, -1]] *= 0.5
+    value = logsumexp(np.where(valid, profile, -np.inf), b=weight) + prior.log_density
+    return float(min(value, 0.0))
+
+
+def log_occam_gaussian(prior, degrees):
+    """``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15)."""
+    return float(min(prior.log_density + 0.5 * np.log(4.0 * np.pi / degrees), 0.0))
+
+
+class WellDetermined(NamedTuple):
+    """How much of the data each precision is measured by (Gauss-Newton curvature).
+
+    Attributes
+    ----------
+    gamma : ndarray of shape (n_groups,)
+        ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, between 0 and ``k_c``.
+    noise_gamma : ndarray of shape (n_levels,)
+        ``gamma_l = beta_l Tr(A^-1 B_l)``; both sum to the same total.
+    gaussian : DenseGaussian
+    covariance : ndarray of shape (k, k)
+    """
+
+    gamma: np.ndarray
+    noise_gamma: np.ndarray
+    gaussian: object
+    covariance: np.ndarray
+
+
+def well_determined(posterior, theta, hyper):
+    """Effective numbers of parameters (MacKay 1992, equations 2.23 and 3.18).
+
+    Returns
+    -------
+    WellDetermined or None
+        ``None`` if the curvature is numerically singular.
+    """
+    gaussian = DenseGaussian.from_precision(posterior.hessian(theta, hyper, exact=False))
+    if gaussian is None:
+        return None
+    covariance = gaussian.covariance()
+    groups, n_levels = posterior.groups, posterior.likelihood.n_levels
+    gamma = groups.sizes - hyper.alpha * groups.sums(np.diag(covariance))
+    noise_gamma = np.empty(n_levels)
+    for level in range(n_levels - 1):
+        B = posterior.data_hessian(theta, np.eye(n_levels)[level], exact=False)
+        noise_gamma[level] = hyper.beta[level] * np.sum(covariance * B)
+    noise_gamma[-1] = gamma.sum() - noise_gamma[:-1].sum()
+    return WellDetermined(gamma, noise_gamma, gaussian, covariance)
+
+
+def alpha_occam(posterior, theta, hyper, energies, free, determined):
+    """Sum of the log Occam factors of the free weight precisions.
+
+    The Gaussian form is used where more than `GAUSSIAN_FROM` parameters determine a precision and
+    the prior's bounds are far; quadrature elsewhere. The Gauss-Newton curvature is exact for linear
+    models and keeps every profile well-defined.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    energies : Energies
+    free : FreeHyperparameters
+    determined : WellDetermined
+    """
+    groups, prior = posterior.groups, free.prior
+    total = 0.0
+    for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
+        log_value = np.log(hyper.alpha[c])
+        if _gaussian_serves(prior, log_value, determined.gamma[c]):
+            total += log_occam_gaussian(prior, determined.gamma[c])
+            continue
+        members = np.flatnonzero(groups.labels == c)
+        b, vectors = eigh(determined.covariance[np.ix_(members, members)])
+        b = np.clip(b, 0.0, 1.0 / hyper.alpha[c])  # exact bounds, up to rounding
+        q2 = b * (vectors.T @ theta[members]) ** 2
+        energy = energies.weights[c]
+        total += log_occam_profile(prior, log_value, energy, len(members), b, q2)
+    return total
+
+
+def noise_occam(posterior, theta, hyper, energies, free, determined):
+    """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`."""
+    prior, gaussian, total = free.prior, determined.gaussian, 0.0
+    counts = posterior.n_rows * posterior.likelihood.level_sizes()
+    for level in np.flatnonzero(free.beta):
+        log_value = np.log(hyper.beta[level])
+        degrees = counts[level] - determined.noise_gamma[level]
+        if _gaussian_serves(prior, log_value, degrees):
+            total += log_occam_gaussian(prior, degrees)
+            continue
+        alone = Hyperparameters(0.0 * hyper.alpha, np.eye(len(hyper.beta))[level])
+        gradient, B = posterior.gradient_and_hessian(theta, alone, exact=False)
+        white = gaussian.whiten(gaussian.whiten(B).T)
+        b, vectors = eigh(0.5 * (white + white.T))
+        b = np.clip(b, 0.0, 1.0 / hyper.beta[level])
+        q2 = (vectors.T @ gaussian.whiten(gradient)) ** 2
+        total += log_occam_profile(prior, log_value, energies.data[level], counts[level], b, q2)
+    return total
+
+
+def _gaussian_serves(prior, log_value, degrees):
+    """Whether ``ln lambda`` is nearly Gaussian, three standard deviations inside its range."""
+    if degrees <= GAUSSIAN_FROM:
+        return False
+    low, high = prior.log_range
+    reach = 3.0 * np.sqrt(2.0 / degrees)
+    return low + reach < log_value < high - reach

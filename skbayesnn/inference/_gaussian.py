@@ -1,0 +1,125 @@
+"""Gaussian distributions over weights, given by a precision matrix in one of several forms.
+
+All forms share one interface: ``log_det`` (of the precision), ``solve``, ``variances`` (the diagonal
+of the covariance), ``project`` (covariance of linear functions of the weights) and ``draw``.
+"""
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+
+class DenseGaussian:
+    """Precision matrix held as its Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (k, k)
+        Lower triangular ``L`` with ``A = L L^T``, Fortran-ordered.
+    """
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    @classmethod
+    def from_precision(cls, precision):
+        """Factor a symmetric matrix; ``None`` if it is not positive definite.
+
+        The matrix is never modified: no jitter, no clamped eigenvalues.
+        """
+        factor, status = lapack.dpotrf(precision.T, lower=1, clean=1)
+        return cls(factor) if status == 0 and np.all(np.isfinite(np.diag(factor))) else None
+
+    def __getstate__(self):
+        """Only the triangle that is not zero: half the size."""
+        return {"n": len(self.factor), "packed": self.factor[np.tril_indices(len(self.factor))]}
+
+    def __setstate__(self, state):
+        self.factor = np.zeros((state["n"], state["n"]), order="F")
+        self.factor[np.tril_indices(state["n"])] = state["packed"]
+
+    @property
+    def log_det(self):
+        """``log det A``."""
+        return 2.0 * np.sum(np.log(np.diag(self.factor)))
+
+    def solve(self, vectors):
+        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
+        return lapack.dpotrs(self.factor, vectors, lower=1)[0]
+
+    def whiten(self, vectors):
+        """``L^-1 b``, so that ``b^T A^-1 b`` is the squared length; ``b`` is (k,) or (k, m)."""
+        return solve_triangular(self.factor, vectors, lower=True, check_finite=False)
+
+    def covariance(self):
+        """``A^-1`` of shape (k, k)."""
+        inverse = lapack.dpotri(self.factor, lower=1)[0]
+        lower = np.tril(inverse)
+        return lower + np.tril(inverse, -1).T
+
+    def variances(self):
+        """Diagonal of ``A^-1``, shape (k,)."""
+        return np.diag(lapack.dpotri(self.factor, lower=1)[0]).copy()
+
+    def project(self, J):
+        """``J A^-1 J^T`` per row for ``J`` of shape (n, m, k): shape (n, m, m)."""
+        n, m, k = J.shape
+        white = self.whiten(J.reshape(n * m, k).T).T.reshape(n, m, k)
+        return white @ np.swapaxes(white, -1, -2)
+
+    def draw(self, rng, size):
+        """Deviations from the mean with covariance ``A^-1``, shape (size, k)."""
+        normal = rng.standard_normal((size, len(self.factor)))
+        return solve_triangular(self.factor, normal.T, lower=True, trans=1, check_finite=False).T
+
+
+class DualGaussian:
+    """Precision ``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
+
+    Parameters
+    ----------
+    prior_precision : ndarray of shape (k,)
+        ``a``.
+    S : ndarray of shape (m, k)
+        Weighted Jacobian.
+    """
+
+    def __init__(self, prior_precision, S):
+        self.prior_precision = prior_precision
+        self.S = S
+        self._scaled = S / prior_precision
+        inner = self._scaled @ S.T
+        inner[np.diag_indices(len(S))] += 1.0
+        self._inner = DenseGaussian.from_precision(inner)
+
+    @property
+    def log_det(self):
+        """``log det A`` by the matrix determinant lemma."""
+        return np.sum(np.log(self.prior_precision)) + self._inner.log_det
+
+    def solve(self, vectors):
+        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
+        prior = (vectors.T / self.prior_precision).T
+        return prior - self._scaled.T @ self._inner.solve(self.S @ prior)
+
+    def covariance(self):
+        """``A^-1`` of shape (k, k)."""
+        white = self._inner.whiten(self._scaled)
+        return np.diag(1.0 / self.prior_precision) - white.T @ white
+
+    def variances(self):
+        """Diagonal of ``A^-1``, shape (k,)."""
+        white = self._inner.whiten(self._scaled)
+        return 1.0 / self.prior_precision - np.sum(white**2, axis=0)
+
+    def project(self, J):
+        """``J A^-1 J^T`` per row for ``J`` of shape (n, m, k): shape (n, m, m)."""
+        n, m, k = J.shape
+        prior = (J / self.prior_precision) @ np.swapaxes(J, -1, -2)
+        white = self._inner.whiten(self._scaled @ J.reshape(n * m, k).T).T.reshape(n, m, -1)
+        return prior - white @ np.swapaxes(white, -1, -2)
+
+    def draw(self, rng, size):
+        """Deviations with covariance ``A^-1``, shape (size, k) (Matheron's rule)."""
+        w = rng.standard_normal((size, len(self.prior_precision))) / np.sqrt(self.prior_precision)
+        noise = rng.standard_normal((size, len(self.S)))
+        return w - (self._scaled.T @ self._inner.solve((w @ self.S.T + noise).T)).T

@@ -1,0 +1,260 @@
+"""From data to the distinct minima of a model, each with its evidence."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.linalg import eigvalsh
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference._evidence import (
+    EvidenceTerms,
+    alpha_occam,
+    log_symmetry,
+    noise_occam,
+    well_determined,
+)
+from skbayesnn.inference._newton import find_mode
+from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
+from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
+from skbayesnn.inference._training import random_starts, train
+from skbayesnn.posterior import Hyperparameters
+
+BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
+POLISH_SIZE = 5000  # weights times hyperparameters up to which the evidence itself is maximised
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """One minimum of ``M(w)`` with its own hyperparameters and its Gaussian approximation.
+
+    Everything is in standardised units.
+
+    Attributes
+    ----------
+    network : Network
+        After pruning.
+    groups : WeightGroups
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    gaussian : DenseGaussian or None
+        Posterior of the weights; ``None`` where there is none.
+    terms : EvidenceTerms
+    gamma : ndarray of shape (n_groups,)
+    noise_gamma : ndarray of shape (n_levels,)
+    gradient_norm : float
+    smallest_eigenvalue : float
+        Of the exact Hessian.
+    pruned : tuple of Pruned
+    n_iter : int
+    converged : bool
+    problem : str
+        Why the evidence is ``nan``; empty otherwise.
+    """
+
+    network: object
+    groups: object
+    theta: np.ndarray
+    hyper: object
+    gaussian: object
+    terms: EvidenceTerms
+    gamma: np.ndarray
+    noise_gamma: np.ndarray
+    gradient_norm: float
+    smallest_eigenvalue: float
+    pruned: tuple
+    n_iter: int
+    converged: bool
+    problem: str
+
+    @property
+    def log_evidence(self):
+        """``log P(D | H)`` of this minimum, all its symmetric copies included; or ``nan``."""
+        return np.nan if self.problem else self.terms.total
+
+
+def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=None):
+    """Train from several starts and return the distinct minima, best evidence first.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    settings : Settings
+    seeds : list of numpy.random.SeedSequence
+        One per random start.
+    previous : sequence of Minimum
+        Minima of an earlier fit to continue from, besides the random starts.
+    n_jobs : int, optional
+        Processes of joblib.
+    progress : callable, optional
+        Called with lines of text.
+
+    Returns
+    -------
+    list of Minimum
+    """
+    tasks = [
+        (
+            posterior.with_network(old.network, old.groups.labels),
+            old.theta[None],
+            Hyperparameters(old.hyper.alpha[None], old.hyper.beta[None]),
+        )
+        for old in previous
+    ]
+    if seeds:
+        theta, hyper = random_starts(posterior, [np.random.default_rng(seed) for seed in seeds])
+        together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
+        together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
+        for start in range(0, len(seeds), together):
+            some = slice(start, start + together)
+            tasks.append((posterior, theta[some], hyper.select(some)))
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_minima_of)(*task, settings, progress) for task in tasks
+    )
+    return distinct([minimum for some in found for minimum in some])
+
+
+def distinct(minima):
+    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last."""
+    ranked = sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
+    kept = []
+    for minimum in ranked:
+        if not any(
+            minimum.network == other.network
+            and (np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence))
+            and same_minimum(minimum.network, minimum.theta, other.theta)
+            for other in kept
+        ):
+            kept.append(minimum)
+    return kept
+
+
+def _minima_of(posterior, theta, hyper, settings, progress):
+    """Train some networks together, then complete each."""
+    hyper = settings.with_fixed(hyper)
+    with blas_threads(posterior.network.n_weights):
+        trained = train(posterior, theta, hyper, settings, progress)
+        minima = []
+        for i in range(len(theta)):
+            minimum = complete(posterior, trained.theta[i], trained.hyper.select(i), settings)
+            minimum = replace(minimum, n_iter=int(trained.n_iter[i]))
+            minima.append(minimum)
+            if progress is not None:
+                progress(
+                    f"start completed: log evidence {minimum.log_evidence:.2f} "
+                    f"(standardised targets), {minimum.n_iter} iterations, "
+                    f"{len(minimum.pruned)} units pruned"
+                )
+    return minima
+
+
+def complete(posterior, theta, hyper, settings):
+    """Take trained weights to a minimum without redundant units, and evaluate its evidence.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    settings : Settings
+
+    Returns
+    -------
+    Minimum
+    """
+    pruned, reestimated = [], False
+    posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
+    pruned += units
+    mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=settings.exact)
+    settled = Settled(hyper, mode, mode.converged)
+    while True:
+        posterior, theta, units = prune(
+            posterior, settled.mode.theta, _noise_sd(posterior, settled.hyper)
+        )
+        if units:
+            pruned += units
+            mode = find_mode(posterior, theta, settled.hyper, tol=1e-6, exact=settings.exact)
+            settled = Settled(settled.hyper, mode, mode.converged)
+            reestimated = False
+        elif not reestimated and np.any(settings.free.mask):
+            settled = reestimate_to_convergence(posterior, settled, settings.free, settings.exact)
+            reestimated = True
+        else:
+            break
+    mode = find_mode(posterior, settled.mode.theta, settled.hyper, exact=settings.exact)
+    settled = settled._replace(mode=mode, converged=settled.converged and mode.converged)
+    size = len(settled.mode.theta) * np.sum(settings.free.mask)
+    if settings.exact and 0 < size <= POLISH_SIZE and settled.mode.gaussian is not None:
+        settled = maximise_evidence(posterior, settled, settings.free)
+    return _evaluate(posterior, settled, settings, tuple(pruned))
+
+
+def _noise_sd(posterior, hyper):
+    if not posterior.likelihood.has_noise:
+        return 1.0
+    return posterior.likelihood.precisions(hyper.beta) ** -0.5
+
+
+def _evaluate(posterior, settled, settings, pruned):
+    """Every term of the evidence at a minimum."""
+    hyper, mode = settled.hyper, settled.mode
+    theta, energies, free = mode.theta, mode.energies, settings.free
+    groups, likelihood = posterior.groups, posterior.likelihood
+    determined = well_determined(posterior, theta, hyper)
+    off = layers_switched_off(posterior, theta, _noise_sd(posterior, hyper))
+    symmetry = log_symmetry(posterior.network, groups.labels, off)
+    gaussian = mode.gaussian
+    log_det = np.nan if gaussian is None else gaussian.log_det
+    unknown = determined is None
+    n_groups, n_levels = len(hyper.alpha), likelihood.n_levels
+    terms = EvidenceTerms(
+        misfit=float(-hyper.beta @ energies.data),
+        noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
+        weight_prior=float(
+            -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha)
+        ),
+        log_det=-0.5 * log_det,
+        symmetry=symmetry,
+        weight_precision_occam=np.nan
+        if unknown
+        else alpha_occam(posterior, theta, hyper, energies, free, determined),
+        noise_occam=np.nan
+        if unknown
+        else noise_occam(posterior, theta, hyper, energies, free, determined),
+    )
+    problem = ""
+    if np.isnan(symmetry):
+        problem = "hidden units can be rotated into each other: the minimum is not a point"
+    elif gaussian is None:
+        problem = "the Hessian is not positive definite"
+    elif not mode.converged:
+        problem = "the minimum was not reached"
+    elif unknown:
+        problem = "the curvature is numerically singular"
+    return Minimum(
+        network=posterior.network,
+        groups=groups,
+        theta=theta,
+        hyper=hyper,
+        gaussian=gaussian or (None if unknown else determined.gaussian),
+        terms=terms,
+        gamma=np.full(n_groups, np.nan) if unknown else determined.gamma,
+        noise_gamma=np.full(n_levels, np.nan) if unknown else determined.noise_gamma,
+        gradient_norm=mode.gradient_norm,
+        smallest_eigenvalue=_smallest_eigenvalue(mode),
+        pruned=pruned,
+        n_iter=0,
+        converged=settled.converged,
+        problem=problem,
+    )
+
+
+def _smallest_eigenvalue(mode):
+    """Smallest eigenvalue of ``A``, by inverse Lanczos iterations where that is cheaper."""
+    size = len(mode.theta)
+    if mode.gaussian is None or size < 300:
+        return float(eigvalsh(mode.hessian, subset_by_index=[0, 0])[0])
+    inverse = LinearOperator((size, size), matvec=mode.gaussian.solve, dtype=float)
+    start = np.ones(size)
+    return float(1.0 / eigsh(inverse, k=1, v0=start, tol=1e-6, return_eigenvectors=False)[0])

@@ -1,0 +1,154 @@
+"""Newton's method with the exact Hessian: from near a minimum to the minimum itself."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from skbayesnn.inference._gaussian import DenseGaussian
+
+
+NEAR = 1e-2  # decrease of M (nats) by a damped step below which Newton steps are tried
+MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
+
+
+class Mode(NamedTuple):
+    """A stationary point of ``M(w)``.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (k,)
+    energies : Energies
+    hessian : ndarray of shape (k, k)
+        Exact ``A`` at ``theta``.
+    gaussian : DenseGaussian or None
+        ``None`` if ``A`` is not positive definite.
+    gradient_norm : float
+        Length of ``dM/dw``.
+    decrement : float
+        Half the squared Newton step in the metric ``A``: by how many nats ``M`` lies above the
+        minimum of its quadratic approximation.
+    converged : bool
+    """
+
+    theta: np.ndarray
+    energies: object
+    hessian: np.ndarray
+    gaussian: object
+    gradient_norm: float
+    decrement: float
+    converged: bool
+
+
+def find_mode(posterior, theta, hyper, max_iter=200, tol=1e-12, exact=True):
+    """Minimise ``M(w)`` at fixed hyperparameters.
+
+    Newton steps where the exact Hessian is positive definite and they help; damped Gauss-Newton steps,
+    which follow bent valleys, elsewhere. A saddle point is left along its lowest eigenvector.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+        Of one network.
+    max_iter : int
+    tol : float
+        Bound on the Newton decrement (nats).
+    exact : bool
+        ``False``: Gauss-Newton curvature.
+
+    Returns
+    -------
+    Mode
+    """
+    energies = posterior.energies(theta)
+    damping, near = 1e-3, True
+    for iteration in range(max_iter + 1):
+        if near or iteration == max_iter:
+            gradient, A = posterior.gradient_and_hessian(theta, hyper, exact)
+            gaussian = DenseGaussian.from_precision(A)
+            newton = None if gaussian is None else -gaussian.solve(gradient)
+            decrement = np.inf if newton is None else -0.5 * gradient @ newton
+            start = energies.total(hyper)
+            limit = max(tol, 1e-14 * abs(start))
+            if decrement < limit or iteration == max_iter:
+                break
+            if newton is not None:
+                trial = posterior.energies(theta + newton)
+                if start - trial.total(hyper) > 0.25 * decrement - 1e-11 * abs(start):
+                    theta, energies = theta + newton, trial
+                    continue
+        gradient, curvature = posterior.gradient_and_hessian(theta, hyper, exact=False)
+        step = _damped_step(posterior, theta, hyper, energies, gradient, curvature, damping)
+        near = step is None or energies.total(hyper) - step[1].total(hyper) < NEAR
+        if step is None:  # the gradient shows no way down
+            step = (*_escape(posterior, theta, hyper, energies, exact), 1e-3)
+            if step[0] is theta:
+                max_iter = iteration + 1
+        theta, energies, damping = step
+    norm = float(np.linalg.norm(gradient))
+    converged = bool(decrement < 10 * limit)
+    return Mode(theta, energies, A, gaussian, norm, float(decrement), converged)
+
+
+def _damped_step(posterior, theta, hyper, energies, gradient, curvature, damping):
+    """A Levenberg-Marquardt step that lowers ``M``; ``None`` if it would gain nothing."""
+    start = energies.total(hyper)
+    diagonal = np.diag(curvature).copy()
+    for _ in range(40):
+        damped = curvature.copy()
+        damped[np.diag_indices(len(theta))] += damping * diagonal
+        gaussian = DenseGaussian.from_precision(damped)
+        if gaussian is not None:
+            step = -gaussian.solve(gradient)
+            slope = gradient @ step
+            if -slope < 1e-9:
+                return None
+            step = accelerated(gaussian, diagonal, step, posterior.bending_force(theta, hyper, step))
+            if step is not None:
+                trial = posterior.energies(theta + step)
+                if start - trial.total(hyper) > -1e-4 * slope:
+                    return theta + step, trial, max(0.1 * damping, 1e-12)
+        damping *= 4.0
+    return None
+
+
+def accelerated(gaussian, diagonal, step, force):
+    """A step bent along the valley: geodesic acceleration (Transtrum & Sethna 2012).
+
+    Parameters
+    ----------
+    gaussian : DenseGaussian or DualGaussian
+        Damped Gauss-Newton curvature that gave ``step``.
+    diagonal : ndarray of shape (k,)
+        Metric in which lengths are compared.
+    step : ndarray of shape (k,)
+    force : ndarray of shape (k,)
+        See `Posterior.bending_force`.
+
+    Returns
+    -------
+    ndarray of shape (k,) or None
+        ``None`` if the valley bends too much for a step of this length.
+    """
+    acceleration = -0.5 * gaussian.solve(force)
+    if 4.0 * diagonal @ acceleration**2 > MOST_BENT**2 * (diagonal @ step**2):
+        return None
+    return step + acceleration
+
+
+def _escape(posterior, theta, hyper, energies, exact):
+    """Leave a saddle point along the lowest eigenvector of ``A``, downhill."""
+    A = posterior.hessian(theta, hyper, exact)
+    direction = eigh(A, subset_by_index=[0, 0])[1][:, 0]
+    start = energies.total(hyper)
+    size = 1.0
+    for _ in range(20):
+        for signed in (size, -size):
+            trial = theta + signed * direction
+            trial_energies = posterior.energies(trial)
+            if trial_energies.total(hyper) < start:
+                return trial, trial_energies
+        size *= 0.5
+    return theta, energies

@@ -1,0 +1,168 @@
+"""Hidden units that do nothing or do the same: deleting them, and comparing networks up to symmetry."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from skbayesnn.network import forward
+
+NEGLIGIBLE = 1e-3  # of the noise (or of a logit): what a unit's output must exceed to count
+COINCIDE = 1e-2  # relative distance of incoming weights below which units are the same
+ROWS_LOOKED_AT = 10_000
+
+
+class Pruned(NamedTuple):
+    """A hidden unit that was deleted.
+
+    Attributes
+    ----------
+    layer : int
+        Hidden layer, from 1.
+    reason : {"off", "duplicate"}
+    """
+
+    layer: int
+    reason: str
+
+
+def prune(posterior, theta, tolerance):
+    """Delete redundant hidden units, one after the other, until every unit is needed.
+
+    Parameters
+    ----------
+    posterior, theta, tolerance
+        As in `prune_one`.
+
+    Returns
+    -------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    pruned : list of Pruned
+    """
+    pruned = []
+    while (change := prune_one(posterior, theta, tolerance)) is not None:
+        posterior, theta, unit = change
+        pruned.append(unit)
+    return posterior, theta, pruned
+
+
+def prune_one(posterior, theta, tolerance):
+    """Delete one redundant hidden unit, keeping the function (MacKay 1992, section 3.A).
+
+    A unit is *off* if its variation over the training rows moves no unit above it by more than
+    `NEGLIGIBLE`; its mean goes into the biases above. *Duplicates* have equal (for odd activations: or
+    opposite) incoming weights; the outgoing weights are added. The last unit of a layer stays.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    tolerance : ndarray of shape (n_outputs,)
+        Noise standard deviation of every output (1 for classifiers).
+
+    Returns
+    -------
+    (Posterior, theta, Pruned) or None
+        ``None`` if every unit is needed.
+    """
+    network = posterior.network
+    trace = forward(network, theta, posterior.X[:ROWS_LOOKED_AT])
+    for layer, width in enumerate(network.hidden_layer_sizes):
+        if width == 1:
+            continue
+        layers = [w.copy() for w in network.layers(theta)]
+        above = layers[layer + 1]
+        z = trace.inputs[layer + 1][:, :-1]
+        found = _off_unit(z, above, tolerance if layer + 2 == len(layers) else 1.0)
+        if found is not None:
+            above[-1] += z[:, found].mean() * above[found]
+            reason = "off"
+        else:
+            pair = _coinciding_pair(layers[layer], network.phi.odd)
+            if pair is None:
+                continue
+            kept, found, sign = pair
+            above[kept] += sign * above[found]
+            reason = "duplicate"
+        layers[layer] = np.delete(layers[layer], found, axis=1)
+        layers[layer + 1] = np.delete(above, found, axis=0)
+        smaller = network.without_units(layer, [found])
+        labels = network.layers(posterior.groups.labels)
+        labels[layer] = np.delete(labels[layer], found, axis=1)
+        labels[layer + 1] = np.delete(labels[layer + 1], found, axis=0)
+        reduced = posterior.with_network(smaller, smaller.pack(labels))
+        return reduced, smaller.pack(layers), Pruned(layer + 1, reason)
+    return None
+
+
+def layers_switched_off(posterior, theta, tolerance):
+    """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum."""
+    network = posterior.network
+    trace = forward(network, theta, posterior.X[:ROWS_LOOKED_AT])
+    layers = network.layers(theta)
+    off = []
+    for layer, width in enumerate(network.hidden_layer_sizes):
+        limit = tolerance if layer + 2 == len(layers) else 1.0
+        z = trace.inputs[layer + 1][:, :-1]
+        if width == 1 and _off_unit(z, layers[layer + 1], limit) is not None:
+            off.append(layer)
+    return off
+
+
+def _off_unit(z, above, tolerance):
+    effect = np.std(z, axis=0)[:, None] * np.abs(above[:-1]) / tolerance
+    largest = np.max(effect, axis=1)
+    weakest = int(np.argmin(largest))
+    return weakest if largest[weakest] < NEGLIGIBLE else None
+
+
+def _coinciding_pair(incoming, odd):
+    """``(kept, deleted, sign)`` of the closest pair of units, if they coincide."""
+    columns = incoming.T
+    size = np.linalg.norm(columns, axis=1)
+    limit = COINCIDE * np.maximum(size[:, None], size)
+    for sign in (1.0, -1.0) if odd else (1.0,):
+        distance = np.linalg.norm(columns[:, None] - sign * columns[None], axis=2)
+        close = np.triu(distance <= limit, 1)
+        if np.any(close):
+            kept, found = np.argwhere(close)[0]
+            return int(kept), int(found), sign
+    return None
+
+
+def align(network, theta, reference):
+    """Reorder and flip hidden units so that they match those of a reference network best.
+
+    Parameters
+    ----------
+    network : Network
+        The layout of both.
+    theta, reference : ndarray of shape (k,)
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Weights of the same function as ``theta``.
+    """
+    layers = [w.copy() for w in network.layers(theta)]
+    targets = network.layers(reference)
+    for layer, width in enumerate(network.hidden_layer_sizes):
+        mine, other = layers[layer].T, targets[layer].T
+        same = np.linalg.norm(mine[:, None] - other, axis=2)
+        flipped = np.linalg.norm(mine[:, None] + other, axis=2) if network.phi.odd else same
+        units, places = linear_sum_assignment(np.minimum(same, flipped))
+        order = np.empty(width, dtype=int)
+        order[places] = units
+        sign = np.where(flipped < same, -1.0, 1.0)[units, places][np.argsort(places)]
+        layers[layer] = layers[layer][:, order] * sign
+        layers[layer + 1] = np.vstack(
+            [layers[layer + 1][:-1][order] * sign[:, None], layers[layer + 1][-1:]]
+        )
+    return network.pack(layers)
+
+
+def same_minimum(network, theta, reference, tol=1e-2):
+    """Whether two networks are one up to symmetry: relative distance after `align` below ``tol``."""
+    distance = np.linalg.norm(align(network, theta, reference) - reference)
+    return bool(distance <= tol * (1e-12 + np.linalg.norm(reference)))

@@ -1,0 +1,326 @@
+"""Training from a random start: damped Gauss-Newton steps with re-estimation between them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+from skbayesnn.inference._newton import accelerated
+from skbayesnn.posterior import Energies, Hyperparameters
+
+MAX_CHANGE = np.log(3.0)  # of ln alpha and ln beta at one re-estimation
+CALM_STEPS = 2  # consecutive small steps that end the training
+
+
+class FreeHyperparameters(NamedTuple):
+    """Which hyperparameters are inferred, and their common prior.
+
+    Attributes
+    ----------
+    alpha : ndarray of bool, shape (n_groups,)
+    beta : ndarray of bool, shape (n_levels,)
+    prior : LogUniform
+    """
+
+    alpha: np.ndarray
+    beta: np.ndarray
+    prior: object
+
+    @property
+    def mask(self):
+        """Both masks in one array, groups first."""
+        return np.concatenate([self.alpha, self.beta])
+
+
+class Settings(NamedTuple):
+    """How to search for minima.
+
+    Attributes
+    ----------
+    free : FreeHyperparameters
+    fixed : Hyperparameters
+        Values (standardised units) of the precisions that are not free.
+    exact : bool
+        Exact Hessian at the minimum; ``False``: Gauss-Newton.
+    max_iter : int
+        Training steps per start.
+    tol : float
+        Training ends when steps lower ``M``, and re-estimation raises the evidence (to second order,
+        by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats.
+    """
+
+    free: FreeHyperparameters
+    fixed: Hyperparameters
+    exact: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-3
+
+    def with_fixed(self, hyper):
+        """``hyper`` with the values that are not free put in place."""
+        return Hyperparameters(
+            np.where(self.free.alpha, hyper.alpha, self.fixed.alpha),
+            np.where(self.free.beta, hyper.beta, self.fixed.beta),
+        )
+
+
+class Trained(NamedTuple):
+    """Networks after training; the leading axis counts the networks."""
+
+    theta: np.ndarray
+    hyper: Hyperparameters
+    n_iter: np.ndarray
+    converged: np.ndarray
+
+
+def random_starts(posterior, rngs):
+    """Initial weights, and hyperparameters of a strong prior (MacKay 1992, section 3.3).
+
+    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). All
+    precisions start at 1 in standardised units: a noise as large as the data's own spread.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    rngs : list of numpy.random.Generator
+        One per start, so that a start does not depend on how many others there are.
+
+    Returns
+    -------
+    theta : ndarray of shape (n_starts, k)
+    hyper : Hyperparameters
+    """
+    sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in posterior.network.shapes])
+    theta = np.stack([rng.standard_normal(len(sd)) * sd for rng in rngs])
+    alpha = np.ones((len(rngs), len(posterior.groups.names)))
+    return theta, Hyperparameters(alpha, np.ones((len(rngs), posterior.likelihood.n_levels)))
+
+
+def gauss_newton_forms(posterior, theta, hyper):
+    """Gradient of the energy and Gauss-Newton posteriors, for a batch of networks.
+
+    The dual form serves where weights outnumber rows times outputs.
+
+    Returns
+    -------
+    gradient : ndarray of shape (n_networks, k)
+    curvature : list
+        Per network a function ``damping -> Gaussian`` with precision ``A + damping diag(A)``,
+        or ``None`` where that is numerically singular.
+    """
+    network = posterior.network
+    if len(posterior.X) * network.n_outputs < network.n_weights:
+        gradient = posterior.gradient(theta, hyper)
+        alphas = posterior.groups.expand(hyper.alpha)
+        roots = posterior.weighted_jacobian(theta, hyper)
+        return gradient, [_DampedDual(a, S) for a, S in zip(alphas, roots, strict=True)]
+    gradient, matrices = posterior.gradient_and_hessian(theta, hyper)
+    return gradient, [_DampedDense(A) for A in matrices]
+
+
+class _DampedDense:
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.diagonal = np.diag(matrix)
+
+    def gaussian(self, damping=0.0):
+        matrix = self.matrix
+        if damping:
+            matrix = matrix.copy()
+            matrix[np.diag_indices(len(matrix))] *= 1.0 + damping
+        return DenseGaussian.from_precision(matrix)
+
+    def quadratic(self, step):
+        """``step^T A step``."""
+        return step @ self.matrix @ step
+
+
+class _DampedDual:
+    def __init__(self, alpha, S):
+        self.alpha, self.S = alpha, S
+        self.diagonal = alpha + np.sum(S**2, axis=0)
+
+    def gaussian(self, damping=0.0):
+        return DualGaussian(self.alpha + damping * self.diagonal, self.S)
+
+    def quadratic(self, step):
+        """``step^T A step``."""
+        return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
+
+
+def reestimate(posterior, hyper, energies, variances, free):
+    """New precisions from the well-determined weights (MacKay 1992, equations 2.22-2.24, 3.18).
+
+    ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, ``alpha_c <- gamma_c / 2 E_W^c`` and
+    ``beta <- (N - gamma) / 2 E_D``. With several noise levels gamma is shared out in proportion to
+    their outputs, which the exact treatment at the end corrects.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    hyper : Hyperparameters
+    energies : Energies
+    variances : ndarray of shape (..., k)
+        Diagonal of ``A^-1`` (Gauss-Newton, so that ``gamma_c >= 0``).
+    free : FreeHyperparameters
+
+    Returns
+    -------
+    hyper : Hyperparameters
+    gamma : ndarray of shape (..., n_groups)
+    """
+    groups, likelihood = posterior.groups, posterior.likelihood
+    gamma = np.maximum(groups.sizes - hyper.alpha * groups.sums(variances), 0.0)
+    twice = 2.0 * energies.weights
+    top = np.exp(free.prior.log_range[1])
+    alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)
+    alpha = np.where(gamma > 1e-12, alpha, hyper.alpha)
+    sizes = likelihood.level_sizes()
+    share = sizes / sizes.sum()
+    remaining = posterior.n_rows * sizes - share * gamma.sum(-1, keepdims=True)
+    twice = 2.0 * energies.data
+    remaining = np.maximum(remaining, 0.1 * posterior.n_rows * sizes)  # early, weak data only
+    beta = np.divide(remaining, twice, out=np.full_like(remaining, top), where=remaining < top * twice)
+    return (
+        Hyperparameters(
+            _limited(alpha, hyper.alpha, free.alpha, free.prior),
+            _limited(beta, hyper.beta, free.beta, free.prior),
+        ),
+        gamma,
+    )
+
+
+def _limited(new, old, free, prior):
+    """Move free precisions towards ``new`` by at most `MAX_CHANGE`, inside the prior's range."""
+    change = np.clip(np.log(prior.clip(new) / old), -MAX_CHANGE, MAX_CHANGE)
+    return np.where(free, old * np.exp(change), old)
+
+
+def train(posterior, theta, hyper, settings, progress=None):
+    """Minimise ``M(w)`` for several networks at once, re-estimating as it goes.
+
+    Levenberg-Marquardt: Gauss-Newton steps with multiplicative damping that follows the ratio of
+    actual to predicted decrease (Marquardt 1963; Nielsen 1999). The hyperparameters move after every
+    accepted step, from a strong prior towards the data: this path leads to minima of far higher
+    evidence than training hard first.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (n_networks, k)
+    hyper : Hyperparameters
+    settings : Settings
+    progress : callable, optional
+        Called with lines of text.
+
+    Returns
+    -------
+    Trained
+    """
+    batch = _Batch(posterior, theta, hyper, settings.free)
+    for iteration in range(1, settings.max_iter + 1):
+        active = np.flatnonzero((batch.calm < CALM_STEPS) & ~batch.stuck)
+        if len(active) == 0:
+            break
+        batch.step(active, settings.tol)
+        if progress is not None:
+            energies = batch.energies.total(batch.hyper)
+            progress(
+                f"iteration {iteration}: {len(active)} of {len(theta)} starts in training, "
+                f"lowest energy M = {energies.min():.4f}"
+            )
+    return Trained(batch.theta, batch.hyper, batch.n_iter, batch.calm >= CALM_STEPS)
+
+
+class _Batch:
+    """Several networks under training; each is treated exactly as it would be alone."""
+
+    def __init__(self, posterior, theta, hyper, free):
+        self.posterior, self.free = posterior, free
+        self.theta = theta.copy()
+        self.hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
+        self.energies = posterior.energies(theta)
+        gradient, self.curvature = gauss_newton_forms(posterior, theta, hyper)
+        self.gradient = gradient.copy()
+        n = len(theta)
+        self.damping, self.growth = np.full(n, 1e-2), np.full(n, 2.0)
+        self.calm, self.n_iter = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+        self.stuck = np.zeros(n, dtype=bool)
+
+    def step(self, active, tol):
+        """One trial step of the ``active`` networks."""
+        steps, predicted = self._trial_steps(active)
+        trial = self.theta[active] + steps
+        energies = self.posterior.energies(trial)
+        hyper = self.hyper.select(active)
+        before = Energies(self.energies.weights[active], self.energies.data[active]).total(hyper)
+        decrease = before - energies.total(hyper)
+        with np.errstate(invalid="ignore"):
+            ratio = decrease / np.maximum(predicted, 1e-300)
+            accepted = np.isfinite(decrease) & (ratio > 1e-4)
+        self._adapt_damping(active, accepted, ratio, predicted, tol)
+        self.n_iter[active] += 1
+        if np.any(accepted):
+            moved = active[accepted]
+            self.theta[moved] = trial[accepted]
+            self.energies.weights[moved] = energies.weights[accepted]
+            self.energies.data[moved] = energies.data[accepted]
+            self._reestimate(moved, decrease[accepted], tol)
+
+    def _trial_steps(self, active):
+        """Damped steps bent along their valleys, and the decrease the straight ones promise."""
+        steps = np.zeros((len(active), self.theta.shape[1]))
+        predicted = np.zeros(len(active))
+        gaussians = [self.curvature[b].gaussian(self.damping[b]) for b in active]
+        for i, (b, gaussian) in enumerate(zip(active, gaussians, strict=True)):
+            if gaussian is not None:
+                steps[i] = -gaussian.solve(self.gradient[b])
+                bowl = self.curvature[b].quadratic(steps[i])
+                predicted[i] = -self.gradient[b] @ steps[i] - 0.5 * bowl
+        if self.posterior.network.hidden_layer_sizes:
+            forces = self.posterior.bending_force(
+                self.theta[active], self.hyper.select(active), steps
+            )
+            for i, (b, gaussian) in enumerate(zip(active, gaussians, strict=True)):
+                if gaussian is not None:
+                    diagonal = self.curvature[b].diagonal
+                    bent = accelerated(gaussian, diagonal, steps[i], forces[i])
+                    steps[i] = np.nan if bent is None else bent
+        return steps, predicted
+
+    def _adapt_damping(self, active, accepted, ratio, predicted, tol):
+        for b, good, rho, hoped in zip(active, accepted, ratio, predicted, strict=True):
+            if good:
+                shrink = max(0.2, 1.0 - (2.0 * rho - 1.0) ** 3)
+                self.damping[b] = max(self.damping[b] * shrink, 1e-10)
+                self.growth[b] = 2.0
+            else:
+                self.damping[b] *= self.growth[b]
+                self.growth[b] *= 2.0
+                if self.damping[b] > 1e12:  # at the limit of precision: a minimum, or hopeless
+                    self.stuck[b] = True
+                if 0 < hoped < 1e-6 * tol:
+                    self.calm[b] = CALM_STEPS
+
+    def _reestimate(self, moved, decrease, tol):
+        """Re-estimate with the curvature before the step, then renew the curvature."""
+        old = self.hyper.select(moved)
+        gaussians = [self.curvature[b].gaussian() for b in moved]
+        usable = np.array([gaussian is not None for gaussian in gaussians])
+        variances = np.stack(
+            [g.variances() if g is not None else np.zeros(self.theta.shape[1]) for g in gaussians]
+        )
+        energies = Energies(self.energies.weights[moved], self.energies.data[moved])
+        new, gamma = reestimate(self.posterior, old, energies, variances, self.free)
+        new = Hyperparameters(
+            np.where(usable[:, None], new.alpha, old.alpha),
+            np.where(usable[:, None], new.beta, old.beta),
+        )
+        counts = self.posterior.n_rows * self.posterior.likelihood.level_sizes()
+        gain = np.sum(gamma * np.log(new.alpha / old.alpha) ** 2, axis=-1)
+        gain += np.sum(counts * np.log(new.beta / old.beta) ** 2, axis=-1)
+        small = (np.abs(decrease) < tol) & (0.25 * gain < tol)
+        self.calm[moved] = np.where(small, self.calm[moved] + 1, 0)
+        self.hyper.alpha[moved], self.hyper.beta[moved] = new
+        self.gradient[moved], curvature = gauss_newton_forms(self.posterior, self.theta[moved], new)
+        for b, form in zip(moved, curvature, strict=True):
+            self.curvature[b] = form

@@ -1,0 +1,30 @@
+"""Multilayer perceptrons as functions of a flat weight vector, and their exact derivatives.
+
+Nothing here knows targets, noise or priors.
+"""
+
+from skbayesnn.network._activations import ACTIVATIONS
+from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
+from skbayesnn.network._forward import forward, outputs, row_blocks
+from skbayesnn.network._network import Network
+from skbayesnn.network._products import (
+    jacobian,
+    jacobian_vector,
+    second_derivative_along,
+    vector_jacobian,
+)
+
+__all__ = [
+    "ACTIVATIONS",
+    "Network",
+    "forward",
+    "hessian",
+    "hessian_product",
+    "hessian_width",
+    "jacobian",
+    "jacobian_vector",
+    "outputs",
+    "row_blocks",
+    "second_derivative_along",
+    "vector_jacobian",
+]

@@ -1,0 +1,95 @@
+"""Forward propagation, and the block sizes that bound its memory."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+BLOCK_DOUBLES = 2**20  # numbers that one temporary array may hold per network (8 MiB)
+
+
+class Trace(NamedTuple):
+    """What a forward pass over some rows leaves behind.
+
+    Attributes
+    ----------
+    network : Network
+    layers : list of ndarray
+        Augmented weight matrices ``(..., fan_in + 1, fan_out)``.
+    inputs : list of ndarray
+        Inputs of every layer with a column of ones, ``(..., n, fan_in + 1)``; the first one is
+        shared by all networks and has shape ``(n, n_features + 1)``.
+    slopes, bends : list of ndarray
+        First and second derivatives of the hidden units, ``(..., n, width)``.
+    outputs : ndarray of shape (..., n, n_outputs)
+    """
+
+    network: object
+    layers: list
+    inputs: list
+    slopes: list
+    bends: list
+    outputs: np.ndarray
+
+
+def _augment(z):
+    """Append a column of ones: ``(..., n, d)`` to ``(..., n, d + 1)``."""
+    augmented = np.empty((*z.shape[:-1], z.shape[-1] + 1))
+    augmented[..., :-1] = z
+    augmented[..., -1] = 1.0
+    return augmented
+
+
+def forward(network, theta, X, order=0):
+    """Propagate rows through the network.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (..., k)
+    X : ndarray of shape (n, n_features)
+    order : {0, 1, 2}
+        How many derivatives of the activations later steps need.
+
+    Returns
+    -------
+    Trace
+    """
+    layers = network.layers(theta)
+    inputs, slopes, bends = [_augment(X)], [], []
+    for weights in layers[:-1]:
+        z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
+        inputs.append(_augment(z))
+        if order > 0:
+            slopes.append(derivatives[0])
+        if order > 1:
+            bends.append(derivatives[1])
+    return Trace(network, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
+
+
+def row_blocks(n_rows, doubles_per_row):
+    """Consecutive slices of rows such that a block's arrays stay below `BLOCK_DOUBLES`.
+
+    The blocks do not depend on the number of networks, nor do then the last bits of sums over rows.
+
+    Parameters
+    ----------
+    n_rows : int
+    doubles_per_row : int
+        Width of the widest temporary array.
+
+    Yields
+    ------
+    slice
+    """
+    step = int(max(1, BLOCK_DOUBLES // max(1, doubles_per_row)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def outputs(network, theta, X):
+    """Network outputs ``f(x; theta)`` of shape ``(..., n, n_outputs)``, blocked over rows."""
+    lead = theta.shape[:-1]
+    result = np.empty((*lead, len(X), network.n_outputs))
+    for rows in row_blocks(len(X), max(network.layer_sizes)):
+        result[..., rows, :] = forward(network, theta, X[rows]).outputs
+    return result

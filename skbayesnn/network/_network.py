@@ -1,0 +1,80 @@
+"""The layout of a multilayer perceptron: how a flat weight vector maps to layers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from skbayesnn.network._activations import ACTIVATIONS
+
+
+@dataclass(frozen=True)
+class Network:
+    """Shape of a multilayer perceptron with linear outputs.
+
+    The weights of layer ``l`` are one *augmented* matrix of shape ``(fan_in + 1, fan_out)``
+    whose last row holds the biases; ``theta`` is the concatenation of these matrices, each in
+    row-major order. Every function of this package accepts leading axes on ``theta``
+    (several networks at once: restarts, chains) and carries them through to its result.
+
+    Parameters
+    ----------
+    layer_sizes : tuple of int
+        ``(n_features, *hidden_layer_sizes, n_outputs)``.
+    activation : str
+        Name of the hidden units' activation function.
+    """
+
+    layer_sizes: tuple
+    activation: str = "tanh"
+
+    @property
+    def n_outputs(self):
+        """Number of outputs."""
+        return self.layer_sizes[-1]
+
+    @property
+    def hidden_layer_sizes(self):
+        """Widths of the hidden layers."""
+        return self.layer_sizes[1:-1]
+
+    @cached_property
+    def phi(self):
+        """The activation with its derivatives."""
+        return ACTIVATIONS[self.activation]
+
+    @cached_property
+    def shapes(self):
+        """Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices."""
+        return [(fan_in + 1, fan_out) for fan_in, fan_out in pairwise(self.layer_sizes)]
+
+    @cached_property
+    def slices(self):
+        """Position of every layer in ``theta``."""
+        ends = np.cumsum([rows * columns for rows, columns in self.shapes])
+        starts = [0, *ends[:-1]]
+        return [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
+
+    @property
+    def n_weights(self):
+        """Number of weights and biases, ``k`` in the texts."""
+        return self.slices[-1].stop
+
+    def layers(self, theta):
+        """Views of ``theta`` ``(..., k)`` as augmented matrices ``(..., fan_in + 1, fan_out)``."""
+        lead = theta.shape[:-1]
+        return [
+            theta[..., part].reshape(*lead, *shape)
+            for part, shape in zip(self.slices, self.shapes, strict=True)
+        ]
+
+    def pack(self, layers):
+        """The inverse of `layers`: augmented matrices to ``theta`` of shape ``(..., k)``."""
+        return np.concatenate([w.reshape(*w.shape[:-2], -1) for w in layers], axis=-1)
+
+    def without_units(self, hidden_layer, units):
+        """The layout after deleting ``units`` of hidden layer ``hidden_layer`` (from 0)."""
+        sizes = list(self.layer_sizes)
+        sizes[hidden_layer + 1] -= len(units)
+        return Network(tuple(sizes), self.activation)

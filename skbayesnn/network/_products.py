@@ -1,0 +1,122 @@
+"""First derivatives: vector-Jacobian and Jacobian-vector products and the Jacobian itself."""
+
+import numpy as np
+
+
+def _transposed(weights):
+    """``W^T`` without the bias row, for back-propagation to the units below."""
+    return np.swapaxes(weights[..., :-1, :], -1, -2)
+
+
+def back_propagate(trace, cotangent):
+    """Gradients with respect to every layer's summed inputs, ``d (r . f) / d a_l``.
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+    cotangent : ndarray of shape (..., n, n_outputs)
+
+    Returns
+    -------
+    list of ndarray of shape (..., n, fan_out)
+        One per layer, first layer first (Rumelhart, Hinton & Williams 1986).
+    """
+    deltas = [cotangent]
+    for weights, slope in zip(trace.layers[:0:-1], trace.slopes[::-1], strict=True):
+        deltas.append(deltas[-1] @ _transposed(weights) * slope)
+    return deltas[::-1]
+
+
+def vector_jacobian(trace, cotangent):
+    """``sum_n r_n^T J_n``: the gradient of ``sum_n r_n . f_n``, of shape ``(..., k)``.
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+    cotangent : ndarray of shape (..., n, n_outputs)
+        The vector ``r``.
+    """
+    deltas = back_propagate(trace, cotangent)
+    return trace.network.pack(
+        [np.swapaxes(z, -1, -2) @ delta for z, delta in zip(trace.inputs, deltas, strict=True)]
+    )
+
+
+def tangents(trace, vector):
+    """Forward derivatives along ``vector``.
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+    vector : ndarray of shape (..., k)
+
+    Returns
+    -------
+    da : list of ndarray of shape (..., n, fan_out)
+        Derivative of every layer's summed inputs; the last one is that of the outputs.
+    dz : list of ndarray of shape (..., n, fan_in)
+        Derivative of every layer's inputs from the second layer on.
+    """
+    directions = trace.network.layers(vector)
+    da, dz = [trace.inputs[0] @ directions[0]], []
+    for layer in range(1, len(trace.layers)):
+        dz.append(trace.slopes[layer - 1] * da[-1])
+        da.append(
+            trace.inputs[layer] @ directions[layer] + dz[-1] @ trace.layers[layer][..., :-1, :]
+        )
+    return da, dz
+
+
+def jacobian_vector(trace, vector):
+    """``J_n v`` for every row: shape ``(..., n, n_outputs)``; ``vector`` is ``(..., k)``."""
+    return tangents(trace, vector)[0][-1]
+
+
+def second_derivative_along(trace, vector):
+    """``d2 f / dh2`` of the outputs at ``theta + h v``, ``h = 0``: shape ``(..., n, n_outputs)``.
+
+    Parameters
+    ----------
+    trace : Trace of order 2
+    vector : ndarray of shape (..., k)
+        The direction ``v``.
+    """
+    directions = trace.network.layers(vector)
+    da, dz = tangents(trace, vector)
+    second = np.zeros_like(da[0])
+    for layer in range(1, len(trace.layers)):
+        below = layer - 1
+        second_z = trace.bends[below] * da[below] ** 2 + trace.slopes[below] * second
+        second = 2.0 * dz[below] @ directions[layer][..., :-1, :]
+        second = second + second_z @ trace.layers[layer][..., :-1, :]
+    return second
+
+
+def jacobian(trace):
+    """Derivatives of every output with respect to every weight.
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+
+    Returns
+    -------
+    ndarray of shape (..., n, n_outputs, k)
+        The sensitivities ``g = df/dw`` of MacKay (1992, section 2.6), one per row and output.
+    """
+    network = trace.network
+    n_outputs = network.n_outputs
+    *lead, n_rows, _ = trace.outputs.shape
+    result = np.zeros((*lead, n_rows, n_outputs, network.n_weights))
+    delta = np.broadcast_to(np.eye(n_outputs), (*lead, n_rows, n_outputs, n_outputs))
+    for layer in range(len(trace.layers) - 1, -1, -1):
+        part = network.slices[layer]
+        block = trace.inputs[layer][..., None, :, None] * delta[..., None, :]
+        result[..., part] = block.reshape(*lead, n_rows, n_outputs, -1)
+        if layer > 0:
+            back = _transposed(trace.layers[layer])
+            if layer == len(trace.layers) - 1:  # delta is the identity: spare the product
+                delta = back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
+            else:
+                delta = delta @ back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
+    return result

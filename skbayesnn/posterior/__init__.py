@@ -1,0 +1,17 @@
+"""Likelihoods, priors, and the energy that sums them."""
+
+from skbayesnn.posterior._likelihoods import Bernoulli, Categorical, Gaussian
+from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
+from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Energies",
+    "Gaussian",
+    "Hyperparameters",
+    "LogUniform",
+    "Posterior",
+    "WeightGroups",
+    "weight_groups",
+]

@@ -1,0 +1,107 @@
+"""Priors: weights in groups with a common precision, and the prior of these precisions."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+
+class LogUniform(NamedTuple):
+    """Prior of every precision (``alpha_c`` and ``beta``): its standard deviation
+    ``alpha^(-1/2)`` is log-uniform between ``lower`` and ``upper`` (standardised units).
+    """
+
+    lower: float = 1e-3
+    upper: float = 1e3
+
+    @property
+    def log_range(self):
+        """Bounds of ``ln alpha``, lower one first."""
+        return -2.0 * np.log(self.upper), -2.0 * np.log(self.lower)
+
+    @property
+    def log_density(self):
+        """``ln p(ln alpha)``, constant over the range."""
+        low, high = self.log_range
+        return -np.log(high - low)
+
+    def clip(self, precision):
+        """``precision`` moved to the nearest value inside the range."""
+        low, high = self.log_range
+        return np.clip(precision, np.exp(low), np.exp(high))
+
+
+@dataclass(frozen=True)
+class WeightGroups:
+    """Which weights share a prior precision.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (k,)
+        Group of every weight.
+    names : list of str
+    """
+
+    labels: np.ndarray
+    names: list
+
+    @cached_property
+    def sizes(self):
+        """``k_c``, the number of weights of every group."""
+        return np.bincount(self.labels, minlength=len(self.names))
+
+    @cached_property
+    def membership(self):
+        """Indicator matrix of shape (k, n_groups)."""
+        return (self.labels[:, None] == np.arange(len(self.names))).astype(float)
+
+    def expand(self, alpha):
+        """Precision of every weight, ``(..., k)``, from one per group, ``(..., n_groups)``."""
+        return alpha[..., self.labels]
+
+    def sums(self, values):
+        """Sum per group: ``(..., k)`` to ``(..., n_groups)``."""
+        return (values[..., None, :] @ self.membership)[..., 0, :]
+
+
+def weight_groups(network, prior, feature_names=None):
+    """Group the weights of a network (MacKay 1992, section 3.4; Neal 1996, section 1.2.3).
+
+    Parameters
+    ----------
+    network : Network
+    prior : {"single", "layer", "ard"} or array-like of shape (k,)
+        ``"single"``: one group. ``"layer"``: per hidden layer its weights and its biases, and the
+        output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights split
+        by input. Without hidden layer the output layer is the first layer. An array gives the
+        label of every weight, in the order of ``theta``.
+    feature_names : list of str, optional
+        Names of the inputs, for the groups of ``"ard"``.
+
+    Returns
+    -------
+    WeightGroups
+    """
+    if not isinstance(prior, str):
+        names, labels = np.unique(np.asarray(prior), return_inverse=True)
+        return WeightGroups(labels.ravel(), [str(name) for name in names])
+    if prior == "single":
+        return WeightGroups(np.zeros(network.n_weights, dtype=int), ["weights"])
+    parts, names = [], []
+    for layer, (rows, columns) in enumerate(network.shapes):
+        hidden = layer < len(network.shapes) - 1
+        labels = np.empty((rows, columns), dtype=int)
+        if layer == 0 and prior == "ard":
+            inputs = feature_names or [f"x{i}" for i in range(rows - 1)]
+            labels[:-1] = len(names) + np.arange(rows - 1)[:, None]
+            names += [f"input_{name}" for name in inputs]
+        elif hidden:
+            labels[:-1] = len(names)
+            names.append(f"hidden{layer + 1}_weights")
+        else:
+            labels[:-1] = len(names)
+        labels[-1] = len(names)
+        names.append(f"hidden{layer + 1}_biases" if hidden else "output")
+        parts.append(labels.ravel())
+    return WeightGroups(np.concatenate(parts), names)

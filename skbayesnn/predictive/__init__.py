@@ -1,0 +1,29 @@
+"""From posteriors to predictions: error bars, moderated outputs, mixtures."""
+
+from skbayesnn.predictive._leave_one_out import leave_one_out
+from skbayesnn.predictive._members import Member
+from skbayesnn.predictive._mixture import (
+    evidence_weights,
+    log_normal_density,
+    mixture_moments,
+    mixture_quantile,
+    stacking_weights,
+)
+from skbayesnn.predictive._moderation import (
+    moderated_sigmoid,
+    moderated_softmax,
+    sigmoid_variance,
+)
+
+__all__ = [
+    "Member",
+    "evidence_weights",
+    "leave_one_out",
+    "log_normal_density",
+    "mixture_moments",
+    "mixture_quantile",
+    "moderated_sigmoid",
+    "moderated_softmax",
+    "sigmoid_variance",
+    "stacking_weights",
+]

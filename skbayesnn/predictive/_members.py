@@ -1,0 +1,75 @@
+"""Predictions of one network with a Gaussian posterior of its weights, linearised in the weights."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network of a mixture, in standardised units.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (k,)
+        Most probable weights.
+    gaussian : DenseGaussian or DualGaussian
+        Their posterior.
+    noise_variance : ndarray of shape (n_outputs,)
+        ``1/beta`` of every output; zeros for classifiers.
+    """
+
+    network: Network
+    theta: np.ndarray
+    gaussian: object
+    noise_variance: np.ndarray
+
+    def mean(self, X):
+        """``f(x; w_MP)`` of shape (n, n_outputs)."""
+        return outputs(self.network, self.theta, X)
+
+    def mean_and_covariance(self, X):
+        """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        mean : ndarray of shape (n, n_outputs)
+        covariance : ndarray of shape (n, n_outputs, n_outputs)
+            Without noise. Rows are treated in blocks of bounded memory.
+        """
+        n_outputs = self.network.n_outputs
+        mean = np.empty((len(X), n_outputs))
+        covariance = np.empty((len(X), n_outputs, n_outputs))
+        for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            mean[rows] = trace.outputs
+            covariance[rows] = self.gaussian.project(jacobian(trace))
+        return mean, covariance
+
+    def joint_covariance(self, X):
+        """Covariance of every output between rows, ``(n_outputs, n, n)``, without noise."""
+        J = np.moveaxis(jacobian(forward(self.network, self.theta, X, order=1)), 1, 0)
+        return np.stack([self.gaussian.project(part[None])[0] for part in J])
+
+    def draw(self, X, rng, size):
+        """Functions drawn from the linearised posterior, joint over rows: (size, n, n_outputs)."""
+        deviations = self.gaussian.draw(rng, size)
+        draws = np.empty((size, len(X), self.network.n_outputs))
+        for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            J = jacobian(trace)
+            draws[:, rows] = trace.outputs + np.moveaxis(J @ deviations.T, -1, 0)
+        return draws
+
+    @cached_property
+    def weight_variances(self):
+        """Posterior variance of every weight, shape (k,)."""
+        return self.gaussian.variances()

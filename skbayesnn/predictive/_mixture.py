@@ -1,0 +1,93 @@
+"""Mixtures of Gaussians: how several minima predict together."""
+
+import numpy as np
+from scipy.special import logsumexp, ndtr
+
+
+def mixture_moments(weights, means, covariances):
+    """Mean and covariance of a mixture.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m,)
+    means : ndarray of shape (m, ..., p)
+    covariances : ndarray of shape (m, ..., p, p)
+
+    Returns
+    -------
+    mean : ndarray of shape (..., p)
+    covariance : ndarray of shape (..., p, p)
+        Mean of the covariances plus covariance of the means.
+    """
+    mean = np.tensordot(weights, means, 1)
+    apart = means - mean
+    spread = apart[..., :, None] * apart[..., None, :]
+    return mean, np.tensordot(weights, covariances + spread, 1)
+
+
+def mixture_quantile(weights, means, sds, probability):
+    """Quantile of a mixture of Gaussians, by bisection to the last bit that matters.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m,)
+    means, sds : ndarray of shape (m, ...)
+    probability : float
+
+    Returns
+    -------
+    ndarray of shape (...)
+    """
+    low = np.min(means - 40.0 * sds, axis=0)
+    high = np.max(means + 40.0 * sds, axis=0)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        below = np.tensordot(weights, ndtr((middle - means) / sds), 1) < probability
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
+
+
+def log_normal_density(residual, covariance):
+    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
+    factor = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(factor, residual[..., None])[..., 0]
+    log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+    dimension = residual.shape[-1]
+    return -0.5 * (np.sum(white**2, axis=-1) + log_det + dimension * np.log(2.0 * np.pi))
+
+
+def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
+    """Weights of members that maximise the mean log of their mixed leave-one-out densities.
+
+    The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same criterion).
+
+    Parameters
+    ----------
+    log_densities : ndarray of shape (m, n)
+        Leave-one-out log predictive density of every member for every row.
+    sample_weight : ndarray of shape (n,)
+    max_iter : int
+    tol : float
+        Relative gain of the objective that ends the iteration.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Non-negative, summing to 1.
+    """
+    n_members = len(log_densities)
+    weights = np.full(n_members, 1.0 / n_members)
+    density = np.exp(log_densities - log_densities.max(axis=0))
+    value = -np.inf
+    for _ in range(max_iter):
+        mixed = weights @ density
+        previous, value = value, sample_weight @ np.log(mixed)
+        if value - previous < tol * max(1.0, abs(value)):
+            break
+        weights = weights * (density @ (sample_weight / mixed)) / sample_weight.sum()
+    return weights / weights.sum()
+
+
+def evidence_weights(log_evidences):
+    """``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2)."""
+    return np.exp(log_evidences - logsumexp(log_evidences))
