@@ -19,7 +19,6 @@ from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
 from skbayesnn.inference._training import random_starts, train
-from skbayesnn.posterior import Hyperparameters
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 POLISH_SIZE = 5000  # weights times hyperparameters up to which the evidence itself is maximised
@@ -98,7 +97,7 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
         (
             posterior.with_network(old.network, old.groups.labels),
             old.theta[None],
-            Hyperparameters(old.hyper.alpha[None], old.hyper.beta[None]),
+            old.hyper.stacked(),
         )
         for old in previous
     ]
@@ -163,25 +162,17 @@ def complete(posterior, theta, hyper, settings):
     -------
     Minimum
     """
-    pruned, reestimated = [], False
-    posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
-    pruned += units
-    mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=settings.exact)
-    settled = Settled(hyper, mode, mode.converged)
+    pruned, settled = [], None
     while True:
-        posterior, theta, units = prune(
-            posterior, settled.mode.theta, _noise_sd(posterior, settled.hyper)
-        )
-        if units:
-            pruned += units
-            mode = find_mode(posterior, theta, settled.hyper, tol=1e-6, exact=settings.exact)
-            settled = Settled(settled.hyper, mode, mode.converged)
-            reestimated = False
-        elif not reestimated and np.any(settings.free.mask):
-            settled = reestimate_to_convergence(posterior, settled, settings.free, settings.exact)
-            reestimated = True
-        else:
+        posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
+        if settled is not None and not units:
             break
+        pruned += units
+        mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=settings.exact)
+        settled = Settled(hyper, mode, mode.converged)
+        if mode.converged and np.any(settings.free.mask):
+            settled = reestimate_to_convergence(posterior, settled, settings.free, settings.exact)
+        theta, hyper = settled.mode.theta, settled.hyper
     mode = find_mode(posterior, settled.mode.theta, settled.hyper, exact=settings.exact)
     settled = settled._replace(mode=mode, converged=settled.converged and mode.converged)
     size = len(settled.mode.theta) * np.sum(settings.free.mask)

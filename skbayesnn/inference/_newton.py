@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian
 
 
 NEAR = 1e-2  # decrease of M (nats) by a damped step below which Newton steps are tried
-MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 
 
 class Mode(NamedTuple):
@@ -40,7 +40,7 @@ class Mode(NamedTuple):
     converged: bool
 
 
-def find_mode(posterior, theta, hyper, max_iter=200, tol=1e-12, exact=True):
+def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     """Minimise ``M(w)`` at fixed hyperparameters.
 
     Newton steps where the exact Hessian is positive definite and they help; damped Gauss-Newton steps,
@@ -79,8 +79,7 @@ def find_mode(posterior, theta, hyper, max_iter=200, tol=1e-12, exact=True):
                 if start - trial.total(hyper) > 0.25 * decrement - 1e-11 * abs(start):
                     theta, energies = theta + newton, trial
                     continue
-        gradient, curvature = posterior.gradient_and_hessian(theta, hyper, exact=False)
-        step = _damped_step(posterior, theta, hyper, energies, gradient, curvature, damping)
+        step = _damped_step(posterior, theta, hyper, energies, damping)
         near = step is None or energies.total(hyper) - step[1].total(hyper) < NEAR
         if step is None:  # the gradient shows no way down
             step = (*_escape(posterior, theta, hyper, energies, exact), 1e-3)
@@ -92,50 +91,25 @@ def find_mode(posterior, theta, hyper, max_iter=200, tol=1e-12, exact=True):
     return Mode(theta, energies, A, gaussian, norm, float(decrement), converged)
 
 
-def _damped_step(posterior, theta, hyper, energies, gradient, curvature, damping):
+def _damped_step(posterior, theta, hyper, energies, damping):
     """A Levenberg-Marquardt step that lowers ``M``; ``None`` if it would gain nothing."""
-    start = energies.total(hyper)
-    diagonal = np.diag(curvature).copy()
-    for _ in range(40):
-        damped = curvature.copy()
-        damped[np.diag_indices(len(theta))] += damping * diagonal
-        gaussian = DenseGaussian.from_precision(damped)
+    gradient, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.stacked())
+    gradient, start = gradient[0], energies.total(hyper)
+    for _ in range(30):
+        gaussian = curvature.gaussian(damping)
         if gaussian is not None:
             step = -gaussian.solve(gradient)
             slope = gradient @ step
             if -slope < 1e-9:
                 return None
-            step = accelerated(gaussian, diagonal, step, posterior.bending_force(theta, hyper, step))
+            force = posterior.bending_force(theta, hyper, step)
+            step = accelerated(gaussian, curvature.diagonal, step, force)
             if step is not None:
                 trial = posterior.energies(theta + step)
                 if start - trial.total(hyper) > -1e-4 * slope:
                     return theta + step, trial, max(0.1 * damping, 1e-12)
         damping *= 4.0
     return None
-
-
-def accelerated(gaussian, diagonal, step, force):
-    """A step bent along the valley: geodesic acceleration (Transtrum & Sethna 2012).
-
-    Parameters
-    ----------
-    gaussian : DenseGaussian or DualGaussian
-        Damped Gauss-Newton curvature that gave ``step``.
-    diagonal : ndarray of shape (k,)
-        Metric in which lengths are compared.
-    step : ndarray of shape (k,)
-    force : ndarray of shape (k,)
-        See `Posterior.bending_force`.
-
-    Returns
-    -------
-    ndarray of shape (k,) or None
-        ``None`` if the valley bends too much for a step of this length.
-    """
-    acceleration = -0.5 * gaussian.solve(force)
-    if 4.0 * diagonal @ acceleration**2 > MOST_BENT**2 * (diagonal @ step**2):
-        return None
-    return step + acceleration
 
 
 def _escape(posterior, theta, hyper, energies, exact):

@@ -9,6 +9,7 @@ from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.posterior import Hyperparameters
 
+DETERMINED_BY_NOTHING = 1e-2  # curvature of the log evidence in ln alpha: half of gamma
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 
 
@@ -133,7 +134,7 @@ class Settled(NamedTuple):
     converged: bool
 
 
-def reestimate_to_convergence(posterior, settled, free, exact=True, max_iter=30, tol=1e-6):
+def reestimate_to_convergence(posterior, settled, free, exact=True, max_iter=40, tol=1e-9):
     """Solve the re-estimation equations (MacKay 1992, equations 2.22-2.24, 3.18) by Newton's method.
 
     Parameters
@@ -154,6 +155,7 @@ def reestimate_to_convergence(posterior, settled, free, exact=True, max_iter=30,
     """
     hyper, mode = settled.hyper, settled.mode
     moved = previous = None
+    failures = 0
     correction = np.zeros((len(free.mask), len(free.mask)))
     for _ in range(max_iter):
         derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
@@ -167,12 +169,17 @@ def reestimate_to_convergence(posterior, settled, free, exact=True, max_iter=30,
             error = previous - gradient - (curvature + correction) @ moved
             correction += np.outer(error, moved) / (moved @ moved)
         step = _newton_step(Derivatives(gradient, curvature + correction), active)
+        idle = (np.diag(curvature)[active] < DETERMINED_BY_NOTHING) & (gradient[active] > 0)
+        step[idle] = np.ptp(free.prior.log_range)  # straight to the upper bound
         if 0.5 * abs(step @ gradient[active]) < tol:
             return Settled(hyper, mode, mode.converged)
         new_hyper = _moved(hyper, active, step, free.prior)
         moved = np.log(np.concatenate(new_hyper)) - np.log(np.concatenate(hyper))
         previous, hyper = gradient, new_hyper
-        mode = find_mode(posterior, mode.theta, hyper, tol=1e-8, exact=exact)
+        mode = find_mode(posterior, mode.theta, hyper, max_iter=50, tol=1e-8, exact=exact)
+        failures += not mode.converged
+        if failures > 2:
+            break
     return Settled(hyper, mode, False)
 
 
@@ -208,14 +215,17 @@ def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
         if np.linalg.norm(step) > 0.9 * length:
             break
         length = np.linalg.norm(step)
-        new_hyper = _moved(hyper, active, step, free.prior)
-        new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=20)
-        if not (new_mode.converged and _well_conditioned(new_mode, new_hyper)):
+        for _ in range(4):
+            new_hyper = _moved(hyper, active, step, free.prior)
+            new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=20)
+            if new_mode.converged and _well_conditioned(new_mode, new_hyper):
+                gain = _log_evidence(posterior, new_mode, new_hyper) - value
+                if gain > -1e-10 * max(1.0, abs(value)):
+                    break
+            step = 0.5 * step
+        else:
             break
-        new_value = _log_evidence(posterior, new_mode, new_hyper)
-        if new_value < value - 1e-10 * max(1.0, abs(value)):
-            break
-        hyper, mode, value = new_hyper, new_mode, new_value
+        hyper, mode, value = new_hyper, new_mode, value + gain
         if np.max(np.abs(step)) < tol:
             break
     return Settled(hyper, mode, settled.converged)

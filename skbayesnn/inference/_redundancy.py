@@ -19,7 +19,7 @@ class Pruned(NamedTuple):
     ----------
     layer : int
         Hidden layer, from 1.
-    reason : {"off", "duplicate"}
+    reason : {"off", "duplicate", "linear"}
     """
 
     layer: int
@@ -27,7 +27,7 @@ class Pruned(NamedTuple):
 
 
 def prune(posterior, theta, tolerance):
-    """Delete redundant hidden units, one after the other, until every unit is needed.
+    """Delete redundant hidden units until every unit is needed.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def prune(posterior, theta, tolerance):
     theta : ndarray of shape (k,)
     pruned : list of Pruned
     """
-    pruned = []
+    posterior, theta, pruned = merge_linear_units(posterior, theta, tolerance)
     while (change := prune_one(posterior, theta, tolerance)) is not None:
         posterior, theta, unit = change
         pruned.append(unit)
@@ -85,15 +85,88 @@ def prune_one(posterior, theta, tolerance):
             kept, found, sign = pair
             above[kept] += sign * above[found]
             reason = "duplicate"
-        layers[layer] = np.delete(layers[layer], found, axis=1)
-        layers[layer + 1] = np.delete(above, found, axis=0)
-        smaller = network.without_units(layer, [found])
-        labels = network.layers(posterior.groups.labels)
-        labels[layer] = np.delete(labels[layer], found, axis=1)
-        labels[layer + 1] = np.delete(labels[layer + 1], found, axis=0)
-        reduced = posterior.with_network(smaller, smaller.pack(labels))
-        return reduced, smaller.pack(layers), Pruned(layer + 1, reason)
+        return *_without(posterior, layers, layer, [found]), Pruned(layer + 1, reason)
     return None
+
+
+def merge_linear_units(posterior, theta, tolerance):
+    """Replace hidden units that work in their linear range by as few as compute the same.
+
+    Where ``phi`` is linear to within `NEGLIGIBLE`, units can be rotated into each other, and more of them
+    than the rank of their common linear map leave the minimum degenerate. The map is split
+    anew by its singular value decomposition, which also minimises the weights' energy.
+
+    Parameters
+    ----------
+    posterior, theta, tolerance
+        As in `prune_one`.
+
+    Returns
+    -------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    pruned : list of Pruned
+    """
+    pruned = []
+    for layer in range(len(posterior.network.hidden_layer_sizes)):
+        network = posterior.network
+        if network.phi.linear:
+            break
+        layers = [w.copy() for w in network.layers(theta)]
+        incoming, outgoing = layers[layer], layers[layer + 1]
+        trace = forward(network, theta, posterior.X[:ROWS_LOOKED_AT])
+        z = trace.inputs[layer + 1][:, :-1]
+        a = trace.inputs[layer] @ incoming
+        slope, offset, error = _linear_fits(a, z)
+        limit = tolerance if layer + 2 == len(layers) else 1.0
+        effect = np.max(error[:, None] * np.abs(outgoing[:-1]) / limit, axis=1)
+        linear = np.flatnonzero(effect < NEGLIGIBLE)
+        if len(linear) < 2 or not _exchangeable(posterior, layer, linear):
+            continue
+        left, right = incoming[:-1, linear], slope[linear, None] * outgoing[linear]
+        U, s, V = np.linalg.svd(left @ right, full_matrices=False)
+        rank = max(1, int(np.sum(s > 1e-8 * max(s[0], 1e-300))))
+        if rank >= len(linear):
+            continue
+        constant = (slope * incoming[-1] + offset)[linear] @ outgoing[linear]
+        balance = np.sqrt(np.linalg.norm(left) / max(np.linalg.norm(outgoing[linear]), 1e-300))
+        kept, dropped = linear[:rank], linear[rank:]
+        steepness = network.phi.derivatives(np.zeros(1), 1)[1][0]
+        rest = network.phi.derivatives(np.zeros(1), 0)[0][0]
+        root = np.sqrt(s[:rank] / steepness)
+        incoming[:-1, kept], incoming[-1, kept] = U[:, :rank] * root * balance, 0.0
+        outgoing[kept] = root[:, None] * V[:rank] / balance
+        outgoing[-1] += constant - rest * outgoing[kept].sum(axis=0)
+        posterior, theta = _without(posterior, layers, layer, dropped)
+        pruned += [Pruned(layer + 1, "linear")] * len(dropped)
+    return posterior, theta, pruned
+
+
+def _linear_fits(a, z):
+    """Per unit the line ``z = slope a + offset`` over the rows, and its largest error."""
+    centred = a - a.mean(axis=0)
+    spread = np.sum(centred**2, axis=0)
+    slope = np.sum(centred * z, axis=0) / np.where(spread > 0, spread, 1.0)
+    offset = z.mean(axis=0) - slope * a.mean(axis=0)
+    return slope, offset, np.max(np.abs(z - slope * a - offset), axis=0)
+
+
+def _exchangeable(posterior, layer, units):
+    """Whether the weights of some hidden units belong to the same groups."""
+    labels = posterior.network.layers(posterior.groups.labels)
+    into, out = labels[layer][:, units], labels[layer + 1][units]
+    return bool(np.all(into == into[:, :1]) and np.all(out == out[:1]))
+
+
+def _without(posterior, layers, layer, units):
+    """Posterior and weights after deleting hidden units of a layer (from 0)."""
+    network = posterior.network
+    smaller = network.without_units(layer, units)
+    labels = network.layers(posterior.groups.labels)
+    for matrices in (layers, labels):
+        matrices[layer] = np.delete(matrices[layer], units, axis=1)
+        matrices[layer + 1] = np.delete(matrices[layer + 1], units, axis=0)
+    return posterior.with_network(smaller, smaller.pack(labels)), smaller.pack(layers)
 
 
 def layers_switched_off(posterior, theta, tolerance):

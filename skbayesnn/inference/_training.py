@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
-from skbayesnn.inference._newton import accelerated
+from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms
 from skbayesnn.posterior import Energies, Hyperparameters
 
 MAX_CHANGE = np.log(3.0)  # of ln alpha and ln beta at one re-estimation
@@ -93,58 +92,6 @@ def random_starts(posterior, rngs):
     theta = np.stack([rng.standard_normal(len(sd)) * sd for rng in rngs])
     alpha = np.ones((len(rngs), len(posterior.groups.names)))
     return theta, Hyperparameters(alpha, np.ones((len(rngs), posterior.likelihood.n_levels)))
-
-
-def gauss_newton_forms(posterior, theta, hyper):
-    """Gradient of the energy and Gauss-Newton posteriors, for a batch of networks.
-
-    The dual form serves where weights outnumber rows times outputs.
-
-    Returns
-    -------
-    gradient : ndarray of shape (n_networks, k)
-    curvature : list
-        Per network a function ``damping -> Gaussian`` with precision ``A + damping diag(A)``,
-        or ``None`` where that is numerically singular.
-    """
-    network = posterior.network
-    if len(posterior.X) * network.n_outputs < network.n_weights:
-        gradient = posterior.gradient(theta, hyper)
-        alphas = posterior.groups.expand(hyper.alpha)
-        roots = posterior.weighted_jacobian(theta, hyper)
-        return gradient, [_DampedDual(a, S) for a, S in zip(alphas, roots, strict=True)]
-    gradient, matrices = posterior.gradient_and_hessian(theta, hyper)
-    return gradient, [_DampedDense(A) for A in matrices]
-
-
-class _DampedDense:
-    def __init__(self, matrix):
-        self.matrix = matrix
-        self.diagonal = np.diag(matrix)
-
-    def gaussian(self, damping=0.0):
-        matrix = self.matrix
-        if damping:
-            matrix = matrix.copy()
-            matrix[np.diag_indices(len(matrix))] *= 1.0 + damping
-        return DenseGaussian.from_precision(matrix)
-
-    def quadratic(self, step):
-        """``step^T A step``."""
-        return step @ self.matrix @ step
-
-
-class _DampedDual:
-    def __init__(self, alpha, S):
-        self.alpha, self.S = alpha, S
-        self.diagonal = alpha + np.sum(S**2, axis=0)
-
-    def gaussian(self, damping=0.0):
-        return DualGaussian(self.alpha + damping * self.diagonal, self.S)
-
-    def quadratic(self, step):
-        """``step^T A step``."""
-        return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
 
 
 def reestimate(posterior, hyper, energies, variances, free):

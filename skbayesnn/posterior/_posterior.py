@@ -29,6 +29,10 @@ class Hyperparameters(NamedTuple):
         """The hyperparameters of some of many networks (the leading axis)."""
         return Hyperparameters(self.alpha[index], self.beta[index])
 
+    def stacked(self):
+        """The same with a leading axis of length 1."""
+        return Hyperparameters(self.alpha[None], self.beta[None])
+
 
 class Energies(NamedTuple):
     """``E_W^c`` of every weight group, ``(..., n_groups)``, and ``E_D`` of every noise level."""

@@ -1,0 +1,88 @@
+"""Gauss-Newton curvature of the energy, dense or dual, and steps that follow bent valleys."""
+
+import numpy as np
+
+from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+
+MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
+
+
+def gauss_newton_forms(posterior, theta, hyper):
+    """Gradient of the energy and Gauss-Newton posteriors, for a batch of networks.
+
+    The dual form serves where weights outnumber rows times outputs.
+
+    Returns
+    -------
+    gradient : ndarray of shape (n_networks, k)
+    curvature : list of DenseCurvature or DualCurvature
+        One per network.
+    """
+    network = posterior.network
+    if len(posterior.X) * network.n_outputs < network.n_weights:
+        gradient = posterior.gradient(theta, hyper)
+        alphas = posterior.groups.expand(hyper.alpha)
+        roots = posterior.weighted_jacobian(theta, hyper)
+        return gradient, [DualCurvature(a, S) for a, S in zip(alphas, roots, strict=True)]
+    gradient, matrices = posterior.gradient_and_hessian(theta, hyper)
+    return gradient, [DenseCurvature(A) for A in matrices]
+
+
+class DenseCurvature:
+    """Gauss-Newton ``A`` as a matrix of shape (k, k)."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.diagonal = np.diag(matrix)
+
+    def gaussian(self, damping=0.0):
+        """Gaussian with precision ``A + damping diag(A)``; ``None`` if numerically singular."""
+        matrix = self.matrix
+        if damping:
+            matrix = matrix.copy()
+            matrix[np.diag_indices(len(matrix))] *= 1.0 + damping
+        return DenseGaussian.from_precision(matrix)
+
+    def quadratic(self, step):
+        """``step^T A step``."""
+        return step @ self.matrix @ step
+
+
+class DualCurvature:
+    """Gauss-Newton ``A = diag(alpha) + S^T S`` with few rows in ``S``."""
+
+    def __init__(self, alpha, S):
+        self.alpha, self.S = alpha, S
+        self.diagonal = alpha + np.sum(S**2, axis=0)
+
+    def gaussian(self, damping=0.0):
+        """Gaussian with precision ``A + damping diag(A)``; ``None`` if numerically singular."""
+        return DualGaussian(self.alpha + damping * self.diagonal, self.S)
+
+    def quadratic(self, step):
+        """``step^T A step``."""
+        return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
+
+
+def accelerated(gaussian, diagonal, step, force):
+    """A step bent along the valley: geodesic acceleration (Transtrum & Sethna 2012).
+
+    Parameters
+    ----------
+    gaussian : DenseGaussian or DualGaussian
+        Damped curvature that gave ``step``.
+    diagonal : ndarray of shape (k,)
+        Diagonal of ``A``, the metric in which lengths are compared.
+    step : ndarray of shape (k,)
+    force : ndarray of shape (k,)
+        See `Posterior.bending_force`.
+
+    Returns
+    -------
+    ndarray of shape (k,) or None
+        ``None`` if the valley bends too much for a step of this length.
+    """
+    acceleration = -0.5 * gaussian.solve(force)
+    if 4.0 * diagonal @ acceleration**2 > MOST_BENT**2 * (diagonal @ step**2):
+        return None
+    return step + acceleration

@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+
+from skbayesnn.inference._redundancy import (
+    align,
+    layers_switched_off,
+    prune_one,
+    same_minimum,
+)
+from skbayesnn.network import Network, outputs
+from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+
+HIDDEN = [(4,), (4, 3), (2, 3, 4)]
+each_network = pytest.mark.parametrize("hidden", HIDDEN, ids=str)
+
+
+def make(hidden, activation="tanh", prior="ard", n=30):
+    rng = np.random.default_rng(0)
+    network = Network((2, *hidden, 2), activation)
+    theta = rng.standard_normal(network.n_weights)
+    X = rng.standard_normal((n, 2))
+    groups = weight_groups(network, prior)
+    y = rng.standard_normal((n, 2))
+    posterior = Posterior(network, Gaussian.per_output(2), groups, X, y, np.ones(n))
+    return posterior, theta
+
+
+def edited(network, theta, layer, incoming=None, outgoing=None):
+    """Weights after replacing one unit's (number 1) incoming and outgoing weights."""
+    layers = [w.copy() for w in network.layers(theta)]
+    if incoming is not None:
+        layers[layer][:, 1] = incoming(layers[layer])
+    if outgoing is not None:
+        layers[layer + 1][1] = outgoing(layers[layer + 1])
+    return network.pack(layers)
+
+
+def check_pruned(posterior, theta, found, layer, reason):
+    """One unit less in the right layer, the same function, and labels of the smaller network."""
+    reduced, smaller, unit = found
+    before, after = posterior.network, reduced.network
+    assert after == before.without_units(layer, [0])
+    assert unit.layer == layer + 1
+    assert unit.reason == reason
+    expected = outputs(before, theta, posterior.X)
+    np.testing.assert_allclose(outputs(after, smaller, posterior.X), expected, atol=1e-9)
+    labels = weight_groups(after, "ard")
+    np.testing.assert_array_equal(reduced.groups.labels, labels.labels)
+    assert reduced.groups.names == labels.names
+
+
+@each_network
+def test_nothing_to_prune(hidden):
+    posterior, theta = make(hidden)
+    assert prune_one(posterior, theta, np.full(2, 0.1)) is None
+
+
+@each_network
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "silu", "gelu"])
+def test_duplicates_are_merged(hidden, activation):
+    for layer in range(len(hidden)):
+        posterior, theta = make(hidden, activation)
+        theta = edited(posterior.network, theta, layer, incoming=lambda w: w[:, 0])
+        found = prune_one(posterior, theta, np.full(2, 1e-6))
+        check_pruned(posterior, theta, found, layer, "duplicate")
+
+
+@each_network
+def test_mirror_images_are_merged_for_odd_activations(hidden):
+    for layer in range(len(hidden)):
+        posterior, theta = make(hidden)
+        theta = edited(posterior.network, theta, layer, incoming=lambda w: -w[:, 0])
+        found = prune_one(posterior, theta, np.full(2, 1e-6))
+        check_pruned(posterior, theta, found, layer, "duplicate")
+
+
+@pytest.mark.parametrize("activation", ["logistic", "relu", "gelu"])
+def test_mirror_images_stay_for_other_activations(activation):
+    posterior, theta = make((4,), activation)
+    theta = edited(posterior.network, theta, 0, incoming=lambda w: -w[:, 0])
+    assert prune_one(posterior, theta, np.full(2, 1e-6)) is None
+
+
+@each_network
+def test_units_without_outgoing_weights_are_off(hidden):
+    for layer in range(len(hidden)):
+        posterior, theta = make(hidden)
+        theta = edited(posterior.network, theta, layer, outgoing=lambda w: 0 * w[1])
+        found = prune_one(posterior, theta, np.full(2, 0.1))
+        check_pruned(posterior, theta, found, layer, "off")
+
+
+@each_network
+def test_constant_units_go_into_the_biases_above(hidden):
+    for layer in range(len(hidden)):
+        posterior, theta = make(hidden)
+        constant = np.r_[np.zeros(np.shape(posterior.network.layers(theta)[layer])[0] - 1), 0.7]
+        theta = edited(posterior.network, theta, layer, incoming=lambda w, c=constant: c)
+        found = prune_one(posterior, theta, np.full(2, 0.1))
+        check_pruned(posterior, theta, found, layer, "off")
+
+
+@pytest.mark.parametrize("factor", [0.3, 3.0])
+def test_a_unit_counts_if_it_moves_an_output_by_a_thousandth_of_the_noise(factor):
+    posterior, theta = make((4,))
+    network, noise = posterior.network, np.array([0.1, 10.0])
+    z = np.tanh(posterior.X @ network.layers(theta)[0][:-1] + network.layers(theta)[0][-1])
+    size = factor * 1e-3 / np.std(z[:, 1])
+    theta = edited(network, theta, 0, outgoing=lambda w: [size * 0.1, 0.0])
+    assert (prune_one(posterior, theta, noise) is None) == (factor > 1)
+
+
+def test_the_last_unit_stays():
+    posterior, theta = make((1,))
+    layers = posterior.network.layers(theta)
+    theta = posterior.network.pack([layers[0], 0 * layers[1]])
+    assert prune_one(posterior, theta, np.full(2, 0.1)) is None
+
+
+def test_repeated_pruning_ends_with_the_units_that_are_needed():
+    posterior, theta = make((6,))
+    layers = [w.copy() for w in posterior.network.layers(theta)]
+    layers[0][:, 1], layers[0][:, 2], layers[1][3] = layers[0][:, 0], -layers[0][:, 0], 0.0
+    theta = posterior.network.pack(layers)
+    expected = outputs(posterior.network, theta, posterior.X)
+    reasons = []
+    while (found := prune_one(posterior, theta, np.full(2, 1e-3))) is not None:
+        posterior, theta, unit = found
+        reasons.append(unit.reason)
+    assert sorted(reasons) == ["duplicate", "duplicate", "off"]
+    assert posterior.network.hidden_layer_sizes == (3,)
+    np.testing.assert_allclose(outputs(posterior.network, theta, posterior.X), expected, atol=1e-9)
+
+
+def test_layers_switched_off():
+    posterior, theta = make((1, 1))
+    tolerance = np.full(2, 0.1)
+    network = posterior.network
+    assert layers_switched_off(posterior, theta, tolerance) == []
+    layers = network.layers(theta)
+    last = network.pack([layers[0], layers[1], layers[2] * [[1e-9], [1.0]]])
+    assert layers_switched_off(posterior, last, tolerance) == [1]
+    wide, theta = make((2,))
+    layers = wide.network.layers(theta)
+    theta = wide.network.pack([layers[0], 0 * layers[1]])
+    assert layers_switched_off(wide, theta, tolerance) == []  # has a unit to prune instead
+
+
+def scrambled(network, theta, rng):
+    """The same function with units in another order, and for odd activations with other signs."""
+    layers = [w.copy() for w in network.layers(theta)]
+    for layer, width in enumerate(network.hidden_layer_sizes):
+        order = rng.permutation(width)
+        sign = rng.choice([-1.0, 1.0], width) if network.phi.odd else np.ones(width)
+        layers[layer] = layers[layer][:, order] * sign
+        layers[layer + 1][:-1] = layers[layer + 1][:-1][order] * sign[:, None]
+    return network.pack(layers)
+
+
+@each_network
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
+@pytest.mark.parametrize("seed", range(5))
+def test_align_undoes_symmetries(hidden, activation, seed):
+    rng = np.random.default_rng(seed)
+    posterior, theta = make(hidden, activation)
+    network = posterior.network
+    other = scrambled(network, theta, rng)
+    np.testing.assert_array_equal(align(network, other, theta), theta)
+    assert same_minimum(network, other, theta)
+
+    noisy = theta * (1.0 + 1e-4 * rng.standard_normal(theta.shape))
+    assert same_minimum(network, scrambled(network, noisy, rng), theta)
+    moved = theta + 0.3 * rng.standard_normal(theta.shape)
+    assert not same_minimum(network, scrambled(network, moved, rng), theta)
+
+
+@each_network
+@pytest.mark.parametrize("activation", ["tanh", "logistic"])
+def test_align_keeps_the_function(hidden, activation):
+    posterior, theta = make(hidden, activation)
+    reference = np.random.default_rng(1).standard_normal(theta.shape)
+    aligned = align(posterior.network, theta, reference)
+    np.testing.assert_allclose(
+        outputs(posterior.network, aligned, posterior.X),
+        outputs(posterior.network, theta, posterior.X),
+        rtol=1e-12,
+        atol=1e-13,
+    )
+    assert same_minimum(posterior.network, aligned, theta)
+
+
+def test_sign_flips_are_no_symmetry_of_the_logistic_function():
+    posterior, theta = make((3,), "logistic")
+    layers = [w.copy() for w in posterior.network.layers(theta)]
+    layers[0][:, 0] *= -1
+    layers[1][0] *= -1
+    assert not same_minimum(posterior.network, posterior.network.pack(layers), theta)

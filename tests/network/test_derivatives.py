@@ -1,0 +1,208 @@
+import numpy as np
+import pytest
+
+from skbayesnn.network import (
+    ACTIVATIONS,
+    Network,
+    forward,
+    hessian,
+    hessian_product,
+    jacobian,
+    jacobian_vector,
+    outputs,
+    second_derivative_along,
+    vector_jacobian,
+)
+from tests.tools import DEPTHS, assert_near, difference, draw_weights
+
+each_activation = pytest.mark.parametrize("activation", list(ACTIVATIONS))
+each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+
+
+def setup(hidden, activation, lead=(), n=4, sizes=(2, 2)):
+    rng = np.random.default_rng(len(hidden))
+    network = Network((sizes[0], *hidden, sizes[1]), activation)
+    X = rng.standard_normal((n, sizes[0]))
+    return network, draw_weights(network, X, rng, lead), X, rng
+
+
+def curvatures(rng, shape, kind):
+    """Symmetric output curvature; ``diagonal`` has one number per output."""
+    if kind == "diagonal":
+        return rng.uniform(0.5, 2.0, shape)
+    root = rng.standard_normal((*shape, shape[-1]))
+    return root @ np.swapaxes(root, -1, -2)
+
+
+def as_matrices(curvature, kind):
+    return curvature[..., None] * np.eye(curvature.shape[-1]) if kind == "diagonal" else curvature
+
+
+def per_network(theta, function):
+    """``function(index, theta[index])`` for one or many networks."""
+    if theta.ndim == 1:
+        return function((), theta)
+    return np.stack([function(i, theta[i]) for i in range(len(theta))])
+
+
+@pytest.mark.parametrize("name", list(ACTIVATIONS))
+def test_activation_derivatives(name):
+    a = np.concatenate([np.linspace(-6.03, 6.03, 60), [-0.1, 0.1]])
+    phi = ACTIVATIONS[name].derivatives
+    for order in range(3):
+        values = phi(a, order)
+        assert len(values) == order + 1
+        for value, same in zip(values, phi(a, 2), strict=False):
+            np.testing.assert_array_equal(value, same)
+    _, slope, bend = phi(a, 2)
+    h = 1e-3
+    for derivative, order in ((slope, 0), (bend, 1)):
+        near = phi(a + h, order)[order] - phi(a - h, order)[order]
+        far = phi(a + 2 * h, order)[order] - phi(a - 2 * h, order)[order]
+        assert_near(derivative, (8 * near - far) / (12 * h), 1e-10)
+
+
+@pytest.mark.parametrize("name", list(ACTIVATIONS))
+def test_activation_flags_and_extremes(name):
+    activation = ACTIVATIONS[name]
+    a = np.linspace(0.1, 4.0, 20)
+    value, negative = activation.derivatives(a, 0)[0], activation.derivatives(-a, 0)[0]
+    assert activation.odd == np.allclose(negative, -value, rtol=0, atol=1e-12)
+    assert activation.linear == np.allclose(np.diff(value, 2), 0, rtol=0, atol=1e-12) or (
+        name == "relu"
+    )
+    with np.errstate(all="raise", under="ignore"):
+        assert np.all(np.isfinite(activation.derivatives(np.array([-800.0, 800.0]), 2)))
+
+
+def test_forward_is_the_plain_formula():
+    network, theta, X, _ = setup((3, 4), "tanh")
+    (w1, w2, w3) = network.layers(theta)
+    z = np.tanh(np.tanh(X @ w1[:-1] + w1[-1]) @ w2[:-1] + w2[-1])
+    np.testing.assert_allclose(outputs(network, theta, X), z @ w3[:-1] + w3[-1], rtol=1e-13)
+
+
+@each_activation
+@each_depth
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_jacobian_and_its_products(activation, hidden, lead):
+    network, theta, X, rng = setup(hidden, activation, lead)
+    trace = forward(network, theta, X, 1)
+    expected = per_network(theta, lambda _, t: difference(lambda w: outputs(network, w, X), t))
+    assert_near(jacobian(trace), expected)
+
+    v = rng.standard_normal(theta.shape)
+    assert_near(jacobian_vector(trace, v), (expected @ v[..., None, :, None])[..., 0])
+    r = rng.standard_normal(trace.outputs.shape)
+    assert_near(vector_jacobian(trace, r), np.einsum("...no,...nok->...k", r, expected))
+
+
+@each_activation
+@each_depth
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_second_derivative_along_a_direction(activation, hidden, lead):
+    network, theta, X, rng = setup(hidden, activation, lead)
+    v = rng.standard_normal(theta.shape)
+
+    def along(i, t):
+        return difference(
+            lambda s: jacobian_vector(forward(network, t + s * v[i], X, 1), v[i]), np.zeros(1)
+        )[..., 0]
+
+    trace = forward(network, theta, X, 2)
+    assert_near(second_derivative_along(trace, v), per_network(theta, along))
+
+
+@each_activation
+@each_depth
+@pytest.mark.parametrize("lead", [(), (2,)])
+@pytest.mark.parametrize("kind", ["diagonal", "full"])
+def test_hessian(activation, hidden, lead, kind):
+    network, theta, X, rng = setup(hidden, activation, lead)
+    trace = forward(network, theta, X, 2)
+    r = rng.standard_normal(trace.outputs.shape)
+    curvature = curvatures(rng, trace.outputs.shape, kind)
+    full = as_matrices(curvature, kind)
+
+    def gauss_newton(i, t):
+        J = difference(lambda w: outputs(network, w, X), t)
+        return np.einsum("noi,nop,npj->ij", J, full[i], J)
+
+    def second_order(i, t):
+        return difference(lambda w: vector_jacobian(forward(network, w, X, 1), r[i]), t)
+
+    outer, inner = per_network(theta, gauss_newton), per_network(theta, second_order)
+    assert_near(hessian([(trace, r, curvature)], exact=False), outer)
+    assert_near(hessian([(trace, r, np.zeros_like(curvature))]), inner)
+    exact = hessian([(trace, r, curvature)])
+    assert_near(exact, outer + inner)
+    np.testing.assert_array_equal(exact, np.swapaxes(exact, -1, -2))
+
+    v = rng.standard_normal(theta.shape)
+    assert_near(hessian_product(trace, v, r, curvature), ((outer + inner) @ v[..., None])[..., 0])
+    assert_near(
+        hessian_product(trace, v, r, curvature, exact=False), (outer @ v[..., None])[..., 0]
+    )
+
+    first_order = forward(network, theta, X, 1)  # enough for Gauss-Newton
+    np.testing.assert_array_equal(
+        hessian([(first_order, r, curvature)], exact=False),
+        hessian([(trace, r, curvature)], exact=False),
+    )
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 3), (3, 1)])
+@pytest.mark.parametrize("hidden", [(1,), (1, 1), (5, 1), (1, 4)])
+@pytest.mark.parametrize("kind", ["diagonal", "full"])
+def test_hessian_of_narrow_networks(sizes, hidden, kind):
+    network, theta, X, rng = setup(hidden, "tanh", sizes=sizes)
+    trace = forward(network, theta, X, 2)
+    r = rng.standard_normal(trace.outputs.shape)
+    curvature = curvatures(rng, r.shape, kind)
+    matrices = as_matrices(curvature, kind)
+
+    def gradient(w):  # of the quadratic with gradient r and Hessian Lambda in the outputs
+        moved = forward(network, w, X, 1)
+        change = (matrices @ (moved.outputs - trace.outputs)[..., None])[..., 0]
+        return vector_jacobian(moved, r + change)
+
+    assert_near(hessian([(trace, r, curvature)]), difference(gradient, theta))
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "full"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_blocks_of_rows_accumulate(kind, exact):
+    network, theta, X, rng = setup((3, 2, 3), "silu", (2,), n=9)
+    trace = forward(network, theta, X, 2)
+    r = rng.standard_normal(trace.outputs.shape)
+    curvature = curvatures(rng, r.shape, kind)
+    parts = [slice(0, 2), slice(2, 3), slice(3, 9)]
+    blocks = [(forward(network, theta, X[p], 2), r[:, p], curvature[:, p]) for p in parts]
+    assert_near(hessian(blocks, exact), hessian([(trace, r, curvature)], exact), 1e-13)
+
+
+@pytest.mark.parametrize("n_networks", [2, 3, 8])
+@pytest.mark.parametrize("hidden", [(), (16,), (7, 5), (6, 5, 4)], ids=str)
+@pytest.mark.parametrize("kind", ["diagonal", "full"])
+def test_last_bits_do_not_depend_on_the_number_of_networks(n_networks, hidden, kind):
+    network, theta, X, rng = setup(hidden, "tanh", (n_networks,), n=37, sizes=(5, 3))
+    r = rng.standard_normal((n_networks, 37, 3))
+    curvature = curvatures(rng, r.shape, kind)
+    v = rng.standard_normal(theta.shape)
+
+    def everything(i):
+        trace = forward(network, theta[i], X, 2)
+        return (
+            outputs(network, theta[i], X),
+            jacobian(trace),
+            vector_jacobian(trace, r[i]),
+            jacobian_vector(trace, v[i]),
+            hessian([(trace, r[i], curvature[i])]),
+            hessian([(trace, r[i], curvature[i])], exact=False),
+            hessian_product(trace, v[i], r[i], curvature[i]),
+        )
+
+    together = everything(slice(None))
+    for i in range(n_networks):
+        for many, alone in zip(together, everything(i), strict=True):
+            np.testing.assert_array_equal(many[i], alone)

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, softmax
+
+from skbayesnn.posterior import Bernoulli, Categorical, Gaussian
+from tests.tools import LIKELIHOODS, assert_near, difference, make_likelihood, make_targets
+
+GAUSSIANS = {
+    "own": Gaussian.per_output(3),
+    "shared": Gaussian(np.zeros(3, dtype=int), np.ones(3)),
+    "in their units": Gaussian(np.array([0, 1, 0]), np.array([1.0, 0.5, 9.0])),
+}
+
+
+def draw(name, n=6, lead=(), seed=0):
+    rng = np.random.default_rng(seed)
+    likelihood, n_outputs = make_likelihood(name)
+    f = 2.0 * rng.standard_normal((*lead, n, n_outputs))
+    y = make_targets(name, rng.standard_normal((n, n_outputs)), rng)
+    weight = rng.uniform(0.5, 3.0, n)
+    beta = np.ones((*lead, 1))
+    if likelihood.has_noise:
+        beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
+    return likelihood, f, y, weight, beta
+
+
+@pytest.mark.parametrize("likelihood", GAUSSIANS.values(), ids=GAUSSIANS)
+def test_gaussian_log_density(likelihood):
+    rng = np.random.default_rng(0)
+    f, y = rng.standard_normal((2, 5, 3))
+    weight = rng.uniform(0.5, 3.0, 5)
+    beta = np.exp(rng.uniform(-2, 2, likelihood.n_levels))
+    sd = (beta[likelihood.levels] * likelihood.relative) ** -0.5
+    expected = weight @ np.sum(stats.norm.logpdf(y, f, sd), axis=1)
+    misfit = beta @ likelihood.errors(f, y, weight)
+    actual = likelihood.log_normaliser(beta, weight.sum()) - misfit
+    np.testing.assert_allclose(actual, expected, rtol=1e-13)
+
+
+def test_gaussian_levels():
+    likelihood = GAUSSIANS["in their units"]
+    assert likelihood.n_levels == 2
+    np.testing.assert_array_equal(likelihood.level_sizes(), [2, 1])
+    np.testing.assert_array_equal(likelihood.precisions(np.array([2.0, 3.0])), [2.0, 1.5, 18.0])
+    residual = np.array([[1.0, 2.0, 3.0]])
+    errors = likelihood.errors(residual, 0 * residual, np.array([2.0]))
+    np.testing.assert_allclose(errors, [1.0 + 9 * 9.0, 0.5 * 4.0])
+
+
+def test_bernoulli_log_probability():
+    likelihood, f, y, weight, beta = draw("bernoulli")
+    expected = weight @ stats.bernoulli.logpmf(y[:, 0], expit(f[:, 0]))
+    np.testing.assert_allclose(-likelihood.errors(f, y, weight), [expected], rtol=1e-13)
+    assert likelihood.log_normaliser(beta, weight.sum()) == 0
+
+
+def test_categorical_log_probability():
+    likelihood, f, y, weight, beta = draw("categorical")
+    expected = weight @ stats.multinomial.logpmf(y, 1, softmax(f, axis=1))
+    np.testing.assert_allclose(-likelihood.errors(f, y, weight), [expected], rtol=1e-12)
+    assert likelihood.log_normaliser(beta, weight.sum()) == 0
+
+
+def test_two_classes_by_softmax_and_by_sigmoid_agree():
+    _, f, y, weight, beta = draw("bernoulli")
+    both, targets = np.hstack([0 * f, f]), np.hstack([1 - y, y])
+    np.testing.assert_allclose(
+        Categorical().errors(both, targets, weight), Bernoulli().errors(f, y, weight), rtol=1e-13
+    )
+    r, curvature = Bernoulli().derivatives(f, y, weight, beta)
+    r_both, curvature_both = Categorical().derivatives(both, targets, weight, beta)
+    np.testing.assert_allclose(r_both[:, 1:], r, rtol=1e-12)
+    np.testing.assert_allclose(curvature_both[:, 1, 1:], curvature, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
+def test_derivatives_in_the_outputs(name, lead):
+    likelihood, f, y, weight, beta = draw(name, lead=lead)
+    gradient, curvature = likelihood.derivatives(f, y, weight, beta)
+    assert gradient.shape == f.shape
+    if curvature.ndim == f.ndim:
+        curvature = curvature[..., None] * np.eye(f.shape[-1])
+    n, p = f.shape[-2:]
+    for i in np.ndindex(lead):
+
+        def misfit(flat, b=beta[i]):
+            return b @ likelihood.errors(flat.reshape(n, p), y, weight)
+
+        def slope(flat, b=beta[i]):
+            return likelihood.derivatives(flat.reshape(n, p), y, weight, b)[0].ravel()
+
+        assert_near(gradient[i].ravel(), difference(misfit, f[i].ravel()))
+        full = np.zeros((n, p, n, p))  # rows do not interact
+        full[np.arange(n), :, np.arange(n), :] = curvature[i]
+        assert_near(full.reshape(n * p, n * p), difference(slope, f[i].ravel()))
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_sample_weight_is_repetition(name):
+    likelihood, f, y, _, beta = draw(name)
+    weight = np.array([1.0, 3.0, 2.0, 1.0, 4.0, 1.0])
+    times = weight.astype(int)
+    repeated, ones = np.repeat(f, times, axis=0), np.ones(times.sum())
+    y_repeated = np.repeat(y, times, axis=0)
+    np.testing.assert_allclose(
+        likelihood.errors(f, y, weight), likelihood.errors(repeated, y_repeated, ones), rtol=1e-13
+    )
+    parts = likelihood.derivatives(f, y, weight, beta)
+    parts_repeated = likelihood.derivatives(repeated, y_repeated, ones, beta)
+    starts = np.cumsum(times) - times
+    for part, other in zip(parts, parts_repeated, strict=True):
+        np.testing.assert_allclose(part, np.add.reduceat(other, starts, axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_last_bits_do_not_depend_on_the_number_of_networks(name):
+    likelihood, f, y, weight, beta = draw(name, n=37, lead=(5,))
+    errors = likelihood.errors(f, y, weight)
+    parts = likelihood.derivatives(f, y, weight, beta)
+    normaliser = likelihood.log_normaliser(beta, 37.0)
+    for i in range(5):
+        np.testing.assert_array_equal(errors[i], likelihood.errors(f[i], y, weight))
+        assert normaliser[i] == likelihood.log_normaliser(beta[i], 37.0)
+        alone = likelihood.derivatives(f[i], y, weight, beta[i])
+        for many, one in zip(parts, alone, strict=True):
+            np.testing.assert_array_equal(many[i], one)
+
+
+def test_extreme_logits_of_two_classes():
+    f = np.array([[800.0], [800.0], [-800.0], [-800.0]])
+    y = np.array([[1.0], [0.0], [1.0], [0.0]])
+    weight = np.array([1.0, 1.0, 2.0, 1.0])
+    with np.errstate(all="raise", under="ignore"):
+        error = Bernoulli().errors(f, y, weight)
+        gradient, curvature = Bernoulli().derivatives(f, y, weight, np.ones(1))
+    np.testing.assert_array_equal(error, [800.0 + 1600.0])
+    np.testing.assert_array_equal(gradient[:, 0], [0.0, 1.0, -2.0, 0.0])
+    np.testing.assert_array_equal(curvature, np.zeros((4, 1)))
+
+
+def test_extreme_logits_of_several_classes():
+    f = np.array([[800.0, -800.0, 0.0], [-800.0, 800.0, 0.0], [800.0, 800.0, -800.0]])
+    y = np.eye(3)[[0, 0, 1]]
+    with np.errstate(all="raise", under="ignore"):
+        error = Categorical().errors(f, y, np.ones(3))
+        gradient, curvature = Categorical().derivatives(f, y, np.ones(3), np.ones(1))
+    np.testing.assert_allclose(error, [1600.0 + np.log(2.0)], rtol=1e-15)
+    np.testing.assert_allclose(gradient, [[0, 0, 0], [-1, 1, 0], [0.5, -0.5, 0]], atol=1e-12)
+    expected = np.zeros((3, 3, 3))
+    expected[2, :2, :2] = [[0.25, -0.25], [-0.25, 0.25]]
+    np.testing.assert_allclose(curvature, expected, atol=1e-12)
+
+
+def test_far_tail_of_two_classes_keeps_its_digits():
+    _, curvature = Bernoulli().derivatives(
+        np.array([[-40.0], [40.0]]), np.zeros((2, 1)), np.ones(2), np.ones(1)
+    )
+    np.testing.assert_allclose(curvature[:, 0], np.exp([-40.0, -40.0]), rtol=1e-14)

@@ -1,0 +1,198 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skbayesnn.network import _forward, outputs
+from skbayesnn.posterior import Hyperparameters
+from tests.tools import DEPTHS, LIKELIHOODS, assert_near, difference, make_problem
+
+each_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
+each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+
+
+def log_prior(posterior, theta, alpha):
+    """Without its normaliser."""
+    return -0.5 * np.sum(alpha[posterior.groups.labels] * theta**2)
+
+
+@each_likelihood
+@each_depth
+def test_energies(name, hidden):
+    posterior, theta, hyper = make_problem(name, hidden, prior="ard")
+    energies = posterior.energies(theta)
+    f = outputs(posterior.network, theta, posterior.X)
+    expected = posterior.likelihood.errors(f, posterior.y, posterior.sample_weight)
+    np.testing.assert_allclose(energies.data, expected, rtol=1e-13)
+    members = [theta[posterior.groups.labels == c] for c in range(len(posterior.groups.names))]
+    np.testing.assert_allclose(energies.weights, [0.5 * w @ w for w in members], rtol=1e-13)
+    total = hyper.beta @ energies.data - log_prior(posterior, theta, hyper.alpha)
+    np.testing.assert_allclose(energies.total(hyper), total, rtol=1e-13)
+
+
+@each_likelihood
+@each_depth
+@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
+def test_gradient_and_hessian(name, hidden, lead):
+    posterior, theta, hyper = make_problem(name, hidden, lead=lead)
+    gradient = posterior.gradient(theta, hyper)
+    A = posterior.hessian(theta, hyper)
+    for i in np.ndindex(lead):
+        own = hyper.select(i)
+        energy = difference(lambda w, h=own: posterior.energies(w).total(h), theta[i])
+        assert_near(gradient[i], energy)
+        assert_near(A[i], difference(lambda w, h=own: posterior.gradient(w, h), theta[i]))
+    both = posterior.gradient_and_hessian(theta, hyper, exact=True)
+    assert_near(both[0], gradient, 1e-13)
+    assert_near(both[1], A, 1e-13)
+    v = np.random.default_rng(1).standard_normal(theta.shape)
+    assert_near(posterior.hessian_product(theta, hyper, v), (A @ v[..., None])[..., 0], 1e-11)
+
+
+@each_likelihood
+@each_depth
+@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
+def test_gauss_newton(name, hidden, lead):
+    posterior, theta, hyper = make_problem(name, hidden, lead=lead)
+    B = posterior.data_hessian(theta, hyper.beta, exact=False)
+    likelihood, X, y = posterior.likelihood, posterior.X, posterior.y
+    for i in np.ndindex(lead):
+        f = outputs(posterior.network, theta[i], X)
+        J = difference(lambda w: outputs(posterior.network, w, X), theta[i])
+        _, curvature = likelihood.derivatives(f, y, posterior.sample_weight, hyper.beta[i])
+        if curvature.ndim == 2:
+            curvature = curvature[..., None] * np.eye(f.shape[1])
+        assert_near(B[i], np.einsum("noi,nop,npj->ij", J, curvature, J))
+    S = posterior.weighted_jacobian(theta, hyper)
+    assert S.shape == (*lead, y.size, theta.shape[-1])
+    assert_near(np.swapaxes(S, -1, -2) @ S, B, 1e-12)
+
+    alpha = posterior.groups.expand(hyper.alpha)
+    A = B + alpha[..., None] * np.eye(theta.shape[-1])
+    assert_near(posterior.hessian(theta, hyper, exact=False), A, 1e-13)
+    v = np.random.default_rng(1).standard_normal(theta.shape)
+    product = posterior.hessian_product(theta, hyper, v, exact=False)
+    assert_near(product, (A @ v[..., None])[..., 0], 1e-11)
+
+
+@each_likelihood
+@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
+def test_bending_force(name, lead):
+    posterior, theta, hyper = make_problem(name, (3, 2), lead=lead)
+    v = np.random.default_rng(1).standard_normal(theta.shape)
+    force = posterior.bending_force(theta, hyper, v)
+    for i in np.ndindex(lead):
+        f = outputs(posterior.network, theta[i], posterior.X)
+        J = difference(lambda w: outputs(posterior.network, w, posterior.X), theta[i])
+        _, curvature = posterior.likelihood.derivatives(
+            f, posterior.y, posterior.sample_weight, hyper.beta[i]
+        )
+        if curvature.ndim == 2:
+            curvature = curvature[..., None] * np.eye(f.shape[1])
+        bend = difference(
+            lambda s, t=theta[i], d=v[i]: difference(
+                lambda r: outputs(posterior.network, t + (s + r) * d, posterior.X), np.zeros(1)
+            )[..., 0],
+            np.zeros(1),
+        )[..., 0]
+        assert_near(force[i], np.einsum("nok,nop,np->k", J, curvature, bend), 1e-7)
+
+
+@each_likelihood
+@pytest.mark.parametrize("exact", [True, False])
+def test_data_hessian_is_a_sum_over_noise_levels(name, exact):
+    posterior, theta, hyper = make_problem(name)
+    units = np.eye(posterior.likelihood.n_levels)
+    parts = [posterior.data_hessian(theta, unit, exact) for unit in units]
+    total = posterior.data_hessian(theta, hyper.beta, exact)
+    assert_near(total, np.tensordot(hyper.beta, parts, 1), 1e-13)
+
+
+def test_exact_and_gauss_newton_differ():
+    posterior, theta, hyper = make_problem("gaussian")
+    A, B = (posterior.hessian(theta, hyper, exact) for exact in (True, False))
+    assert np.max(np.abs(A - B)) > 0.1 * np.max(np.abs(A))
+
+
+@each_likelihood
+def test_sample_weight_is_repetition(name):
+    posterior, theta, hyper = make_problem(name, (3, 2))
+    times = np.array([1, 2, 3, 1, 1, 4, 2])
+    weighted = replace(posterior, sample_weight=times.astype(float))
+    repeated = replace(
+        posterior,
+        X=np.repeat(posterior.X, times, axis=0),
+        y=np.repeat(posterior.y, times, axis=0),
+        sample_weight=np.ones(times.sum()),
+    )
+    assert weighted.n_rows == repeated.n_rows == 14.0
+    assert_near(weighted.energies(theta).data, repeated.energies(theta).data, 1e-13)
+    assert_near(weighted.gradient(theta, hyper), repeated.gradient(theta, hyper), 1e-13)
+    assert_near(weighted.hessian(theta, hyper), repeated.hessian(theta, hyper), 1e-13)
+
+
+def everything(posterior, theta, hyper):
+    return {
+        "weights": posterior.energies(theta).weights,
+        "data": posterior.energies(theta).data,
+        "total": posterior.energies(theta).total(hyper),
+        "gradient": posterior.gradient(theta, hyper),
+        "hessian": posterior.hessian(theta, hyper),
+        "gauss_newton": posterior.hessian(theta, hyper, exact=False),
+        "gradient_of_both": posterior.gradient_and_hessian(theta, hyper)[0],
+        "data_hessian": posterior.data_hessian(theta, hyper.beta),
+        "hessian_product": posterior.hessian_product(theta, hyper, theta),
+        "bending_force": posterior.bending_force(theta, hyper, theta),
+        "weighted_jacobian": posterior.weighted_jacobian(theta, hyper),
+    }
+
+
+@each_likelihood
+@each_depth
+@pytest.mark.parametrize("doubles", [1, 40, 200])
+def test_small_blocks_change_nothing(monkeypatch, name, hidden, doubles):
+    problem = make_problem(name, hidden, lead=(2,), n=23)
+    whole = everything(*problem)
+    f = outputs(problem[0].network, problem[1], problem[0].X)
+    monkeypatch.setattr(_forward, "BLOCK_DOUBLES", doubles)
+    parts = everything(*problem)
+    for values in (whole, parts):  # of this root only the square is accurate to rounding
+        S = values.pop("weighted_jacobian")
+        values["dual"] = np.swapaxes(S, -1, -2) @ S
+    for key, value in parts.items():
+        assert_near(value, whole[key], 1e-13)
+    assert_near(outputs(problem[0].network, problem[1], problem[0].X), f, 1e-13)
+
+
+@each_likelihood
+@pytest.mark.parametrize("hidden", [(), (16,), (7, 5)], ids=str)
+@pytest.mark.parametrize("doubles", [2**20, 1000])
+def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hidden, doubles):
+    monkeypatch.setattr(_forward, "BLOCK_DOUBLES", doubles)
+    posterior, theta, hyper = make_problem(name, hidden, lead=(5,), n=41)
+    five = everything(posterior, theta, hyper)
+    two = everything(posterior, theta[1:3], hyper.select(slice(1, 3)))
+    for i in range(5):
+        for key, value in everything(posterior, theta[i], hyper.select(i)).items():
+            np.testing.assert_array_equal(five[key][i], value, err_msg=key)
+            if i in (1, 2):
+                np.testing.assert_array_equal(two[key][i - 1], value, err_msg=key)
+
+
+def test_with_network_replaces_only_layout_and_groups():
+    posterior, _, _ = make_problem("gaussian", (4,))
+    smaller = posterior.network.without_units(0, [2])
+    labels = np.arange(smaller.n_weights) % 3
+    other = posterior.with_network(smaller, labels)
+    assert other.network == smaller
+    np.testing.assert_array_equal(other.groups.labels, labels)
+    assert other.groups.names == posterior.groups.names
+    assert other.X is posterior.X
+    assert other.likelihood is posterior.likelihood
+
+
+def test_select_of_hyperparameters():
+    hyper = Hyperparameters(np.arange(6.0).reshape(3, 2), np.arange(3.0)[:, None])
+    one = hyper.select(2)
+    np.testing.assert_array_equal(one.alpha, [4.0, 5.0])
+    np.testing.assert_array_equal(one.beta, [2.0])

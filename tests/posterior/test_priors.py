@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from skbayesnn.network import Network
+from skbayesnn.posterior import LogUniform, weight_groups
+
+
+def test_single():
+    groups = weight_groups(Network((2, 3, 4, 1)), "single")
+    assert len(groups.names) == 1
+    np.testing.assert_array_equal(groups.labels, np.zeros(30))
+    np.testing.assert_array_equal(groups.sizes, [30])
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (3, 4), (3, 4, 5)], ids=str)
+def test_layer_has_two_groups_per_hidden_layer_and_one_for_the_output(hidden):
+    network = Network((2, *hidden, 2))
+    groups = weight_groups(network, "layer")
+    assert len(groups.names) == len(set(groups.names)) == 2 * len(hidden) + 1
+    *below, output = network.layers(groups.labels)
+    for layer, labels in enumerate(below):
+        assert np.all(labels[:-1] == 2 * layer)
+        assert np.all(labels[-1] == 2 * layer + 1)
+    assert np.all(output == 2 * len(hidden))  # its biases included
+
+
+@pytest.mark.parametrize("hidden", [(3,), (3, 4)], ids=str)
+def test_ard_splits_the_first_layer_by_input(hidden):
+    network = Network((4, *hidden, 2))
+    groups = weight_groups(network, "ard")
+    assert len(groups.names) == len(set(groups.names)) == 4 + 2 * len(hidden)
+    first, *_, output = network.layers(groups.labels)
+    for label, row in enumerate(first):  # one group per input, one for the biases
+        assert np.all(row == label)
+    assert np.all(output == len(groups.names) - 1)
+    np.testing.assert_array_equal(groups.sizes[:5], np.full(5, 3))
+    assert groups.sizes.sum() == network.n_weights
+
+
+def test_ard_without_hidden_layer():
+    network = Network((3, 2))
+    (labels,) = network.layers(weight_groups(network, "ard").labels)
+    np.testing.assert_array_equal(labels, [[0, 0], [1, 1], [2, 2], [3, 3]])
+
+
+def test_ard_names_inputs():
+    names = weight_groups(Network((2, 3, 1)), "ard", ["age", "bmi"]).names
+    assert "age" in names[0]
+    assert "bmi" in names[1]
+
+
+def test_custom_labels_of_any_kind():
+    network = Network((1, 2, 1))
+    labels = ["b", "b", "a", "a", "z", "z", "a"]
+    groups = weight_groups(network, labels)
+    assert groups.names == ["a", "b", "z"]
+    np.testing.assert_array_equal(groups.labels, [1, 1, 0, 0, 2, 2, 0])
+    np.testing.assert_array_equal(groups.sizes, [3, 2, 2])
+    numbered = weight_groups(network, np.array([7, 7, 3, 3, 9, 9, 3]))
+    np.testing.assert_array_equal(numbered.labels, groups.labels)
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3)], ids=str)
+def test_expand_and_sums_are_transposes(lead):
+    rng = np.random.default_rng(0)
+    groups = weight_groups(Network((3, 4, 2)), "ard")
+    alpha = rng.standard_normal((*lead, len(groups.names)))
+    values = rng.standard_normal((*lead, len(groups.labels)))
+    np.testing.assert_allclose(
+        np.sum(groups.expand(alpha) * values, -1), np.sum(alpha * groups.sums(values), -1)
+    )
+    np.testing.assert_array_equal(groups.sums(np.ones(len(groups.labels))), groups.sizes)
+
+
+@pytest.mark.parametrize("prior", [LogUniform(), LogUniform(0.1, 5.0)], ids=["default", "other"])
+def test_log_uniform_density(prior):
+    def density(log_sd):  # the standard deviation alpha^(-1/2) is what is log-uniform
+        inside = low <= -2.0 * log_sd <= high
+        return 2.0 * np.exp(prior.log_density) * inside
+
+    low, high = prior.log_range
+    np.testing.assert_allclose(np.exp(-0.5 * np.array([high, low])), [prior.lower, prior.upper])
+    ends = np.log([prior.lower, prior.upper])
+    total = quad(density, ends[0] - 1, ends[1] + 1, points=ends)[0]
+    assert total == pytest.approx(1.0, abs=1e-9)
+
+
+def test_default_range_of_the_precisions():
+    prior = LogUniform()
+    assert prior.log_density == pytest.approx(-np.log(12 * np.log(10.0)), rel=1e-14)
+    values = prior.clip(np.array([1e-9, 1e-6, 2.0, 1e6, 1e9]))
+    np.testing.assert_allclose(values, [1e-6, 1e-6, 2.0, 1e6, 1e6], rtol=1e-13)

@@ -1,0 +1,112 @@
+"""The arrows of the architecture: which part of the package may import which."""
+
+import ast
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "skbayesnn"
+
+# Each row may import the rows above it; parts of one row do not know each other.
+ROWS = [
+    ["_data", "_threads", "network", "samplers"],
+    ["posterior"],
+    ["inference"],
+    ["predictive"],
+    ["estimators"],
+    ["model_selection", "active_learning", "displays", "metrics", "basis"],
+]
+ALLOWED = {
+    part: {part, *chain.from_iterable(ROWS[:row])}
+    for row, parts in enumerate(ROWS)
+    for part in parts
+}
+
+
+def imported_modules(source, module, is_package):
+    """Absolute names of everything a module of the package imports from the package."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")
+                above = above[: len(above) - node.level + is_package]
+                base = ".".join([*above, *filter(None, [node.module])])
+            # in ``from skbayesnn import network`` the part is the imported name itself
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name.split(".")[0] == "skbayesnn")
+
+
+def violations(files):
+    """Forbidden imports in ``{path below the package: source}``, as readable lines."""
+    found = []
+    for path, source in files.items():
+        parts = ["skbayesnn", *Path(path).with_suffix("").parts]
+        is_package = parts[-1] == "__init__"
+        module = ".".join(parts[:-1] if is_package else parts)
+        if module == "skbayesnn":
+            continue  # the package's front door may import everything
+        part = parts[1]
+        if part not in ALLOWED:
+            found.append(f"{path}: '{part}' has no place in the architecture")
+            continue
+        for name in imported_modules(source, module, is_package):
+            target = [*name.split("."), "the whole package"][1]
+            if target not in ALLOWED[part]:
+                found.append(f"{path}: '{part}' must not import '{target}'")
+    return found
+
+
+def test_imports_follow_the_arrows():
+    files = {str(p.relative_to(PACKAGE)): p.read_text() for p in PACKAGE.rglob("*.py")}
+    assert len(files) > 20
+    assert violations(files) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("network/_forward.py", "from skbayesnn.posterior import Posterior"),
+        ("network/_forward.py", "from skbayesnn._data import Rows"),
+        ("network/_forward.py", "import skbayesnn.samplers"),
+        ("network/_forward.py", "from ..samplers import kernels"),
+        ("network/__init__.py", "from ..samplers import kernels"),
+        ("network/deep/_er.py", "from ...inference._newton import find_mode"),
+        ("samplers/_kernels.py", "from .. import network"),
+        ("samplers/_kernels.py", "from skbayesnn import network"),
+        ("samplers/_kernels.py", "import skbayesnn"),
+        ("samplers/_kernels.py", "from skbayesnn import EvidenceMLPRegressor"),
+        ("_data.py", "from .network import Network"),
+        ("_data.py", "from . import network"),
+        ("posterior/_priors.py", "def f():\n    from skbayesnn.inference import find_minima"),
+        ("inference/_newton.py", "import numpy, skbayesnn.predictive._mixture as mixture"),
+        ("predictive/_mixture.py", "from skbayesnn import estimators, network"),
+        ("metrics.py", "from skbayesnn.displays import LossDisplay"),
+        ("estimators/_base.py", "from ..model_selection import EvidenceSearch"),
+        ("helpers/_misc.py", "import numpy"),
+    ],
+)
+def test_planted_violations_are_found(path, source):
+    assert len(violations({path: source})) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("__init__.py", "from skbayesnn.estimators import EvidenceMLPRegressor"),
+        ("network/_forward.py", "from ._network import Network\nfrom . import _products"),
+        ("network/__init__.py", "from ._network import Network\nfrom . import _products"),
+        ("network/_forward.py", "from skbayesnn.network import _products"),
+        ("network/_forward.py", "from scipy.special import expit\nimport numpy.linalg"),
+        ("posterior/_posterior.py", "from ..network import forward\nfrom .. import _data"),
+        ("estimators/_base.py", "import skbayesnn.predictive\nfrom skbayesnn import _data"),
+        ("metrics.py", "from .estimators._base import Base\nfrom . import predictive"),
+    ],
+)
+def test_arrows_to_the_left_are_fine(path, source):
+    assert violations({path: source}) == []

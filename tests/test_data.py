@@ -1,0 +1,171 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skbayesnn._data import Scaling, canonical_rows
+
+
+def table(n=20, seed=0):
+    """Rows with ties in single columns, and some that are repeated."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n, 2)) * 0.1
+    y = rng.integers(-1, 2, (n, 1)) * 0.3
+    return X, y, rng.integers(1, 4, n).astype(float)
+
+
+def assert_same_bits(first, second):
+    for a, b in zip(first, second, strict=True):
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()
+
+
+def test_rows_are_sorted_and_merged():
+    X = np.array([[2.0, 0.0], [1.0, 5.0], [2.0, 0.0], [1.0, 4.0], [2.0, 0.0]])
+    y = np.array([[1.0], [0.0], [1.0], [9.0], [0.0]])
+    rows = canonical_rows(X, y, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    np.testing.assert_array_equal(rows.X, [[1, 4], [1, 5], [2, 0], [2, 0]])
+    np.testing.assert_array_equal(rows.y, [[9], [0], [0], [1]])
+    np.testing.assert_array_equal(rows.weight, [4, 2, 5, 4])
+    assert rows.X.flags.c_contiguous
+    assert rows.y.flags.c_contiguous
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_order_does_not_matter(seed):
+    X, y, _ = table(n=300)
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, len(X))  # sums depend on their order
+    order = np.random.default_rng(seed).permutation(len(X))
+    assert_same_bits(
+        canonical_rows(X, y, weight), canonical_rows(X[order], y[order], weight[order])
+    )
+
+
+def test_memory_layout_does_not_matter():
+    X, y, weight = table()
+    assert_same_bits(
+        canonical_rows(X, y, weight),
+        canonical_rows(np.asfortranarray(X), np.repeat(y, 2, axis=1)[:, ::2], weight),
+    )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_repetition_is_weight(seed):
+    X, y, weight = table(seed=seed)
+    index = np.repeat(np.arange(len(X)), weight.astype(int))
+    index = np.random.default_rng(seed).permutation(index)
+    assert_same_bits(
+        canonical_rows(X, y, weight), canonical_rows(X[index], y[index], np.ones(len(index)))
+    )
+
+
+def test_zero_weights_are_dropped():
+    X, y, weight = table()
+    weight[::3] = 0.0
+    kept = weight > 0
+    assert_same_bits(canonical_rows(X, y, weight), canonical_rows(X[kept], y[kept], weight[kept]))
+
+
+def test_negative_zero_is_zero():
+    X, y = np.array([[0.0], [-0.0], [1.0]]), np.array([[-0.0], [0.0], [-0.0]])
+    rows = canonical_rows(X, y, np.ones(3))
+    np.testing.assert_array_equal(rows.weight, [2.0, 1.0])
+    assert not np.any(np.signbit(rows.X))
+    assert not np.any(np.signbit(rows.y))
+
+
+def test_the_arguments_are_left_alone():
+    arguments = table()
+    for array in arguments:
+        array.setflags(write=False)
+    rows = canonical_rows(*arguments)
+    assert not any(np.shares_memory(a, b) for a in rows for b in arguments)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 3)), min_size=1, max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_total_weight_of_every_row_is_kept(entries):
+    values = np.array(entries, dtype=float)
+    if not np.any(values[:, 3] > 0):
+        return
+    rows = canonical_rows(values[:, :2], values[:, 2:3], values[:, 3])
+    expected = {}
+    for *row, weight in entries:
+        if weight:
+            expected[tuple(row)] = expected.get(tuple(row), 0) + weight
+    merged = [tuple(row) for row in np.hstack([rows.X, rows.y])]
+    assert merged == sorted(expected)
+    assert list(rows.weight) == [expected[row] for row in merged]
+
+
+def scaled_columns():
+    """A standard normal sample times scales from 1e-8 to 1e8, tiny and huge ones included."""
+    scales = np.array([1e-300, 1e-150, 1e-8, 1.0, 1e8, 1e150, 1e300])
+    return np.random.default_rng(0).standard_normal((50, 1)) * scales
+
+
+def test_standard_scaling_is_the_weighted_mean_and_deviation():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((6, 3)) * [1.0, 3.0, 10.0] + [0.0, -5.0, 100.0]
+    times = np.array([1, 3, 2, 1, 5, 1])
+    scaling = Scaling.standard(values, times.astype(float))
+    repeated = np.repeat(values, times, axis=0)
+    np.testing.assert_allclose(scaling.shift, repeated.mean(0), rtol=1e-13)
+    np.testing.assert_allclose(scaling.scale, repeated.std(0), rtol=1e-13)
+
+
+def test_scales_from_tiny_to_huge():
+    values = scaled_columns()
+    scaling = Scaling.standard(values, np.ones(len(values)))
+    with np.errstate(all="raise"):
+        z = scaling.transform(values)
+    np.testing.assert_allclose(z.mean(0), 0, atol=1e-13)
+    np.testing.assert_allclose(z.std(0), 1, rtol=1e-13)
+    np.testing.assert_allclose(z, np.repeat(z[:, 3:4], z.shape[1], axis=1), atol=1e-12)
+    np.testing.assert_allclose(scaling.inverse(z), values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [1e8, -1e8])
+def test_large_offsets(offset):
+    # multiples of 2^-20, so that adding the offset loses nothing
+    values = np.round(np.random.default_rng(0).standard_normal((50, 1)) * 2**20) / 2**20
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 50)
+    scaling = Scaling.standard(values + offset, weight)
+    plain = Scaling.standard(values, weight)
+    np.testing.assert_allclose(scaling.scale, plain.scale, rtol=1e-13)
+    np.testing.assert_allclose(scaling.shift, plain.shift + offset, rtol=1e-15)
+    z = scaling.transform(values + offset)
+    np.testing.assert_allclose(z, plain.transform(values), atol=3e-8)  # the shift's last bit
+    np.testing.assert_allclose(scaling.inverse(z), values + offset, rtol=1e-15)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e-300, 1e8 + 0.1, 1e300])
+@pytest.mark.parametrize("n", [1, 2, 3, 50])
+def test_constant_columns(value, n):
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, n)
+    values = np.full((n, 1), value)
+    scaling = Scaling.standard(values, weight)
+    assert scaling.scale[0] == 1.0
+    assert scaling.shift[0] == value
+    np.testing.assert_array_equal(scaling.transform(values), np.zeros((n, 1)))
+
+
+def test_columns_that_vary_by_rounding_alone_are_constant():
+    values = np.array([[1.0], [1.0 + 2e-16], [1.0], [1.0 - 1e-16]])
+    assert Scaling.standard(values, np.ones(4)).scale[0] == 1.0
+    values = np.array([[1.0], [1.0 + 1e-12], [1.0], [1.0 - 1e-12]])
+    assert Scaling.standard(values, np.ones(4)).scale[0] < 1e-11
+
+
+def test_no_scaling():
+    values = scaled_columns()
+    scaling = Scaling.none(values.shape[1])
+    np.testing.assert_array_equal(scaling.transform(values), values)
+    np.testing.assert_array_equal(scaling.inverse(values), values)
+
+
+def test_inverse_of_several_leading_axes():
+    scaling = Scaling(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    z = np.random.default_rng(0).standard_normal((3, 5, 2))
+    np.testing.assert_allclose(scaling.transform(scaling.inverse(z)), z, rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(scaling.inverse(np.ones(2)), [4.0, 6.0])

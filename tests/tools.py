@@ -1,0 +1,88 @@
+"""Finite differences and small problems that several tests share."""
+
+import numpy as np
+
+from skbayesnn.network import Network, forward
+from skbayesnn.posterior import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Hyperparameters,
+    Posterior,
+    weight_groups,
+)
+
+DEPTHS = [(), (4,), (3, 4), (3, 2, 3)]
+
+
+def difference(f, x, h=1e-3):
+    """Fourth-order central differences of ``f`` along every entry of ``x``; these come last."""
+    columns = []
+    for i in range(len(x)):
+        e = np.zeros(len(x))
+        e[i] = h
+        near = np.asarray(f(x + e)) - f(x - e)
+        far = np.asarray(f(x + 2 * e)) - f(x - 2 * e)
+        columns.append((8 * near - far) / (12 * h))
+    return np.stack(columns, axis=-1)
+
+
+def assert_near(actual, desired, tol=1e-8):
+    """Largest deviation relative to the largest entry."""
+    actual, desired = np.asarray(actual), np.asarray(desired)
+    assert actual.shape == desired.shape
+    scale = max(np.max(np.abs(desired), initial=0.0), 1e-2)
+    assert np.max(np.abs(actual - desired), initial=0.0) <= tol * scale
+
+
+def draw_weights(network, X, rng, lead=()):
+    """Random weights; for relu no hidden unit is near its kink at any row of ``X``."""
+    while True:
+        theta = 0.7 * rng.standard_normal((*lead, network.n_weights))
+        if network.activation != "relu":
+            return theta
+        trace = forward(network, theta, X)
+        sums = [z @ w for z, w in zip(trace.inputs[:-1], trace.layers[:-1], strict=True)]
+        if all(np.min(np.abs(a)) > 0.02 for a in sums):
+            return theta
+
+
+def make_likelihood(name):
+    """A likelihood with its number of outputs and of noise levels."""
+    return {
+        "gaussian": (Gaussian.per_output(2), 2),
+        "gaussian_shared": (Gaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
+        "bernoulli": (Bernoulli(), 1),
+        "categorical": (Categorical(), 3),
+    }[name]
+
+
+LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical"]
+
+
+def make_targets(name, outputs, rng):
+    """Targets that could have come from ``outputs``."""
+    if name == "bernoulli":
+        return (outputs + rng.logistic(size=outputs.shape) > 0).astype(float)
+    if name == "categorical":
+        best = np.argmax(outputs + rng.gumbel(size=outputs.shape), axis=1)
+        return np.eye(outputs.shape[1])[best]
+    return outputs + 0.5 * rng.standard_normal(outputs.shape)
+
+
+def make_problem(name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0):
+    """A posterior with sample weights, weights ``theta`` and hyperparameters."""
+    rng = np.random.default_rng(seed)
+    likelihood, n_outputs = make_likelihood(name)
+    network = Network((2, *hidden, n_outputs), activation)
+    X = rng.standard_normal((n, 2))
+    theta = draw_weights(network, X, rng, lead)
+    truth = forward(network, draw_weights(network, X, rng), X).outputs
+    y = make_targets(name, truth, rng)
+    groups = weight_groups(network, prior)
+    posterior = Posterior(network, likelihood, groups, X, y, rng.uniform(0.5, 3.0, n))
+    alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))
+    beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
+    if not likelihood.has_noise:
+        beta = np.ones_like(beta)
+    return posterior, theta, Hyperparameters(alpha, beta)
