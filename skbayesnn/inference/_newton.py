@@ -75,9 +75,9 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
             if decrement < limit or iteration == max_iter:
                 break
             if newton is not None:
-                trial = posterior.energies(theta + newton)
-                if start - trial.total(hyper) > 0.25 * decrement - 1e-11 * abs(start):
-                    theta, energies = theta + newton, trial
+                trial, trial_energies = _along(posterior, theta, hyper, newton, gaussian, np.diag(A))
+                if start - trial_energies.total(hyper) > 0.25 * decrement - 1e-11 * abs(start):
+                    theta, energies = trial, trial_energies
                     continue
         step = _damped_step(posterior, theta, hyper, energies, damping)
         near = step is None or energies.total(hyper) - step[1].total(hyper) < NEAR
@@ -102,14 +102,19 @@ def _damped_step(posterior, theta, hyper, energies, damping):
             slope = gradient @ step
             if -slope < 1e-9:
                 return None
-            force = posterior.bending_force(theta, hyper, step)
-            step = accelerated(gaussian, curvature.diagonal, step, force)
-            if step is not None:
-                trial = posterior.energies(theta + step)
-                if start - trial.total(hyper) > -1e-4 * slope:
-                    return theta + step, trial, max(0.1 * damping, 1e-12)
+            trial, energies = _along(posterior, theta, hyper, step, gaussian, curvature.diagonal)
+            if start - energies.total(hyper) > -1e-4 * slope:
+                return trial, energies, max(0.1 * damping, 1e-12)
         damping *= 4.0
     return None
+
+
+def _along(posterior, theta, hyper, step, gaussian, diagonal):
+    """Where a step leads that bends with its valley, the output layer at its best; its energies."""
+    force = posterior.bending_force(theta, hyper, step)
+    bent = accelerated(gaussian, diagonal, step, force)
+    trial = posterior.with_best_outputs(theta + (step if bent is None else bent), hyper)
+    return trial, posterior.energies(trial)
 
 
 def _escape(posterior, theta, hyper, energies, exact):

@@ -196,9 +196,9 @@ class _Batch:
     def step(self, active, tol):
         """One trial step of the ``active`` networks."""
         steps, predicted = self._trial_steps(active)
-        trial = self.theta[active] + steps
-        energies = self.posterior.energies(trial)
         hyper = self.hyper.select(active)
+        trial = self.posterior.with_best_outputs(self.theta[active] + steps, hyper)
+        energies = self.posterior.energies(trial)
         before = Energies(self.energies.weights[active], self.energies.data[active]).total(hyper)
         decrease = before - energies.total(hyper)
         with np.errstate(invalid="ignore"):

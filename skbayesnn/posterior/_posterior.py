@@ -127,6 +127,31 @@ class Posterior:
             result = result + hessian_product(trace, vector, residual, curvature, exact)
         return result
 
+    def with_best_outputs(self, theta, hyper):
+        """Replace the linear output layer by its conditional optimum, where that has a closed form.
+
+        Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
+        projection (Golub & Pereyra 1973). Other likelihoods return ``theta`` as it is. ``(..., k)``.
+        """
+        network = self.network
+        if not (self.likelihood.has_noise and network.hidden_layer_sizes):
+            return theta
+        gram, moment = 0.0, 0.0
+        for rows in row_blocks(len(self.X), max(network.layer_sizes)):
+            z = forward(network, theta, self.X[rows]).inputs[-1]
+            weighted = np.swapaxes(z * self.sample_weight[rows, None], -1, -2)
+            gram, moment = gram + weighted @ z, moment + weighted @ self.y[rows]
+        precisions = self.likelihood.precisions(hyper.beta)[..., None, None]  # (..., o, 1, 1)
+        alpha = network.layers(self.groups.expand(hyper.alpha))[-1]
+        system = precisions * gram[..., None, :, :]
+        units = np.arange(gram.shape[-1])
+        system[..., units, units] += np.swapaxes(alpha, -1, -2)
+        moment = precisions * np.swapaxes(moment, -1, -2)[..., None]
+        best = np.swapaxes(np.linalg.solve(system, moment)[..., 0], -1, -2)
+        result = theta.copy()
+        result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
+        return result
+
     def bending_force(self, theta, hyper, step):
         """``sum_n J_n^T Lambda_n d2f_n``, with the outputs' second derivatives along ``step``.
 
