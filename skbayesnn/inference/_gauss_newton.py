@@ -24,8 +24,10 @@ def gauss_newton_forms(posterior, theta, hyper):
         alphas = posterior.groups.expand(hyper.alpha)
         roots = posterior.weighted_jacobian(theta, hyper)
         return gradient, [DualCurvature(a, S) for a, S in zip(alphas, roots, strict=True)]
-    gradient, matrices = posterior.gradient_and_hessian(theta, hyper)
-    return gradient, [DenseCurvature(A) for A in matrices]
+    pairs = [  # one by one: the arrays of one network fit into the processor's cache
+        posterior.gradient_and_hessian(theta[i], hyper.select(i)) for i in range(len(theta))
+    ]
+    return np.stack([g for g, _ in pairs]), [DenseCurvature(A) for _, A in pairs]
 
 
 class DenseCurvature:
@@ -62,6 +64,50 @@ class DualCurvature:
     def quadratic(self, step):
         """``step^T A step``."""
         return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
+
+
+def third_order(posterior, theta, hyper, gaussian, moves):
+    """``-1/2 Tr(A^-1 dA/dw . move)`` with the Gauss-Newton ``A``, by central differences.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    gaussian : DenseGaussian or DualGaussian
+        With precision ``A`` at ``theta``.
+    moves : ndarray of shape (h, k)
+
+    Returns
+    -------
+    ndarray of shape (h,)
+    """
+    if not posterior.network.hidden_layer_sizes and posterior.likelihood.has_noise:
+        return np.zeros(len(moves))
+    eps = difference_step(theta, moves)
+    points = np.concatenate([theta + eps * moves, theta - eps * moves])
+    every = hyper.repeated(len(points))
+    _, forms = gauss_newton_forms(posterior, points, every)
+    plus, minus = np.split(traces_with(forms, gaussian), 2)
+    return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
+
+
+def difference_step(theta, moves):
+    """Lengths ``(h, 1)`` that make ``moves`` small against the weights."""
+    size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
+    lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
+    return np.minimum(1e-4 * size / lengths, 1e8)
+
+
+def traces_with(forms, gaussian):
+    """``Tr(C A_i)`` of several curvatures ``A_i`` with the covariance ``C`` of a Gaussian."""
+    if isinstance(forms[0], DenseCurvature):
+        covariance = gaussian.covariance()
+        return np.array([np.sum(form.matrix * covariance) for form in forms])
+    variances = gaussian.variances()
+    return np.array(
+        [form.alpha @ variances + np.sum(gaussian.project(form.S[:, None])) for form in forms]
+    )
 
 
 def accelerated(gaussian, diagonal, step, force):

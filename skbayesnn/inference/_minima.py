@@ -97,7 +97,7 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
         (
             posterior.with_network(old.network, old.groups.labels),
             old.theta[None],
-            old.hyper.stacked(),
+            old.hyper.repeated(1),
         )
         for old in previous
     ]
@@ -162,16 +162,19 @@ def complete(posterior, theta, hyper, settings):
     -------
     Minimum
     """
-    pruned, settled = [], None
+    tol = 10.0 * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
+    pruned, settled, ascended = [], None, not np.any(settings.free.mask)
     while True:
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
-        if settled is not None and not units:
-            break
         pruned += units
-        mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=settings.exact)
-        settled = Settled(hyper, mode, mode.converged)
-        if mode.converged and np.any(settings.free.mask):
-            settled = reestimate_to_convergence(posterior, settled, settings.free, settings.exact)
+        if units or settled is None:
+            mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=settings.exact)
+            settled = Settled(hyper, mode, mode.converged)
+        elif not ascended:
+            settled = reestimate_to_convergence(posterior, settled, settings.free, tol=tol)
+            ascended = True
+        else:
+            break
         theta, hyper = settled.mode.theta, settled.hyper
     mode = find_mode(posterior, settled.mode.theta, settled.hyper, exact=settings.exact)
     settled = settled._replace(mode=mode, converged=settled.converged and mode.converged)

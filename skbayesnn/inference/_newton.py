@@ -93,7 +93,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
 
 def _damped_step(posterior, theta, hyper, energies, damping):
     """A Levenberg-Marquardt step that lowers ``M``; ``None`` if it would gain nothing."""
-    gradient, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.stacked())
+    gradient, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))
     gradient, start = gradient[0], energies.total(hyper)
     for _ in range(30):
         gaussian = curvature.gaussian(damping)

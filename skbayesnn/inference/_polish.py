@@ -3,28 +3,35 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
 from skbayesnn.inference._evidence import log_evidence_fixed
+from skbayesnn.inference._gauss_newton import difference_step, third_order
 from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-DETERMINED_BY_NOTHING = 1e-2  # curvature of the log evidence in ln alpha: half of gamma
+IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 
 
 class Derivatives(NamedTuple):
-    """Derivatives of ``log P(D | alpha, beta)`` in ``(ln alpha, ln beta)``.
+    """``log P(D | alpha, beta)`` and its derivatives in ``(ln alpha, ln beta)``.
 
     Attributes
     ----------
+    value : float
     gradient : ndarray of shape (h,)
     curvature : ndarray of shape (h, h)
         Minus the second derivatives, third derivatives of the energy left out.
+    gamma : ndarray of shape (n_groups,)
+        ``k_c - alpha_c Tr_c(A^-1)``.
     """
 
+    value: float
     gradient: np.ndarray
     curvature: np.ndarray
+    gamma: np.ndarray
 
 
 def evidence_derivatives(posterior, mode, hyper, exact=True):
@@ -35,8 +42,9 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
 
         dL/d ln lambda_a = n_a/2 - lambda_a E_a - 1/2 lambda_a Tr(S B_a) + tau_a
 
-    ``tau_a = -1/2 Tr(S dA/dw . dw/d ln lambda_a)`` with ``dw/d ln lambda_a = -S lambda_a g_a`` is the
-    part that re-estimation drops. It is a central difference of exact Hessians.
+    ``tau_a = -1/2 Tr(S dA/dw . dw/d ln lambda_a)`` with ``dw/d ln lambda_a = -S lambda_a g_a`` is
+    the part that the re-estimation formulae drop; here it is a central difference of Hessians. It is
+    zero for linear models with Gaussian noise.
 
     Parameters
     ----------
@@ -45,8 +53,7 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
         A minimum with positive definite Hessian.
     hyper : Hyperparameters
     exact : bool
-        ``False``: Gauss-Newton ``A`` and no ``tau``. The gradient then vanishes where the
-        re-estimation formulae have their fixed point, ``2 alpha_c E_W^c = gamma_c``.
+        ``False``: the same with the Gauss-Newton ``A`` in place of the exact one.
 
     Returns
     -------
@@ -70,9 +77,13 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
     moves = -(mode.gaussian or gaussian).solve(pulls.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces
     if exact:
-        gradient += _third_order(posterior, mode, hyper, S, moves)
+        gradient += _exact_third_order(posterior, mode, hyper, S, moves)
+    else:
+        gradient += third_order(posterior, mode.theta, hyper, gaussian, moves)
     curvature = np.diag(precisions * energies + 0.5 * traces) + pulls @ moves.T
-    return Derivatives(gradient, curvature - 0.5 * _cross_traces(groups, hyper, S, products))
+    curvature -= 0.5 * _cross_traces(groups, hyper, S, products)
+    value = log_evidence_fixed(posterior, hyper, mode.energies, gaussian.log_det)
+    return Derivatives(value, gradient, curvature, (counts - traces)[: len(hyper.alpha)])
 
 
 def _pulls_and_products(posterior, theta, hyper, S, exact):
@@ -109,20 +120,12 @@ def _cross_traces(groups, hyper, S, products):
     return cross
 
 
-def _third_order(posterior, mode, hyper, S, moves):
-    """``-1/2 Tr(S dA/dw . move)`` for every direction of ``moves`` (h, k)."""
-    if not posterior.network.hidden_layer_sizes and posterior.likelihood.has_noise:
-        return np.zeros(len(moves))
-    lengths = np.maximum(np.linalg.norm(moves, axis=1), 1e-300)
-    eps = 1e-4 * (1.0 + np.linalg.norm(mode.theta)) / np.sqrt(len(mode.theta)) / lengths
-    eps = np.minimum(eps, 1e8)[:, None]
+def _exact_third_order(posterior, mode, hyper, S, moves):
+    """``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for every direction of ``moves`` (h, k)."""
+    eps = difference_step(mode.theta, moves)
     points = np.concatenate([mode.theta + eps * moves, mode.theta - eps * moves])
-    every = Hyperparameters(
-        np.tile(hyper.alpha, (len(points), 1)), np.tile(hyper.beta, (len(points), 1))
-    )
-    matrices = posterior.hessian(points, every, exact=True)
-    traces = np.sum(matrices * S, axis=(-1, -2))
-    plus, minus = np.split(traces, 2)
+    matrices = posterior.hessian(points, hyper.repeated(len(points)), exact=True)
+    plus, minus = np.split(np.sum(matrices * S, axis=(-1, -2)), 2)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
@@ -134,8 +137,13 @@ class Settled(NamedTuple):
     converged: bool
 
 
-def reestimate_to_convergence(posterior, settled, free, exact=True, max_iter=40, tol=1e-9):
-    """Solve the re-estimation equations (MacKay 1992, equations 2.22-2.24, 3.18) by Newton's method.
+def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
+    """Maximise the evidence with the Gauss-Newton log determinant over the precisions.
+
+    Quasi-Newton steps (L-BFGS-B, Byrd et al. 1995) inside the range of the hyperprior, the minimum
+    following along. For linear models the maximum solves the re-estimation equations,
+    ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24,
+    3.18). Groups that determine nothing go to the upper bound of their precision.
 
     Parameters
     ----------
@@ -143,44 +151,65 @@ def reestimate_to_convergence(posterior, settled, free, exact=True, max_iter=40,
     settled : Settled
         Where to start.
     free : FreeHyperparameters
-    exact : bool
-        Whether minima are found with the exact Hessian; ``gamma`` is the Gauss-Newton one always.
     max_iter : int
     tol : float
-        Bound on what the next step can still gain (nats).
+        Gain (nats) of one iteration that ends the ascent.
 
     Returns
     -------
     Settled
     """
-    hyper, mode = settled.hyper, settled.mode
-    moved = previous = None
-    failures = 0
-    correction = np.zeros((len(free.mask), len(free.mask)))
-    for _ in range(max_iter):
-        derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
+    ascent = _Ascent(posterior, settled, free)
+    if ascent.derivatives is None:
+        return settled._replace(converged=False)
+    scale = np.sqrt(np.maximum(np.diag(ascent.derivatives.curvature)[ascent.index], 0.05))
+    start = np.log(np.concatenate(settled.hyper))[ascent.index]
+    result = minimize(
+        ascent.descend,
+        start * scale,
+        args=(scale,),
+        method="L-BFGS-B",
+        jac=True,
+        bounds=[(low * s, high * s) for s in scale for low, high in [free.prior.log_range]],
+        options={
+            "maxiter": max_iter,
+            "maxfun": 2 * max_iter,
+            "ftol": tol / max(1.0, abs(ascent.derivatives.value)),
+            "gtol": 1e-7,
+        },
+    )
+    settled = ascent.best._replace(converged=bool(result.success) and ascent.best.converged)
+    idle = free.alpha & (ascent.derivatives.gamma < IDLE)
+    if np.any(idle):
+        alpha = np.where(idle, np.exp(free.prior.log_range[1]), settled.hyper.alpha)
+        hyper = settled.hyper._replace(alpha=alpha)
+        mode = find_mode(posterior, settled.mode.theta, hyper, max_iter=30, tol=1e-8)
+        settled = settled._replace(hyper=hyper, mode=mode)
+    return settled
+
+
+class _Ascent:
+    """Objective of `reestimate_to_convergence`, which remembers the best point it has seen."""
+
+    def __init__(self, posterior, settled, free):
+        self.posterior, self.best = posterior, settled
+        self.index = np.flatnonzero(_present(posterior, free))
+        self.derivatives = evidence_derivatives(
+            posterior, settled.mode, settled.hyper, exact=False
+        )
+
+    def descend(self, x, scale):
+        """Minus log evidence and its gradient at scaled logarithms of the free precisions."""
+        precisions = np.concatenate(self.best.hyper)
+        precisions[self.index] = np.exp(x / scale)
+        hyper = Hyperparameters(*np.split(precisions, [len(self.best.hyper.alpha)]))
+        mode = find_mode(self.posterior, self.best.mode.theta, hyper, max_iter=30, tol=1e-8)
+        derivatives = evidence_derivatives(self.posterior, mode, hyper, exact=False)
         if derivatives is None:
-            break
-        gradient, curvature = derivatives
-        active = _active(posterior, hyper, free, gradient)
-        if len(active) == 0:
-            return Settled(hyper, mode, mode.converged)
-        if moved is not None and np.any(moved):  # Broyden's (1965) rank-one correction
-            error = previous - gradient - (curvature + correction) @ moved
-            correction += np.outer(error, moved) / (moved @ moved)
-        step = _newton_step(Derivatives(gradient, curvature + correction), active)
-        idle = (np.diag(curvature)[active] < DETERMINED_BY_NOTHING) & (gradient[active] > 0)
-        step[idle] = np.ptp(free.prior.log_range)  # straight to the upper bound
-        if 0.5 * abs(step @ gradient[active]) < tol:
-            return Settled(hyper, mode, mode.converged)
-        new_hyper = _moved(hyper, active, step, free.prior)
-        moved = np.log(np.concatenate(new_hyper)) - np.log(np.concatenate(hyper))
-        previous, hyper = gradient, new_hyper
-        mode = find_mode(posterior, mode.theta, hyper, max_iter=50, tol=1e-8, exact=exact)
-        failures += not mode.converged
-        if failures > 2:
-            break
-    return Settled(hyper, mode, False)
+            return 1e300, np.zeros(len(x))
+        if derivatives.value >= self.derivatives.value:
+            self.best, self.derivatives = Settled(hyper, mode, mode.converged), derivatives
+        return -derivatives.value, -derivatives.gradient[self.index] / scale
 
 
 def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
@@ -205,7 +234,7 @@ def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
     Settled
     """
     hyper, mode = settled.hyper, settled.mode
-    value, length = _log_evidence(posterior, mode, hyper), np.inf
+    length = np.inf
     for _ in range(max_iter):
         derivatives = evidence_derivatives(posterior, mode, hyper)
         active = _active(posterior, hyper, free, derivatives.gradient)
@@ -219,43 +248,37 @@ def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
             new_hyper = _moved(hyper, active, step, free.prior)
             new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=20)
             if new_mode.converged and _well_conditioned(new_mode, new_hyper):
-                gain = _log_evidence(posterior, new_mode, new_hyper) - value
-                if gain > -1e-10 * max(1.0, abs(value)):
+                log_det = new_mode.gaussian.log_det
+                value = log_evidence_fixed(posterior, new_hyper, new_mode.energies, log_det)
+                if value > derivatives.value - 1e-10 * max(1.0, abs(value)):
                     break
             step = 0.5 * step
         else:
             break
-        hyper, mode, value = new_hyper, new_mode, value + gain
+        hyper, mode = new_hyper, new_mode
         if np.max(np.abs(step)) < tol:
             break
     return Settled(hyper, mode, settled.converged)
 
 
-def _log_evidence(posterior, mode, hyper):
-    return log_evidence_fixed(posterior, hyper, mode.energies, mode.gaussian.log_det)
+def _present(posterior, free):
+    """Mask of the free precisions that belong to any weights or noise at all."""
+    return np.concatenate([free.alpha & (posterior.groups.sizes > 0), free.beta])
 
 
 def _active(posterior, hyper, free, gradient):
-    """Free precisions of non-empty groups that do not press against a bound of their range."""
+    """Free precisions that do not press against a bound of their range."""
     low, high = free.prior.log_range
     logs = np.log(np.concatenate(hyper))
-    present = np.concatenate([posterior.groups.sizes > 0, np.ones(len(hyper.beta), dtype=bool)])
     pressed = ((logs <= low + 1e-9) & (gradient < 0)) | ((logs >= high - 1e-9) & (gradient > 0))
-    return np.flatnonzero(free.mask & present & ~pressed)
+    return np.flatnonzero(_present(posterior, free) & ~pressed)
 
 
 def _newton_step(derivatives, active):
-    """Uphill Newton step, no component over `MAX_STEP`.
-
-    Where the curvature is not positive, its symmetric part with reflected directions replaces it.
-    """
+    """Uphill Newton step, negative curvatures reflected, no component over `MAX_STEP`."""
     gradient = derivatives.gradient[active]
-    curvature = derivatives.curvature[np.ix_(active, active)]
-    values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    if values[0] > 1e-3:
-        step = np.linalg.solve(curvature, gradient)
-    else:
-        step = vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
+    values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
+    step = vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
     return step * min(1.0, MAX_STEP / max(np.max(np.abs(step)), 1e-300))
 
 

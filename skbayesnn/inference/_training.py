@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms
+from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms, third_order
 from skbayesnn.posterior import Energies, Hyperparameters
 
 MAX_CHANGE = np.log(3.0)  # of ln alpha and ln beta at one re-estimation
+TAU_EVERY = 5  # accepted steps between evaluations of tau
 CALM_STEPS = 2  # consecutive small steps that end the training
 
 
@@ -94,12 +95,15 @@ def random_starts(posterior, rngs):
     return theta, Hyperparameters(alpha, np.ones((len(rngs), posterior.likelihood.n_levels)))
 
 
-def reestimate(posterior, hyper, energies, variances, free):
+def reestimate(posterior, hyper, energies, variances, free, tau=0.0):
     """New precisions from the well-determined weights (MacKay 1992, equations 2.22-2.24, 3.18).
 
-    ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, ``alpha_c <- gamma_c / 2 E_W^c`` and
-    ``beta <- (N - gamma) / 2 E_D``. With several noise levels gamma is shared out in proportion to
-    their outputs, which the exact treatment at the end corrects.
+    ``alpha_c <- gamma_c / 2 E_W^c`` and ``beta <- (N - gamma) / 2 E_D`` with
+    ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2 tau_c``. The last term is not in the original: it
+    accounts for the change of ``A`` with the minimum. Without it units in their linear range drift
+    for ever to smaller incoming and larger outgoing weights, although that leaves the evidence as it
+    is. With several noise levels gamma is shared out in proportion to their outputs, which the exact
+    treatment at the end corrects.
 
     Parameters
     ----------
@@ -107,16 +111,20 @@ def reestimate(posterior, hyper, energies, variances, free):
     hyper : Hyperparameters
     energies : Energies
     variances : ndarray of shape (..., k)
-        Diagonal of ``A^-1`` (Gauss-Newton, so that ``gamma_c >= 0``).
+        Diagonal of ``A^-1`` (Gauss-Newton).
     free : FreeHyperparameters
+    tau : ndarray of shape (..., n_groups), default=0
+        See `evidence_derivatives`.
 
     Returns
     -------
     hyper : Hyperparameters
     gamma : ndarray of shape (..., n_groups)
+        ``k_c - alpha_c Tr_c(A^-1)``.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
-    gamma = np.maximum(groups.sizes - hyper.alpha * groups.sums(variances), 0.0)
+    determined = np.maximum(groups.sizes - hyper.alpha * groups.sums(variances), 0.0)
+    gamma = np.maximum(determined + 2.0 * tau, 1e-3 * determined)
     twice = 2.0 * energies.weights
     top = np.exp(free.prior.log_range[1])
     alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)
@@ -132,7 +140,7 @@ def reestimate(posterior, hyper, energies, variances, free):
             _limited(alpha, hyper.alpha, free.alpha, free.prior),
             _limited(beta, hyper.beta, free.beta, free.prior),
         ),
-        gamma,
+        determined,
     )
 
 
@@ -191,7 +199,8 @@ class _Batch:
         n = len(theta)
         self.damping, self.growth = np.full(n, 1e-2), np.full(n, 2.0)
         self.calm, self.n_iter = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
-        self.stuck = np.zeros(n, dtype=bool)
+        self.stuck, self.accepted = np.zeros(n, dtype=bool), np.zeros(n, dtype=int)
+        self.tau, self.expanded_at = np.zeros_like(hyper.alpha), theta.copy()
 
     def step(self, active, tol):
         """One trial step of the ``active`` networks."""
@@ -252,12 +261,18 @@ class _Batch:
         """Re-estimate with the curvature before the step, then renew the curvature."""
         old = self.hyper.select(moved)
         gaussians = [self.curvature[b].gaussian() for b in moved]
+        for b, gaussian in zip(moved, gaussians, strict=True):
+            if gaussian is not None and self.accepted[b] % TAU_EVERY == 0:
+                self.tau[b] = self._third_order(b, gaussian)
+            self.accepted[b] += 1
         usable = np.array([gaussian is not None for gaussian in gaussians])
         variances = np.stack(
             [g.variances() if g is not None else np.zeros(self.theta.shape[1]) for g in gaussians]
         )
         energies = Energies(self.energies.weights[moved], self.energies.data[moved])
-        new, gamma = reestimate(self.posterior, old, energies, variances, self.free)
+        new, gamma = reestimate(
+            self.posterior, old, energies, variances, self.free, self.tau[moved]
+        )
         new = Hyperparameters(
             np.where(usable[:, None], new.alpha, old.alpha),
             np.where(usable[:, None], new.beta, old.beta),
@@ -269,5 +284,13 @@ class _Batch:
         self.calm[moved] = np.where(small, self.calm[moved] + 1, 0)
         self.hyper.alpha[moved], self.hyper.beta[moved] = new
         self.gradient[moved], curvature = gauss_newton_forms(self.posterior, self.theta[moved], new)
+        self.expanded_at[moved] = self.theta[moved]
         for b, form in zip(moved, curvature, strict=True):
             self.curvature[b] = form
+
+    def _third_order(self, b, gaussian):
+        """``tau`` of one network's weight groups, at the weights where its curvature was taken."""
+        theta, hyper = self.expanded_at[b], self.hyper.select(b)
+        groups = self.posterior.groups
+        pulls = ((groups.expand(hyper.alpha) * theta)[:, None] * groups.membership).T
+        return third_order(self.posterior, theta, hyper, gaussian, -gaussian.solve(pulls.T).T)

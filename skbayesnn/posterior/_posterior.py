@@ -29,9 +29,9 @@ class Hyperparameters(NamedTuple):
         """The hyperparameters of some of many networks (the leading axis)."""
         return Hyperparameters(self.alpha[index], self.beta[index])
 
-    def stacked(self):
-        """The same with a leading axis of length 1."""
-        return Hyperparameters(self.alpha[None], self.beta[None])
+    def repeated(self, times):
+        """The same for several networks: a new leading axis."""
+        return Hyperparameters(np.tile(self.alpha, (times, 1)), np.tile(self.beta, (times, 1)))
 
 
 class Energies(NamedTuple):
