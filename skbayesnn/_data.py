@@ -63,9 +63,7 @@ class Scaling(NamedTuple):
         scale = unit * np.sqrt(weight @ (centred / unit) ** 2 / total)
         rounding = 8 * np.finfo(float).eps * np.max(np.abs(values), axis=0)
         constant = ~(scale > rounding)
-        return cls(
-            np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale)
-        )
+        return cls(np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale))
 
     def transform(self, values):
         """To standardised units."""

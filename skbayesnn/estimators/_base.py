@@ -128,8 +128,8 @@ class EvidenceMLP(BaseEstimator):
         """Third gate: something to learn from."""
         if len(rows.X) < 2:
             raise ValueError(
-                f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 are "
-                "needed to infer precisions from the data."
+                f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
+                "are needed to infer precisions from the data."
             )
 
     def _pose(self, rows, hidden_layer_sizes):
@@ -141,8 +141,8 @@ class EvidenceMLP(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if not isinstance(self.prior, str) and np.shape(self.prior) != (network.n_weights,):
             raise ValueError(
-                f"prior given as an array needs one group label for each of the {network.n_weights} "
-                f"weights; got shape {np.shape(self.prior)}."
+                f"prior given as an array needs one group label for each of the "
+                f"{network.n_weights} weights; got shape {np.shape(self.prior)}."
             )
         groups = weight_groups(network, self.prior, None if names is None else list(names))
         free_alpha, alpha = fixed_values(self.weight_precision, groups.names, "weight_precision")
@@ -296,14 +296,16 @@ class EvidenceMLP(BaseEstimator):
             category = UserWarning if "rotated" in problem else ConvergenceWarning
             warnings.warn(
                 f"log_evidence_ is nan: {problem}. Predictions remain usable. "
-                "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden units.",
+                "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden "
+                "units.",
                 category,
                 stacklevel=3,
             )
         elif not minima[0].converged:
             warnings.warn(
-                "The precisions of the best minimum did not converge; log_evidence_ is somewhat too "
-                "low. Increase max_iter, or try more n_restarts.",
+                "The precisions of the best minimum did not settle, so log_evidence_ may be too "
+                "low by some nats. Try more n_restarts or fewer hidden units, and max_iter if n_iter_ "
+                "has reached it.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -17,9 +17,9 @@ TINY = np.finfo(float).tiny
 class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
     """Bayesian neural network for classification that needs no validation set.
 
-    The weights have Gaussian priors in groups whose precisions are inferred from the training data by
-    maximising the evidence (MacKay 1992). Predicted probabilities are *moderated*: averaged over the
-    posterior of the weights, hence less extreme where the data say little.
+    The weights have Gaussian priors in groups whose precisions are inferred from the training data
+    by maximising the evidence (MacKay 1992). Predicted probabilities are *moderated*: averaged
+    over the posterior of the weights, hence less extreme where the data say little.
 
     Parameters
     ----------
@@ -28,27 +28,27 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
-        Which weights share a precision: all; those of a layer (hidden weights and hidden biases apart);
-        or, for automatic relevance determination, additionally one group per input. An array holds a
-        group label for every weight, layer by layer, each layer's matrix of shape (inputs + 1, units)
-        in row-major order with the biases in its last row.
+        Which weights share a precision: all; those of a layer (hidden weights and hidden biases
+        apart); or, for automatic relevance determination, additionally one group per input. An
+        array holds a group label for every weight, layer by layer, each layer's matrix of shape
+        (inputs + 1, units) in row-major order with the biases in its last row.
     weight_precision : "auto", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the named
-        groups.
+        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
+        named groups.
     standardize : bool, default=True
         Shift and scale inputs to mean 0 and standard deviation 1 inside.
     n_restarts : int, default=5
         Random starts.
     combine : {"best", "evidence", "equal", "stacking"}, default="stacking"
-        How distinct minima predict together: the one of highest evidence; weighted by evidence; equally;
-        or with the weights that maximise the leave-one-out predictive density.
+        How distinct minima predict together: the one of highest evidence; weighted by evidence;
+        equally; or with the weights that maximise the leave-one-out predictive density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
-    max_iter : int, default=1000
+    max_iter : int, default=300
         Training steps per start.
     tol : float, default=1e-3
-        Training ends when steps gain less than this many nats and change the logarithm of no precision
-        by more.
+        Training ends when steps gain less than this many nats and change the logarithm of no
+        precision by more.
     random_state : int, RandomState instance or None, default=None
         Seeds the initial weights.
     n_jobs : int, optional
@@ -114,7 +114,7 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
         n_restarts=5,
         combine="stacking",
         hessian="auto",
-        max_iter=1000,
+        max_iter=300,
         tol=1e-3,
         random_state=None,
         n_jobs=None,
@@ -161,9 +161,9 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
             Inputs.
         moderated : bool or "closed_form", default=True
             ``True``: averaged over the posterior of the activations (MacKay 1992, equation 5.7), by
-            quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for more
-            (errors of the order of 0.001). ``"closed_form"``: the approximation of equation 5.8, two
-            classes only. ``False``: outputs of the most probable weights.
+            quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for
+            more (errors of the order of 0.001). ``"closed_form"``: the approximation of equation
+            5.8, two classes only. ``False``: outputs of the most probable weights.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
         return np.log(np.maximum(self.predict_proba(X), TINY))
 
     def decision_function(self, X):
-        """Logit of the moderated probability of the second class; log probabilities for more classes.
+        """Logit of the second class's probability; log probabilities for more classes.
 
         Parameters
         ----------

@@ -22,7 +22,8 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
 
     The weights have Gaussian priors in groups. The precision of every group and the noise level are
     inferred from the training data by maximising the evidence (MacKay 1992); the posterior of the
-    weights is approximated by a Gaussian around each minimum found. Predictions carry error bars, and
+    weights is approximated by a Gaussian around each minimum found. Predictions carry error bars,
+    and
     ``log_evidence_`` compares this model with any other.
 
     Parameters
@@ -32,33 +33,33 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
-        Which weights share a precision: all; those of a layer (hidden weights and hidden biases apart);
-        or, for automatic relevance determination, additionally one group per input. An array holds a
-        group label for every weight, layer by layer, each layer's matrix of shape (inputs + 1, units)
-        in row-major order with the biases in its last row.
+        Which weights share a precision: all; those of a layer (hidden weights and hidden biases
+        apart); or, for automatic relevance determination, additionally one group per input. An
+        array holds a group label for every weight, layer by layer, each layer's matrix of shape
+        (inputs + 1, units) in row-major order with the biases in its last row.
     weight_precision : "auto", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the named
-        groups.
+        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
+        named groups.
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
         number of the output.
     noise : {"constant", "shared"}, default="constant"
         One noise level per output, or one for all outputs, equal in units of y.
     standardize : bool, default=True
-        Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False`` keeps
-        the user's units throughout.
+        Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False``
+        keeps the user's units throughout.
     n_restarts : int, default=5
         Random starts.
     combine : {"best", "evidence", "equal", "stacking"}, default="stacking"
-        How distinct minima predict together: the one of highest evidence; weighted by evidence; equally;
-        or with the weights that maximise the leave-one-out predictive density.
+        How distinct minima predict together: the one of highest evidence; weighted by evidence;
+        equally; or with the weights that maximise the leave-one-out predictive density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
-    max_iter : int, default=1000
+    max_iter : int, default=300
         Training steps per start.
     tol : float, default=1e-3
-        Training ends when steps gain less than this many nats and change the logarithm of no precision
-        by more.
+        Training ends when steps gain less than this many nats and change the logarithm of no
+        precision by more.
     random_state : int, RandomState instance or None, default=None
         Seeds the initial weights.
     n_jobs : int, optional
@@ -71,8 +72,9 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
     Attributes
     ----------
     log_evidence_ : float
-        Logarithm of the evidence, in nats, as a density over y in its own units (MacKay 1992, equations
-        2.27, 3.8, 3.15): ``logsumexp`` over the distinct minima; ``nan`` if not available.
+        Logarithm of the evidence, in nats, as a density over y in its own units (MacKay 1992,
+        equations 2.27, 3.8, 3.15): ``logsumexp`` over the distinct minima; ``nan`` if not
+        available.
     evidence_report_ : EvidenceReport
         Every term of it, per minimum, with a verdict.
     weight_precisions_ : ndarray of shape (n_groups,)
@@ -98,8 +100,9 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
 
     References
     ----------
-    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute of
-    Technology; "A practical Bayesian framework for backpropagation networks", Neural Computation 4.
+    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
+    of Technology; "A practical Bayesian framework for backpropagation networks", Neural
+    Computation 4.
 
     Examples
     --------
@@ -127,7 +130,7 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
         n_restarts=5,
         combine="stacking",
         hessian="auto",
-        max_iter=1000,
+        max_iter=300,
         tol=1e-3,
         random_state=None,
         n_jobs=None,
@@ -280,7 +283,9 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
         y = self._encode(np.asarray(y))
         check_consistent_length(X, y)
         if y.shape[1] != self.n_outputs_:
-            raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}.")
+            raise ValueError(
+                f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
+            )
         means, covariances = self._activations(X)
         residuals = self._y_scaling.transform(y) - means
         density = log_normal_density(residuals, self._noisy(covariances))

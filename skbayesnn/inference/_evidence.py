@@ -71,8 +71,9 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
 def log_symmetry(network, labels, switched_off=()):
     """Logarithm of the number of copies of a minimum under relabelling and sign changes of units.
 
-    ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section 3.2; Bishop 5.7);
-    with hand-made weight groups only units whose weights have the same groups can be exchanged.
+    ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section 3.2; Bishop
+    5.7); with hand-made weight groups only units whose weights have the same groups can be
+    exchanged.
 
     Parameters
     ----------
@@ -103,8 +104,8 @@ def log_symmetry(network, labels, switched_off=()):
 def log_occam_profile(prior, log_value, energy, count, b, q2):
     """Occam factor of one precision by quadrature over its whole range.
 
-    With all else fixed and the energy quadratic, changing a precision ``lambda`` by ``delta`` changes
-    the log evidence by::
+    With all else fixed and the energy quadratic, changing a precision ``lambda`` by ``delta``
+    changes the log evidence by::
 
         -delta E + 1/2 delta^2 sum_i q_i^2 / (1 + delta b_i) - 1/2 sum_i log(1 + delta b_i)
         + 1/2 n log(lambda'/lambda)
@@ -119,8 +120,8 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
     count : float
         ``n``: weights in the group, or targets of the noise level.
     b, q2 : ndarray of shape (m,)
-        Eigenvalues of ``A^-1/2 grad grad E A^-1/2`` and squared components of ``A^-1/2 grad E`` along
-        their eigenvectors.
+        Eigenvalues of ``A^-1/2 grad grad E A^-1/2`` and squared components of ``A^-1/2 grad E``
+        along their eigenvectors.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Gaussian distributions over weights, given by a precision matrix in one of several forms.
 
-All forms share one interface: ``log_det`` (of the precision), ``solve``, ``variances`` (the diagonal
-of the covariance), ``project`` (covariance of linear functions of the weights) and ``draw``.
+All forms share one interface: ``log_det`` (of the precision), ``solve``, ``variances`` (the
+diagonal of the covariance), ``project`` (covariance of linear functions of the weights) and
+``draw``.
 """
 
 import numpy as np

@@ -116,7 +116,9 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
 
 def distinct(minima):
     """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last."""
-    ranked = sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
+    ranked = sorted(
+        minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence))
+    )
     kept = []
     for minimum in ranked:
         if not any(

@@ -8,7 +8,6 @@ from scipy.linalg import eigh
 from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian
 
-
 NEAR = 1e-2  # decrease of M (nats) by a damped step below which Newton steps are tried
 
 
@@ -43,8 +42,9 @@ class Mode(NamedTuple):
 def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     """Minimise ``M(w)`` at fixed hyperparameters.
 
-    Newton steps where the exact Hessian is positive definite and they help; damped Gauss-Newton steps,
-    which follow bent valleys, elsewhere. A saddle point is left along its lowest eigenvector.
+    Newton steps where the exact Hessian is positive definite and they help; damped Gauss-Newton
+    steps, which follow bent valleys, elsewhere. A saddle point is left along its lowest
+    eigenvector.
 
     Parameters
     ----------
@@ -75,7 +75,9 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
             if decrement < limit or iteration == max_iter:
                 break
             if newton is not None:
-                trial, trial_energies = _along(posterior, theta, hyper, newton, gaussian, np.diag(A))
+                trial, trial_energies = _along(
+                    posterior, theta, hyper, newton, gaussian, np.diag(A)
+                )
                 if start - trial_energies.total(hyper) > 0.25 * decrement - 1e-11 * abs(start):
                     theta, energies = trial, trial_energies
                     continue

@@ -37,14 +37,15 @@ class Derivatives(NamedTuple):
 def evidence_derivatives(posterior, mode, hyper, exact=True):
     """How the evidence changes with the hyperparameters, including through the minimum.
 
-    With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and Hessian
-    of ``E_a``, ``n_a`` its count and ``S = A^-1`` (cf. MacKay 1992, section 2.4; Bishop 3.5.2)::
+    With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and
+    Hessian of ``E_a``, ``n_a`` its count and ``S = A^-1`` (cf. MacKay 1992, section 2.4; Bishop
+    3.5.2)::
 
         dL/d ln lambda_a = n_a/2 - lambda_a E_a - 1/2 lambda_a Tr(S B_a) + tau_a
 
     ``tau_a = -1/2 Tr(S dA/dw . dw/d ln lambda_a)`` with ``dw/d ln lambda_a = -S lambda_a g_a`` is
-    the part that the re-estimation formulae drop; here it is a central difference of Hessians. It is
-    zero for linear models with Gaussian noise.
+    the part that the re-estimation formulae drop; here it is a central difference of Hessians. It
+    is zero for linear models with Gaussian noise.
 
     Parameters
     ----------
@@ -194,9 +195,7 @@ class _Ascent:
     def __init__(self, posterior, settled, free):
         self.posterior, self.best = posterior, settled
         self.index = np.flatnonzero(_present(posterior, free))
-        self.derivatives = evidence_derivatives(
-            posterior, settled.mode, settled.hyper, exact=False
-        )
+        self.derivatives = evidence_derivatives(posterior, settled.mode, settled.hyper, exact=False)
 
     def descend(self, x, scale):
         """Minus log evidence and its gradient at scaled logarithms of the free precisions."""
@@ -215,9 +214,10 @@ class _Ascent:
 def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
     """Newton ascent of ``log P(D | alpha, beta)`` itself, as long as it nears a stationary point.
 
-    ``-1/2 log det A`` is unbounded where an eigenvalue of ``A`` vanishes, and far uphill there often
-    is such a place. A step is therefore kept only if the evidence rises, the steps get shorter, and the
-    smallest eigenvalue of ``A`` stays above a tenth of the smallest weight precision.
+    ``-1/2 log det A`` is unbounded where an eigenvalue of ``A`` vanishes, and far uphill there
+    often is such a place. A step is therefore kept only if the evidence rises, the steps get
+    shorter, and the smallest eigenvalue of ``A`` stays above a tenth of the smallest weight
+    precision.
 
     Parameters
     ----------

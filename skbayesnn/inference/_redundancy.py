@@ -1,4 +1,4 @@
-"""Hidden units that do nothing or do the same: deleting them, and comparing networks up to symmetry."""
+"""Redundant hidden units: deleting them, and comparing networks up to symmetry."""
 
 from typing import NamedTuple
 
@@ -51,8 +51,9 @@ def prune_one(posterior, theta, tolerance):
     """Delete one redundant hidden unit, keeping the function (MacKay 1992, section 3.A).
 
     A unit is *off* if its variation over the training rows moves no unit above it by more than
-    `NEGLIGIBLE`; its mean goes into the biases above. *Duplicates* have equal (for odd activations: or
-    opposite) incoming weights; the outgoing weights are added. The last unit of a layer stays.
+    `NEGLIGIBLE`; its mean goes into the biases above. *Duplicates* have equal (for odd
+    activations: or opposite) incoming weights; the outgoing weights are added. The last unit of a
+    layer stays.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ def prune_one(posterior, theta, tolerance):
 def merge_linear_units(posterior, theta, tolerance):
     """Replace hidden units that work in their linear range by as few as compute the same.
 
-    Where ``phi`` is linear to within `NEGLIGIBLE`, units can be rotated into each other, and more of them
-    than the rank of their common linear map leave the minimum degenerate. The map is split
+    Where ``phi`` is linear to within `NEGLIGIBLE`, units can be rotated into each other, and more
+    of them than the rank of their common linear map leave the minimum degenerate. The map is split
     anew by its singular value decomposition, which also minimises the weights' energy.
 
     Parameters
@@ -126,7 +127,7 @@ def merge_linear_units(posterior, theta, tolerance):
         left, right = incoming[:-1, linear], slope[linear, None] * outgoing[linear]
         U, s, V = np.linalg.svd(left @ right, full_matrices=False)
         rank = max(1, int(np.sum(s > 1e-8 * max(s[0], 1e-300))))
-        if rank >= len(linear):
+        if rank >= len(linear) or s[0] == 0.0:
             continue
         constant = (slope * incoming[-1] + offset)[linear] @ outgoing[linear]
         balance = np.sqrt(np.linalg.norm(left) / max(np.linalg.norm(outgoing[linear]), 1e-300))
@@ -236,6 +237,10 @@ def align(network, theta, reference):
 
 
 def same_minimum(network, theta, reference, tol=1e-2):
-    """Whether two networks are one up to symmetry: relative distance after `align` below ``tol``."""
+    """Whether two networks are one up to symmetry: distance after `align` below ``tol``.
+
+    The distance is relative for weights larger than 1 in all, so that networks whose weights have
+    all vanished are the same.
+    """
     distance = np.linalg.norm(align(network, theta, reference) - reference)
-    return bool(distance <= tol * (1e-12 + np.linalg.norm(reference)))
+    return bool(distance <= tol * max(1.0, np.linalg.norm(reference)))

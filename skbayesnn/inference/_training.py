@@ -7,7 +7,9 @@ import numpy as np
 from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms, third_order
 from skbayesnn.posterior import Energies, Hyperparameters
 
-MAX_CHANGE = np.log(3.0)  # of ln alpha and ln beta at one re-estimation
+MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
+MAX_TAU = 4.0  # factor by which tau may change a group's gamma
+FIRST_BETA = 100.0  # noise precision at the start: a tenth of the data's own spread
 TAU_EVERY = 5  # accepted steps between evaluations of tau
 CALM_STEPS = 2  # consecutive small steps that end the training
 
@@ -45,14 +47,16 @@ class Settings(NamedTuple):
     max_iter : int
         Training steps per start.
     tol : float
-        Training ends when steps lower ``M``, and re-estimation raises the evidence (to second order,
-        by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats.
+        Training ends when steps lower ``M``, and re-estimation raises the evidence (to second
+        order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats,
+        or
+        ``tol k / 100`` if that is more.
     """
 
     free: FreeHyperparameters
     fixed: Hyperparameters
     exact: bool = True
-    max_iter: int = 1000
+    max_iter: int = 300
     tol: float = 1e-3
 
     def with_fixed(self, hyper):
@@ -75,8 +79,9 @@ class Trained(NamedTuple):
 def random_starts(posterior, rngs):
     """Initial weights, and hyperparameters of a strong prior (MacKay 1992, section 3.3).
 
-    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). All
-    precisions start at 1 in standardised units: a noise as large as the data's own spread.
+    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). Weight
+    precisions start at 1 in standardised units, the noise at a tenth of the targets' own spread:
+    starts with much noise tend to end where everything is taken for noise.
 
     Parameters
     ----------
@@ -92,18 +97,20 @@ def random_starts(posterior, rngs):
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in posterior.network.shapes])
     theta = np.stack([rng.standard_normal(len(sd)) * sd for rng in rngs])
     alpha = np.ones((len(rngs), len(posterior.groups.names)))
-    return theta, Hyperparameters(alpha, np.ones((len(rngs), posterior.likelihood.n_levels)))
+    levels = posterior.likelihood.n_levels
+    beta = np.full((len(rngs), levels), FIRST_BETA if posterior.likelihood.has_noise else 1.0)
+    return theta, Hyperparameters(alpha, beta)
 
 
-def reestimate(posterior, hyper, energies, variances, free, tau=0.0):
+def reestimate(posterior, hyper, energies, variances, free, tau_factor=1.0):
     """New precisions from the well-determined weights (MacKay 1992, equations 2.22-2.24, 3.18).
 
     ``alpha_c <- gamma_c / 2 E_W^c`` and ``beta <- (N - gamma) / 2 E_D`` with
     ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2 tau_c``. The last term is not in the original: it
     accounts for the change of ``A`` with the minimum. Without it units in their linear range drift
-    for ever to smaller incoming and larger outgoing weights, although that leaves the evidence as it
-    is. With several noise levels gamma is shared out in proportion to their outputs, which the exact
-    treatment at the end corrects.
+    for ever to smaller incoming and larger outgoing weights, although that leaves the evidence as
+    it is. With several noise levels gamma is shared out in proportion to their outputs, which the
+    exact treatment at the end corrects.
 
     Parameters
     ----------
@@ -113,8 +120,8 @@ def reestimate(posterior, hyper, energies, variances, free, tau=0.0):
     variances : ndarray of shape (..., k)
         Diagonal of ``A^-1`` (Gauss-Newton).
     free : FreeHyperparameters
-    tau : ndarray of shape (..., n_groups), default=0
-        See `evidence_derivatives`.
+    tau_factor : ndarray of shape (..., n_groups), default=1
+        ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
 
     Returns
     -------
@@ -124,7 +131,7 @@ def reestimate(posterior, hyper, energies, variances, free, tau=0.0):
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     determined = np.maximum(groups.sizes - hyper.alpha * groups.sums(variances), 0.0)
-    gamma = np.maximum(determined + 2.0 * tau, 1e-3 * determined)
+    gamma = determined * tau_factor
     twice = 2.0 * energies.weights
     top = np.exp(free.prior.log_range[1])
     alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)
@@ -134,7 +141,9 @@ def reestimate(posterior, hyper, energies, variances, free, tau=0.0):
     remaining = posterior.n_rows * sizes - share * gamma.sum(-1, keepdims=True)
     twice = 2.0 * energies.data
     remaining = np.maximum(remaining, 0.1 * posterior.n_rows * sizes)  # early, weak data only
-    beta = np.divide(remaining, twice, out=np.full_like(remaining, top), where=remaining < top * twice)
+    beta = np.divide(
+        remaining, twice, out=np.full_like(remaining, top), where=remaining < top * twice
+    )
     return (
         Hyperparameters(
             _limited(alpha, hyper.alpha, free.alpha, free.prior),
@@ -154,9 +163,9 @@ def train(posterior, theta, hyper, settings, progress=None):
     """Minimise ``M(w)`` for several networks at once, re-estimating as it goes.
 
     Levenberg-Marquardt: Gauss-Newton steps with multiplicative damping that follows the ratio of
-    actual to predicted decrease (Marquardt 1963; Nielsen 1999). The hyperparameters move after every
-    accepted step, from a strong prior towards the data: this path leads to minima of far higher
-    evidence than training hard first.
+    actual to predicted decrease (Marquardt 1963; Nielsen 1999). The hyperparameters move after
+    every accepted step, from a strong prior towards the data: this path leads to minima of far
+    higher evidence than training hard first.
 
     Parameters
     ----------
@@ -176,7 +185,7 @@ def train(posterior, theta, hyper, settings, progress=None):
         active = np.flatnonzero((batch.calm < CALM_STEPS) & ~batch.stuck)
         if len(active) == 0:
             break
-        batch.step(active, settings.tol)
+        batch.step(active, settings.tol * max(1.0, theta.shape[1] / 100.0))
         if progress is not None:
             energies = batch.energies.total(batch.hyper)
             progress(
@@ -200,7 +209,7 @@ class _Batch:
         self.damping, self.growth = np.full(n, 1e-2), np.full(n, 2.0)
         self.calm, self.n_iter = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
         self.stuck, self.accepted = np.zeros(n, dtype=bool), np.zeros(n, dtype=int)
-        self.tau, self.expanded_at = np.zeros_like(hyper.alpha), theta.copy()
+        self.tau_factor, self.expanded_at = np.ones_like(hyper.alpha), theta.copy()
 
     def step(self, active, tol):
         """One trial step of the ``active`` networks."""
@@ -240,7 +249,7 @@ class _Batch:
                 if gaussian is not None:
                     diagonal = self.curvature[b].diagonal
                     bent = accelerated(gaussian, diagonal, steps[i], forces[i])
-                    steps[i] = np.nan if bent is None else bent
+                    steps[i] = steps[i] if bent is None else bent
         return steps, predicted
 
     def _adapt_damping(self, active, accepted, ratio, predicted, tol):
@@ -263,7 +272,7 @@ class _Batch:
         gaussians = [self.curvature[b].gaussian() for b in moved]
         for b, gaussian in zip(moved, gaussians, strict=True):
             if gaussian is not None and self.accepted[b] % TAU_EVERY == 0:
-                self.tau[b] = self._third_order(b, gaussian)
+                self.tau_factor[b] = self._tau_factor(b, gaussian)
             self.accepted[b] += 1
         usable = np.array([gaussian is not None for gaussian in gaussians])
         variances = np.stack(
@@ -271,7 +280,7 @@ class _Batch:
         )
         energies = Energies(self.energies.weights[moved], self.energies.data[moved])
         new, gamma = reestimate(
-            self.posterior, old, energies, variances, self.free, self.tau[moved]
+            self.posterior, old, energies, variances, self.free, self.tau_factor[moved]
         )
         new = Hyperparameters(
             np.where(usable[:, None], new.alpha, old.alpha),
@@ -288,9 +297,13 @@ class _Batch:
         for b, form in zip(moved, curvature, strict=True):
             self.curvature[b] = form
 
-    def _third_order(self, b, gaussian):
-        """``tau`` of one network's weight groups, at the weights where its curvature was taken."""
+    def _tau_factor(self, b, gaussian):
+        """How ``tau`` changes one network's gammas, where its curvature was taken."""
         theta, hyper = self.expanded_at[b], self.hyper.select(b)
         groups = self.posterior.groups
         pulls = ((groups.expand(hyper.alpha) * theta)[:, None] * groups.membership).T
-        return third_order(self.posterior, theta, hyper, gaussian, -gaussian.solve(pulls.T).T)
+        moves = -gaussian.solve(pulls.T).T
+        tau = third_order(self.posterior, theta, hyper, gaussian, moves)
+        gamma = groups.sizes - hyper.alpha * groups.sums(gaussian.variances())
+        factor = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, 1e-3), 1.0 / MAX_TAU, MAX_TAU)
+        return np.sqrt(factor * self.tau_factor[b])  # half-way: the correction answers with delay

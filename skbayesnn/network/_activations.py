@@ -1,6 +1,7 @@
 """Activation functions of the hidden units, with their first two derivatives."""
 
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtr

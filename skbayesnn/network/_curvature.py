@@ -53,9 +53,12 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
 
     Parameters
     ----------
-    trace, residual, curvature, exact
-        As one item of the blocks of `hessian`.
+    trace : Trace of order 2
     vector : ndarray of shape (..., k)
+    residual, curvature : ndarray
+        As one item of the blocks of `hessian`.
+    exact : bool
+        ``False``: Gauss-Newton.
 
     Returns
     -------
@@ -181,7 +184,9 @@ def _path_sums(trace, delta, upper):
             path = slope[..., :, None] * delta[..., None, :]
         else:
             if reach is None:
-                reach = trace.slopes[lower + 1][..., :, None] * np.eye(trace.slopes[lower + 1].shape[-1])
+                reach = trace.slopes[lower + 1][..., :, None] * np.eye(
+                    trace.slopes[lower + 1].shape[-1]
+                )
             back = _transposed(trace.layers[lower + 1])
             reach = _times(reach, back) * slope[..., None, :]
             path = _columns(reach)[..., :, None] * delta[..., None, :]
@@ -194,9 +199,7 @@ def _assemble(network, sums):
     matrix = np.empty((*lead, network.n_weights, network.n_weights))
     for upper, (fan_in_above, fan_out_above) in enumerate(network.shapes):
         rows = network.slices[upper]
-        matrix[..., rows, rows] = _expand(
-            sums["own", upper, upper], fan_in_above, fan_out_above
-        )
+        matrix[..., rows, rows] = _expand(sums["own", upper, upper], fan_in_above, fan_out_above)
         for lower, (fan_in, fan_out) in enumerate(network.shapes[:upper]):
             columns = network.slices[lower]
             sizes = (fan_out_above, fan_out, fan_in_above, fan_in)  # j, i, b, a

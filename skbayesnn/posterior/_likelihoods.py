@@ -3,10 +3,10 @@
 Sums over rows are taken network by network, never as one product over the leading axes, so that
 their last bits do not depend on how many networks are evaluated together.
 
-A likelihood sees outputs ``f`` ``(..., n, n_outputs)``, targets and row weights; it knows no network.
-Its misfit is ``sum_l beta_l E_l`` over *noise levels* ``l``; classifiers have one level whose
-precision stays 1, so that one formula, ``M = sum_c alpha_c E_W^c + sum_l beta_l E_l`` (MacKay 1992,
-section 3.2 and chapter 5), serves all.
+A likelihood sees outputs ``f`` ``(..., n, n_outputs)``, targets and row weights; it knows no
+network. Its misfit is ``sum_l beta_l E_l`` over *noise levels* ``l``; classifiers have one level
+whose precision stays 1, so that one formula, ``M = sum_c alpha_c E_W^c + sum_l beta_l E_l``
+(MacKay 1992, section 3.2 and chapter 5), serves all.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Gaussian:
         return np.bincount(self.levels)
 
     def precisions(self, beta):
-        """Noise precision of every output, ``(..., n_outputs)``, from ``beta`` ``(..., n_levels)``."""
+        """Noise precision of every output, ``(..., n_outputs)``."""
         return beta[..., self.levels] * self.relative
 
     def errors(self, outputs, y, sample_weight):
@@ -69,7 +69,7 @@ class Gaussian:
 
 
 class _NoNoiseLevel:
-    """What classifiers share: a single misfit ``-G`` whose factor is 1 (MacKay 1992, equation 5.1)."""
+    """What classifiers share: one misfit ``-G`` whose factor is 1 (MacKay 1992, equation 5.1)."""
 
     has_noise = False
     n_levels = 1
@@ -87,7 +87,7 @@ class Bernoulli(_NoNoiseLevel):
     """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones."""
 
     def errors(self, outputs, y, sample_weight):
-        """``-G = sum_n s_n [log(1 + e^a) - t a]``, shape ``(..., 1)`` (MacKay 1992, equation 5.1)."""
+        """``-G = sum_n s_n [log(1 + e^a) - t a]``, shape ``(..., 1)`` (MacKay 1992, eq. 5.1)."""
         return sample_weight @ (np.logaddexp(0.0, outputs) - y * outputs)
 
     def derivatives(self, outputs, y, sample_weight, beta):
@@ -106,7 +106,7 @@ class Categorical(_NoNoiseLevel):
         return np.sum(rows * sample_weight, axis=-1, keepdims=True)
 
     def derivatives(self, outputs, y, sample_weight, beta):
-        """Gradient ``(..., n, n_classes)`` and full curvature ``diag(p) - p p^T`` (Bishop 4.110)."""
+        """Gradient ``(..., n, n_classes)``, full curvature ``diag(p) - p p^T`` (Bishop 4.110)."""
         p = np.exp(outputs - logsumexp(outputs, axis=-1, keepdims=True))
         weight = sample_weight[:, None] * beta[..., None, :]
         weighted = weight * p

@@ -20,7 +20,7 @@ from skbayesnn.posterior._priors import WeightGroups
 
 
 class Hyperparameters(NamedTuple):
-    """Precisions of the weight groups, ``(..., n_groups)``, and of the noise, ``(..., n_levels)``."""
+    """Precisions of weight groups, ``(..., n_groups)``, and of the noise, ``(..., n_levels)``."""
 
     alpha: np.ndarray
     beta: np.ndarray
@@ -131,7 +131,8 @@ class Posterior:
         """Replace the linear output layer by its conditional optimum, where that has a closed form.
 
         Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
-        projection (Golub & Pereyra 1973). Other likelihoods return ``theta`` as it is. ``(..., k)``.
+        projection (Golub & Pereyra 1973). Other likelihoods return ``theta`` as it is. ``(...,
+        k)``.
         """
         network = self.network
         if not (self.likelihood.has_noise and network.hidden_layer_sizes):
@@ -158,7 +159,9 @@ class Posterior:
         What geodesic acceleration needs (Transtrum & Sethna 2012). Shape ``(..., k)``.
         """
         result = np.zeros_like(theta)
-        for trace, _, curvature in self._blocks(theta, hyper.beta, 2, max(self.network.layer_sizes)):
+        for trace, _, curvature in self._blocks(
+            theta, hyper.beta, 2, max(self.network.layer_sizes)
+        ):
             bend = second_derivative_along(trace, step)
             if curvature.ndim == bend.ndim:
                 force = curvature * bend

@@ -8,8 +8,10 @@ import numpy as np
 
 
 class LogUniform(NamedTuple):
-    """Prior of every precision (``alpha_c`` and ``beta``): its standard deviation
-    ``alpha^(-1/2)`` is log-uniform between ``lower`` and ``upper`` (standardised units).
+    """Prior of every precision, ``alpha_c`` and ``beta``.
+
+    Its standard deviation ``alpha^(-1/2)`` is log-uniform between ``lower`` and ``upper``, in
+    standardised units.
     """
 
     lower: float = 1e-3
@@ -73,8 +75,8 @@ def weight_groups(network, prior, feature_names=None):
     network : Network
     prior : {"single", "layer", "ard"} or array-like of shape (k,)
         ``"single"``: one group. ``"layer"``: per hidden layer its weights and its biases, and the
-        output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights split
-        by input. Without hidden layer the output layer is the first layer. An array gives the
+        output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
+        split by input. Without hidden layer the output layer is the first layer. An array gives the
         label of every weight, in the order of ``theta``.
     feature_names : list of str, optional
         Names of the inputs, for the groups of ``"ard"``.

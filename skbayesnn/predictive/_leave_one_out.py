@@ -15,7 +15,8 @@ def leave_one_out(member, likelihood, precisions, X, y):
 
         f + V (1 - L V)^-1 r,     V (1 - L V)^-1
 
-    which is exact for linear models with Gaussian noise (Cook 1977; Rasmussen & Williams 2006, 5.12).
+    which is exact for linear models with Gaussian noise (Cook 1977; Rasmussen & Williams 2006,
+    5.12).
 
     Parameters
     ----------

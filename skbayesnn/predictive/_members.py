@@ -1,4 +1,4 @@
-"""Predictions of one network with a Gaussian posterior of its weights, linearised in the weights."""
+"""Predictions of one network whose weights have a Gaussian posterior, linearised in them."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -59,7 +59,8 @@ def log_normal_density(residual, covariance):
 def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     """Weights of members that maximise the mean log of their mixed leave-one-out densities.
 
-    The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same criterion).
+    The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
+    criterion).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Class probabilities averaged over Gaussian activations: moderated outputs.
 
-"Every classifier should have two sets of outputs" (MacKay 1992, section 5.2): the most probable ones
-for training, the moderated ones for everything else.
+"Every classifier should have two sets of outputs" (MacKay 1992, section 5.2): the most probable
+ones for training, the moderated ones for everything else.
 """
 
 from functools import lru_cache
@@ -22,8 +22,8 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
     mean, variance : ndarray of the same shape
     method : {"quadrature", "closed_form"}
         Quadrature is exact to about 1e-12. The closed form ``sigmoid(kappa a)`` with
-        ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with the
-        largest relative errors for ``|a| >> s``.
+        ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with
+        the largest relative errors for ``|a| >> s``.
 
     Returns
     -------
@@ -83,11 +83,11 @@ def _wide_moments(mean, sd):
 def moderated_softmax(mean, covariance):
     """Mean and standard deviation of class probabilities under Gaussian activations.
 
-    The integral of the softmax (MacKay 1992, section 5.2, generalised) is a mean over a fixed set of
-    `SOFTMAX_POINTS` quasi-random points (a Sobol sequence with its mirror image), so that predictions are
-    deterministic. Largest error of a probability against Monte Carlo with 10^6 draws, 12 random cases
-    each: activations of standard deviation about 2: 0.001 (3 classes), 0.002 (6), 0.004 (10); about 5:
-    0.003, 0.004, 0.01. Mean errors are five times smaller.
+    The integral of the softmax (MacKay 1992, section 5.2, generalised) is a mean over a fixed set
+    of `SOFTMAX_POINTS` quasi-random points (a Sobol sequence with its mirror image), so that
+    predictions are deterministic. Largest error of a probability against Monte Carlo with 10^6
+    draws, 12 random cases each: activations of standard deviation about 2: 0.001 (3 classes),
+    0.002 (6), 0.004 (10); about 5: 0.003, 0.004, 0.01. Mean errors are five times smaller.
 
     Parameters
     ----------
@@ -124,4 +124,3 @@ def _blocks(n_rows, doubles_per_row):
     step = max(1, BLOCK_DOUBLES // doubles_per_row)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
-

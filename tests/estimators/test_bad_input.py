@@ -1,0 +1,320 @@
+"""Every mistake gets a message that says what is wrong; no interruption leaves half a fit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.inference import _minima
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 2))
+Y = X[:, 0] + 0.1 * RNG.standard_normal(30)
+LABELS = np.where(Y > 0, "yes", "no")
+ESTIMATORS = [EvidenceMLPRegressor, EvidenceMLPClassifier]
+
+
+def targets(estimator):
+    return Y if estimator is EvidenceMLPRegressor else LABELS
+
+
+def replaced(array, index, value):
+    array = array.copy()
+    array[index] = value
+    return array
+
+
+def make(estimator=EvidenceMLPRegressor, **options):
+    return estimator(**({"hidden_layer_sizes": (2,), "n_restarts": 1, "random_state": 0} | options))
+
+
+PARAMETERS = [
+    ({"hidden_layer_sizes": (0,)}, ValueError, r"positive integers.*Got \(0,\)"),
+    ({"hidden_layer_sizes": (3, -1)}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": (2.5,)}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": None}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": "16"}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"activation": "sine"}, ValueError, "activation must be one of .*'tanh'.* got 'sine'"),
+    ({"activation": np.tanh}, ValueError, "activation must be one of"),
+    ({"prior": "flat"}, ValueError, "prior must be one of 'single', 'layer', 'ard'; got 'flat'"),
+    ({"prior": [0, 1, 2]}, ValueError, r"label for each of the 9 weights; got shape \(3,\)"),
+    ({"prior": np.zeros((3, 3))}, ValueError, r"each of the 9 weights; got shape \(3, 3\)"),
+    ({"prior": None}, ValueError, "each of the 9 weights"),
+    ({"combine": "vote"}, ValueError, "combine must be one of .*'stacking'; got 'vote'"),
+    ({"combine": None}, ValueError, "combine must be one of"),
+    ({"hessian": "diagonal"}, ValueError, "hessian must be one of .* got 'diagonal'"),
+    ({"n_restarts": 0}, ValueError, "n_restarts must be at least 1, got 0"),
+    ({"n_restarts": 2.0}, TypeError, "n_restarts must be an integer, got 2.0"),
+    ({"n_restarts": True}, TypeError, "n_restarts must be an integer, got True"),
+    ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
+    ({"max_iter": "many"}, TypeError, "max_iter must be an integer, got 'many'"),
+    ({"tol": 0.0}, ValueError, "tol must be a positive number, got 0.0"),
+    ({"tol": np.nan}, ValueError, "tol must be a positive number, got nan"),
+    ({"tol": "small"}, ValueError, "tol must be a positive number, got 'small'"),
+    ({"standardize": "yes"}, TypeError, "standardize must be True or False, got 'yes'"),
+    ({"warm_start": 1}, TypeError, "warm_start must be True or False, got 1"),
+    ({"random_state": "seed"}, ValueError, "'seed' cannot be used to seed"),
+    ({"weight_precision": "fixed"}, ValueError, "weight_precision must be 'auto', a positive"),
+    (
+        {"weight_precision": -1.0},
+        ValueError,
+        "weight_precision must be positive and finite, got -1",
+    ),
+    (
+        {"weight_precision": np.inf},
+        ValueError,
+        "weight_precision must be positive and finite, got inf",
+    ),
+    ({"weight_precision": None}, (TypeError, ValueError), "weight_precision must be"),
+    (
+        {"weight_precision": [1.0, 2.0]},
+        ValueError,
+        "weight_precision must be one number or 3 numbers",
+    ),
+    ({"weight_precision": {"outputs": 1.0}}, ValueError, "names 'outputs', but this model has"),
+    ({"weight_precision": {"output": 0.0}}, ValueError, "got 0.0 for 'output'"),
+    ({"weight_precision": {"output": "auto"}}, ValueError, "got 'auto' for 'output'"),
+    ({"weight_precision": object()}, (TypeError, ValueError), "weight_precision must be"),
+]
+REGRESSOR_PARAMETERS = [
+    (
+        {"noise": "gaussian"},
+        ValueError,
+        "noise must be one of 'constant', 'shared'.* got 'gaussian'",
+    ),
+    ({"noise_std": "small"}, ValueError, "noise_std must be 'auto', a positive"),
+    ({"noise_std": 0.0}, ValueError, "noise_std must be positive and finite, got 0.0"),
+    ({"noise_std": np.nan}, ValueError, "noise_std must be positive and finite, got nan"),
+    ({"noise_std": [0.1, 0.2]}, ValueError, "noise_std must be one number or 1 numbers"),
+    ({"noise_std": {1: 0.1}}, ValueError, r"noise_std names 1, but this model has \[0\]"),
+    ({"noise_std": {0: -0.1}}, ValueError, "got -0.1 for 0"),
+    ({"noise_std": object()}, (TypeError, ValueError), "noise_std must be"),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("options", "error", "message"), PARAMETERS, ids=str)
+def test_parameters(estimator, options, error, message):
+    with pytest.raises(error, match=message):
+        make(estimator, **options).fit(X, targets(estimator))
+
+
+@pytest.mark.parametrize(("options", "error", "message"), REGRESSOR_PARAMETERS, ids=str)
+def test_parameters_of_the_regressor(options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options).fit(X, Y)
+
+
+DATA = [
+    ("X", replaced(X, (3, 1), np.nan), "Input X contains NaN"),
+    ("X", replaced(X, (3, 1), np.inf), "Input X contains infinity"),
+    ("X", X[:, 0], "Expected 2D array, got 1D array"),
+    ("X", X[:, :, None], "dim 3"),
+    ("X", X[:-1], "inconsistent numbers of samples"),
+    ("X", X[:, :0], r"0 feature\(s\)"),
+    ("X", X[:0], r"0 sample\(s\)"),
+    ("X", X + 1j, "Complex data not supported"),
+    ("X", np.full(X.shape, "text"), "could not convert string to float"),
+    ("weight", replaced(np.ones(30), 0, np.nan), "sample_weight contains NaN"),
+    ("weight", replaced(np.ones(30), 0, np.inf), "sample_weight contains infinity"),
+    ("weight", replaced(np.ones(30), 0, -1.0), "sample_weight must not be negative"),
+    ("weight", np.zeros(30), "All sample weights are zero"),
+    ("weight", np.ones(29), r"sample_weight must have shape \(30,\), .* got \(29,\)"),
+    ("weight", np.ones((30, 1)), r"sample_weight must have shape \(30,\), .* got \(30, 1\)"),
+    ("weight", replaced(np.zeros(30), 4, 1.0), "(?i)at least 2|only one class"),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(("what", "value", "message"), DATA)
+def test_data(estimator, what, value, message):
+    arguments = {"X": X, "y": targets(estimator), "sample_weight": None}
+    arguments |= {"X": value} if what == "X" else {"sample_weight": value}
+    if len(arguments["X"]) == 0:
+        arguments["y"] = arguments["y"][:0]
+    model = make(estimator)
+    with pytest.raises(ValueError, match=message):
+        model.fit(**arguments)
+    assert vars(model) == vars(make(estimator))
+
+
+TARGETS = [
+    (EvidenceMLPRegressor, replaced(Y, 3, np.nan), "Input y contains NaN"),
+    (EvidenceMLPRegressor, replaced(Y, 3, -np.inf), "Input y contains infinity"),
+    (EvidenceMLPRegressor, replaced(np.column_stack([Y, Y]), (3, 1), np.nan), "y contains NaN"),
+    (EvidenceMLPRegressor, LABELS, "y must hold numbers; .* EvidenceMLPClassifier"),
+    (EvidenceMLPRegressor, LABELS.astype(object), "y must hold numbers; .* EvidenceMLPClassifier"),
+    (EvidenceMLPRegressor, Y[:-1], "inconsistent numbers of samples"),
+    (EvidenceMLPRegressor, Y[:, None, None], "dim 3"),
+    (EvidenceMLPRegressor, np.empty((30, 0)), "y|output|target"),
+    (EvidenceMLPRegressor, None, "requires y to be passed"),
+    (EvidenceMLPClassifier, np.full(30, "yes"), "only one class: .*yes"),
+    (EvidenceMLPClassifier, Y, "Unknown label type: continuous"),
+    (EvidenceMLPClassifier, replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
+    (EvidenceMLPClassifier, np.column_stack([Y > 0, Y > 1]), "y should be a 1d array"),
+    (EvidenceMLPClassifier, LABELS[:-1], "inconsistent numbers of samples"),
+    (EvidenceMLPClassifier, None, "requires y to be passed"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "y", "message"), TARGETS)
+def test_targets(estimator, y, message):
+    with pytest.raises(ValueError, match=message):
+        make(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("hidden", [(), (2,)], ids=str)
+def test_one_row(hidden):
+    with pytest.raises(ValueError, match=r"1 sample .* at least 2"):
+        make(hidden_layer_sizes=hidden).fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match=r"1 sample .* at least 2"):
+        make(hidden_layer_sizes=hidden).fit(X[[0, 0]], Y[[0, 0]])
+    with pytest.raises(ValueError, match="only one class"):
+        make(EvidenceMLPClassifier, hidden_layer_sizes=hidden).fit(X[:1], LABELS[:1])
+
+
+def test_one_class_of_positive_weight():
+    with pytest.raises(ValueError, match=r"positive weight.*only one class.*no"):
+        make(EvidenceMLPClassifier).fit(X, LABELS, sample_weight=(LABELS == "no").astype(float))
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def fitted(request):
+    return make(request.param).fit(X, targets(request.param))
+
+
+METHODS = {
+    EvidenceMLPRegressor: [
+        "predict",
+        "predict_std",
+        "predict_output_cov",
+        "predict_interval",
+        "sample_y",
+        "sample_prior",
+    ],
+    EvidenceMLPClassifier: [
+        "predict",
+        "predict_proba",
+        "predict_log_proba",
+        "decision_function",
+        "predict_std",
+        "sample_prior",
+    ],
+}
+ALL_METHODS = [(e, m) for e, methods in METHODS.items() for m in methods]
+
+
+@pytest.mark.parametrize(("estimator", "method"), ALL_METHODS)
+def test_not_fitted(estimator, method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(make(estimator), method)(X)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_scores_of_an_unfitted_estimator(estimator):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        make(estimator).log_predictive_density(X, targets(estimator))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        make(estimator).score(X, targets(estimator))
+
+
+def test_noise_of_an_unfitted_regressor():
+    with pytest.raises(AttributeError):  # NotFittedError is one: hasattr says False
+        _ = make().noise_std_
+    assert not hasattr(make(), "noise_std_")
+
+
+def test_rows_to_predict(fitted):
+    for method in METHODS[type(fitted)]:
+        with pytest.raises(ValueError, match=r"3 features, but .* expecting 2 features"):
+            getattr(fitted, method)(np.column_stack([X, Y]))
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            getattr(fitted, method)(replaced(X, (0, 0), np.nan))
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            getattr(fitted, method)(X[0])
+
+
+def test_options_of_predictions():
+    regressor, classifier = make().fit(X, Y), make(EvidenceMLPClassifier).fit(X, LABELS)
+    with pytest.raises(RuntimeError, match="At most one of return_std and return_cov"):
+        regressor.predict(X, return_std=True, return_cov=True)
+    for method in (regressor.predict_std, regressor.predict_output_cov):
+        with pytest.raises(ValueError, match=r"kind must be one of 'total', .* got 'noise'"):
+            method(X, kind="noise")
+    for coverage in (0.0, 1.0, 95, -0.1, np.nan, "0.9"):
+        with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got"):
+            regressor.predict_interval(X, coverage=coverage)
+    with pytest.raises(ValueError, match="moderated must be True, False or 'closed_form'"):
+        classifier.predict_proba(X, moderated="quadrature")
+    with pytest.raises(ValueError, match=r"classes that were not in the training data: .*maybe"):
+        classifier.log_predictive_density(X[:2], ["yes", "maybe"])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        classifier.log_predictive_density(X, LABELS[:3])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        regressor.log_predictive_density(X, Y[:3])
+    with pytest.raises(ValueError, match="y has 2 outputs, the model was fitted with 1"):
+        regressor.log_predictive_density(X, np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match="y contains NaN"):
+        regressor.log_predictive_density(X, replaced(Y, 0, np.nan))
+
+
+def test_moderation_of_several_classes():
+    model = make(EvidenceMLPClassifier).fit(X, np.digitize(Y, [-0.5, 0.5]))
+    with pytest.raises(ValueError, match="two classes only"):
+        model.predict_proba(X, moderated="closed_form")
+    with pytest.raises(ValueError, match="moderated must be True, False"):
+        model.predict_proba(X, moderated="quadrature")
+
+
+PLACES = ["find_mode", "distinct", "train", "log_symmetry"]
+
+
+def interrupt(monkeypatch, place):
+    def press(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_minima, place, press)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("place", PLACES)
+def test_interrupted_first_fit(monkeypatch, estimator, place):
+    model = make(estimator)
+    interrupt(monkeypatch, place)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, targets(estimator))
+    assert vars(model) == vars(make(estimator))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("place", [*PLACES, "_keep_networks", "_warn_of_trouble"])
+def test_interrupted_later_fit(monkeypatch, estimator, place):
+    model = make(estimator).fit(X, targets(estimator))
+    before, predicted = vars(model).copy(), model.predict(X)
+    if place in PLACES:
+        interrupt(monkeypatch, place)
+    else:  # after attributes have been set
+
+        def press(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(estimator, place, press)
+    wide = np.column_stack([X, Y])
+    other = np.column_stack([Y, Y]) if estimator is EvidenceMLPRegressor else LABELS == "yes"
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(wide, other)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert_array_equal(model.predict(X), predicted)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_failed_fit_leaves_the_old_one(estimator):
+    model = make(estimator).fit(X, targets(estimator))
+    predicted = model.predict(X)
+    with pytest.raises(ValueError, match="negative"):
+        model.fit(np.column_stack([X, X]), targets(estimator), sample_weight=-np.ones(30))
+    assert_array_equal(model.predict(X), predicted)

@@ -1,0 +1,45 @@
+"""scikit-learn's own checks, with no expected failure."""
+
+import warnings
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+
+LEAST_CHECKS = {EvidenceMLPRegressor: 59, EvidenceMLPClassifier: 61}  # of scikit-learn 1.9
+
+
+def run(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", SkipTestWarning)
+        return check_estimator(estimator, on_skip=None, on_fail=None)
+
+
+def assert_all_pass(estimator):
+    results = run(estimator)
+    statuses = [result["status"] for result in results]
+    failed = [
+        f"{result['check_name']}: {result['exception']!r}"
+        for result in results
+        if result["status"] not in ("passed", "skipped")
+    ]
+    assert failed == []
+    skipped = [result["check_name"] for result in results if result["status"] == "skipped"]
+    assert all("array_api" in name for name in skipped), skipped
+    assert not any(result["expected_to_fail"] for result in results)
+    assert statuses.count("passed") >= LEAST_CHECKS[type(estimator)]
+
+
+@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
+@pytest.mark.parametrize("hidden", [(), (2,)], ids=str)
+def test_small_networks(estimator, hidden):
+    assert_all_pass(estimator(hidden_layer_sizes=hidden, n_restarts=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
+def test_defaults(estimator):
+    assert_all_pass(estimator())

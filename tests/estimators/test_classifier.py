@@ -1,0 +1,363 @@
+"""The contract of `EvidenceMLPClassifier`."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logsumexp, softmax
+
+from skbayesnn import EvidenceMLPClassifier
+from skbayesnn.predictive import leave_one_out, sigmoid_variance
+from skbayesnn.predictive._leave_one_out import log_density
+
+
+def make_rows(n_classes=2, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 30.0]
+    a = 3 * np.sin(X[:, 0]) + X[:, 1] / 20.0 + 0.5 * rng.logistic(size=n)
+    return X, np.digitize(a, [0.0] if n_classes == 2 else [-1.0, 1.0])
+
+
+def fit(n_classes=2, X=None, y=None, sample_weight=None, **options):
+    if X is None:
+        X, y = make_rows(n_classes)
+    options = {"hidden_layer_sizes": (2,), "n_restarts": 2, "random_state": 0} | options
+    return EvidenceMLPClassifier(**options).fit(X, y, sample_weight)
+
+
+GRID = make_rows(n=9, seed=5)[0]
+FAR = 50.0 * GRID
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
+def model(request):
+    return fit(request.param, combine="best")
+
+
+def test_shapes(model):
+    n_classes = len(model.classes_)
+    assert_array_equal(model.classes_, np.arange(n_classes))
+    assert model.n_outputs_ == (1 if n_classes == 2 else 3)
+    assert model.predict(GRID).shape == (9,)
+    for method in (model.predict_proba, model.predict_log_proba, model.predict_std):
+        assert method(GRID).shape == (9, n_classes)
+    assert model.predict_proba(GRID, moderated=False).shape == (9, n_classes)
+    assert model.decision_function(GRID).shape == ((9,) if n_classes == 2 else (9, 3))
+    assert model.sample_prior(GRID, 4).shape == (9, n_classes, 4)
+    assert model.log_predictive_density(GRID, np.ones(9, dtype=int)).shape == (9,)
+    assert not hasattr(model, "noise_std_")
+
+
+@pytest.mark.parametrize("moderated", [True, False])
+def test_probabilities(model, moderated):
+    for X in (GRID, FAR):
+        p = model.predict_proba(X, moderated=moderated)
+        assert np.all((p >= 0) & (p <= 1))
+        assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_methods_agree(model):
+    p = model.predict_proba(GRID)
+    assert_array_equal(p, model.predict_proba(GRID, moderated=True))
+    assert_allclose(model.predict_log_proba(GRID), np.log(p), rtol=1e-12)
+    assert_array_equal(model.predict(GRID), model.classes_[np.argmax(p, axis=1)])
+    decision = model.decision_function(GRID)
+    if len(model.classes_) == 2:
+        assert_allclose(expit(decision), p[:, 1], rtol=1e-12)
+        assert_array_equal(model.predict(GRID), (decision > 0).astype(int))
+    else:
+        assert_allclose(np.exp(decision), p, rtol=1e-12)
+        assert_array_equal(model.predict(GRID), np.argmax(decision, axis=1))
+    X, y = make_rows(len(model.classes_))
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+    log_p = model.predict_log_proba(X)[np.arange(len(y)), y]
+    assert_array_equal(model.log_predictive_density(X, y), log_p)
+
+
+def rebuilt(model, X):
+    z = np.tanh(X @ model.coefs_[0] + model.intercepts_[0])
+    return z @ model.coefs_[1] + model.intercepts_[1]
+
+
+def test_network_can_be_rebuilt(model):
+    a = rebuilt(model, GRID)
+    p = softmax(np.hstack([np.zeros((9, 1)), a]) if a.shape[1] == 1 else a, axis=1)
+    assert_allclose(model.predict_proba(GRID, moderated=False), p, rtol=1e-9)
+
+
+def test_moderation_of_two_classes():
+    """Same side of 1/2, and nearer to it; most of all far from the data."""
+    model = fit(combine="best")
+    shifts = []
+    for X in (GRID, FAR):
+        certain = model.predict_proba(X, moderated=False)[:, 1]
+        for how in (True, "closed_form"):
+            moderated = model.predict_proba(X, moderated=how)[:, 1]
+            assert np.all(np.abs(moderated - 0.5) < np.abs(certain - 0.5))
+            assert_array_equal(moderated > 0.5, certain > 0.5)
+        shifts.append(np.mean(np.abs(moderated - certain)))
+    assert shifts[1] > shifts[0]
+    exact, closed = [model.predict_proba(GRID, moderated=how) for how in (True, "closed_form")]
+    assert_allclose(closed, exact, atol=0.02)
+    assert not np.allclose(closed, exact, atol=1e-6)
+
+
+def linear_posterior(X, y, alpha, weight):
+    """Mode and covariance of binary logistic regression, with nothing of the library's."""
+    Phi, sign = np.column_stack([X, np.ones(len(X))]), 2.0 * y - 1.0
+
+    def energy(w):
+        return 0.5 * alpha * w @ w - np.sum(weight * log_expit(sign * (Phi @ w)))
+
+    def gradient(w):
+        return alpha * w - Phi.T @ (weight * sign * expit(-sign * (Phi @ w)))
+
+    w = minimize(energy, np.zeros(Phi.shape[1]), jac=gradient, tol=1e-12).x
+    p = expit(Phi @ w)
+    A = alpha * np.eye(len(w)) + (Phi.T * (weight * p * (1 - p))) @ Phi
+    return w, np.linalg.inv(A)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_logistic_regression_against_monte_carlo(weighted):
+    X, y = make_rows(n=25)
+    X = X / [1.0, 15.0]
+    weight = np.random.default_rng(0).uniform(0.2, 2.0, 25) if weighted else np.ones(25)
+    options = {"hidden_layer_sizes": (), "standardize": False, "weight_precision": 0.2}
+    model = fit(X=X, y=y, sample_weight=weight, **options)
+    w, covariance = linear_posterior(X, y, 0.2, weight)
+    assert_allclose(np.append(model.coefs_[0], model.intercepts_[0]), w, atol=1e-4)
+    sd = np.append(model.coefs_std_[0], model.intercepts_std_[0])
+    assert_allclose(sd, np.sqrt(np.diag(covariance)), rtol=1e-4)
+    size = 40_000
+    draws = np.random.default_rng(1).multivariate_normal(w, covariance, size)
+    grid = GRID / [1.0, 15.0]
+    p = expit(np.column_stack([grid, np.ones(9)]) @ draws.T)
+    moderated, std = model.predict_proba(grid)[:, 1], model.predict_std(grid)
+    assert np.all(np.abs(p.mean(axis=1) - moderated) < 4 * p.std(axis=1) / np.sqrt(size))
+    assert_allclose(std[:, 0], std[:, 1], rtol=1e-9)
+    squares = (p - moderated[:, None]) ** 2
+    error = squares.std(axis=1) / np.sqrt(size)
+    assert np.all(np.abs(squares.mean(axis=1) - std[:, 1] ** 2) < 4 * error)
+
+
+def test_three_classes_against_monte_carlo():
+    model = fit(3, combine="best")
+    member = model._members[0]
+    mean, covariance = member.mean_and_covariance(model._check_X(GRID))
+    rng = np.random.default_rng(0)
+    p, std = model.predict_proba(GRID), model.predict_std(GRID)
+    for i in range(9):
+        draws = softmax(rng.multivariate_normal(mean[i], covariance[i], 100_000), axis=1)
+        assert_allclose(p[i], draws.mean(axis=0), atol=0.01)
+        assert_allclose(std[i], draws.std(axis=0), atol=0.01)
+    assert not np.allclose(p, softmax(mean, axis=1), atol=0.01)
+
+
+def test_moderation_is_deterministic_per_row():
+    model = fit(3)
+    p = model.predict_proba(GRID)
+    assert_array_equal(p, model.predict_proba(GRID))
+    assert_allclose(np.vstack([model.predict_proba(row[None]) for row in GRID]), p, rtol=1e-12)
+
+
+def test_mixture_averages_probabilities():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    y = (np.sin(2 * X[:, 0]) * np.cos(X[:, 1]) + 0.2 * rng.standard_normal(60) > 0).astype(int)
+    options = {"hidden_layer_sizes": (3,), "n_restarts": 5, "weight_precision": 0.1}
+    models = {c: fit(X=X, y=y, combine=c, **options) for c in ("best", "equal", "stacking")}
+    grid = rng.uniform(-3, 3, (9, 2))
+    model = models["equal"]
+    assert len(model.networks_) > 1
+    certain = [
+        expit(np.tanh(grid @ net.coefs[0] + net.intercepts[0]) @ net.coefs[1] + net.intercepts[1])
+        for net in model.networks_
+    ]
+    p = model.predict_proba(grid, moderated=False)[:, 1]
+    assert_allclose(p, np.mean(certain, axis=0)[:, 0], rtol=1e-9)
+    spread = np.std(certain, axis=0)[:, 0]
+    assert np.max(spread) > 0.05
+    weights = [net.weight for net in models["stacking"].networks_]
+    assert_allclose(np.sum(weights), 1.0, rtol=1e-12)
+    best = [net.weight for net in models["best"].networks_]
+    assert_array_equal(best, np.arange(len(best)) == 0)
+    evidences = [net.log_evidence for net in model.networks_]
+    for other in models.values():
+        assert other.log_evidence_ == pytest.approx(logsumexp(evidences), abs=1e-9)
+
+
+def test_variance_of_a_mixture():
+    """Mean of the variances plus variance of the means, as for any mixture."""
+    model = fit(weight_precision=0.1, n_restarts=4, combine="equal")
+    X = model._check_X(GRID)
+    moments = [member.mean_and_covariance(X) for member in model._members]
+    proba = np.array([model._moderated(m, c, True)[:, 1] for m, c in moments])
+    variance = np.array([sigmoid_variance(m[:, 0], c[:, 0, 0]) for m, c in moments])
+    expected = np.sqrt(variance.mean(axis=0) + proba.var(axis=0))
+    assert_allclose(model.predict_std(GRID)[:, 1], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array(["high", "low", "medium"]),
+        np.array(["high", "low", "medium"], dtype=object),
+    ],
+)
+def test_labels(names):
+    X, y = make_rows(len(names))
+    model, plain = fit(X=X, y=names[y]), fit(len(names))
+    assert_array_equal(model.classes_, names)
+    assert_array_equal(model.predict(GRID), names[plain.predict(GRID)])
+    assert_array_equal(model.predict_proba(GRID), plain.predict_proba(GRID))
+    assert model.score(X, names[y]) == plain.score(X, y)
+    shifted = fit(X=X, y=10 * y - 7)
+    assert_array_equal(shifted.predict(GRID), 10 * plain.predict(GRID) - 7)
+
+
+def test_teacher_probabilities():
+    """One row per class, weighted by its probability (MacKay 1992, section 5.1)."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (200, 1))
+    teacher = expit(1.5 * X[:, 0] - 0.5)
+    twice = np.vstack([X, X])
+    y = np.repeat([1, 0], 200)
+    weight = np.concatenate([teacher, 1.0 - teacher])
+    options = {"hidden_layer_sizes": (), "weight_precision": 1e-6}
+    model = fit(X=twice, y=y, sample_weight=weight, **options)
+    grid = np.linspace(-3, 3, 9)[:, None]
+    p = model.predict_proba(grid, moderated=False)[:, 1]
+    assert_allclose(p, expit(1.5 * grid[:, 0] - 0.5), atol=1e-5)
+    many = fit(
+        X=twice, y=y, sample_weight=100 * weight, hidden_layer_sizes=(), weight_precision=1e-6
+    )
+    assert_allclose(many.coefs_std_[0] * 10, model.coefs_std_[0], rtol=1e-3)
+
+
+def test_separable_classes():
+    X = np.linspace(-1, 1, 20)[:, None]
+    model = fit(X=X, y=(X[:, 0] > 0).astype(int), hidden_layer_sizes=())
+    p = model.predict_proba(X)
+    assert np.all((p > 0) & (p < 1))
+    assert model.score(X, (X[:, 0] > 0).astype(int)) == 1.0
+    assert np.isfinite(model.log_evidence_)
+
+
+def test_imbalance_reaches_the_bias():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 2)), (np.arange(300) % 10 == 0).astype(int)
+    p = fit(X=X, y=y, hidden_layer_sizes=()).predict_proba(X)[:, 1]
+    assert_allclose(p.mean(), 0.1, atol=0.02)
+
+
+def test_fixed_precisions_are_honoured():
+    names = ["hidden1_weights", "hidden1_biases", "output"]
+    assert fit().weight_group_names_ == names
+    assert_array_equal(fit(weight_precision=0.5).weight_precisions_, 0.5)
+    model = fit(weight_precision={"output": 0.3})
+    assert model.weight_precisions_[2] == 0.3
+    assert np.all(model.weight_precisions_[:2] != 1.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_report_adds_up(n_classes):
+    model = fit(n_classes)
+    report = model.evidence_report_
+    names = ["misfit", "weight_prior", "log_det", "symmetry", "weight_precision_occam"]
+    total = sum(getattr(report, name) for name in names)
+    assert total == pytest.approx(model.networks_[0].log_evidence, rel=1e-12)
+    assert report.noise_normaliser == report.noise_occam == report.target_scale == 0.0
+    X, y = make_rows(n_classes)
+    p = model.predict_proba(X, moderated=False) if len(model.networks_) == 1 else None
+    if p is not None:
+        log_likelihood = np.sum(np.log(p[np.arange(len(y)), y]))
+        assert report.misfit == pytest.approx(log_likelihood, rel=1e-9)
+    text = repr(report)
+    for name in (*names, *model.weight_group_names_):
+        assert name in text
+    assert "Noise sd" not in text
+    n_weights = sum(w.size for w in [*model.coefs_, *model.intercepts_])
+    assert 0 < model.n_effective_weights_ < n_weights
+
+
+def test_relevance_tells_live_from_dead_inputs():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    y = (np.sin(2 * X[:, 1]) + X[:, 3] + 0.3 * rng.logistic(size=200) > 0).astype(int)
+    model = fit(X=X, y=y, prior="ard", hidden_layer_sizes=(3,))
+    relevance = model.feature_relevance_
+    assert relevance[[1, 3]].min() > 5 * relevance[[0, 2]].max()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_moderation_improves_the_log_loss():
+    """Few data, many weights: most probable outputs are too sure (MacKay 1992, figure 5.3)."""
+    gains = []
+    for seed in range(10):
+        X, y = make_rows(n=40, seed=seed)
+        test_X, test_y = make_rows(n=500, seed=100 + seed)
+        model = fit(X=X, y=y, hidden_layer_sizes=(3,), weight_precision=0.05)
+        both = [model.predict_proba(test_X, moderated=m) for m in (True, False)]
+        losses = [-np.mean(np.log(p[np.arange(500), test_y])) for p in both]
+        gains.append(losses[1] - losses[0])
+    assert np.sum(np.array(gains) > 0) >= 8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leave_one_out_is_near_refits(n_classes):
+    """Approximate for classifiers: far nearer to refits than the training densities are."""
+    X, y = make_rows(n_classes, n=30)
+    X = X / [1.0, 15.0]
+    options = {"hidden_layer_sizes": (), "standardize": False, "weight_precision": 0.2}
+    model = fit(X=X, y=y, **options)
+    refitted = [
+        fit(X=X, y=y, sample_weight=1.0 - np.eye(30)[i], **options).log_predictive_density(
+            X[[i]], y[[i]]
+        )[0]
+        for i in range(30)
+    ]
+    targets = y[:, None].astype(float) if n_classes == 2 else np.eye(3)[y]
+    member, likelihood = model._members[0], model._likelihood
+    closed = leave_one_out(member, likelihood, np.ones(1), X, targets)
+    mean, covariance = member.mean_and_covariance(X)
+    training = log_density(likelihood, mean, covariance, np.zeros(model.n_outputs_), targets)
+    error = np.abs(closed - refitted)
+    assert np.mean(error) < 0.2 * np.mean(np.abs(training - refitted))
+
+
+@pytest.mark.parametrize("hidden", [(), (2,)], ids=str)
+def test_constant_columns_and_few_rows(hidden):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((12, 20)), np.full(12, 1e6 / 3)])
+    y = (X[:, 0] > 0).astype(int)
+    model = fit(X=X, y=y, hidden_layer_sizes=hidden)
+    p = model.predict_proba(X)
+    assert np.all(np.isfinite(p))
+    assert np.all(np.isfinite(model.predict_std(X)))
+
+
+def test_progress_is_printed_on_demand(capsys):
+    fit(verbose=0)
+    assert capsys.readouterr() == ("", "")
+    fit(verbose=1)
+    out, _ = capsys.readouterr()
+    assert out.count("start completed: log evidence") == 2
+    assert len(out.splitlines()) > 3
+
+
+def test_prior_of_logistic_regression():
+    X, y = make_rows()
+    model = fit(X=X, y=y, hidden_layer_sizes=(), weight_precision=0.25)
+    draws = model.sample_prior(GRID, 20_000, random_state=1)
+    assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
+    a = np.log(draws[:, 1]) - np.log(draws[:, 0])
+    Phi = np.column_stack([(GRID - X.mean(axis=0)) / X.std(axis=0), np.ones(9)])
+    products = a[:, None] * a[None]
+    error = products.std(axis=-1) / np.sqrt(20_000)
+    assert np.all(np.abs(products.mean(axis=-1) - Phi @ Phi.T / 0.25) < 4 * error)
+    assert_array_equal(draws, model.sample_prior(GRID, 20_000, random_state=1))
+    assert not np.array_equal(draws, model.sample_prior(GRID, 20_000, random_state=2))

@@ -1,0 +1,215 @@
+"""Promises 1-3 of the estimators: what must not change a fit, and what must change it exactly."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+
+
+def make_rows(kind, n=40, seed=0):
+    """Inputs, targets and integer weights (0 to 3) of a small problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    smooth = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1]
+    y = smooth + 0.2 * rng.standard_normal(n)
+    if kind == "two outputs":
+        y = np.column_stack([y, 3.0 * X[:, 1] ** 2 + rng.standard_normal(n)])
+    elif kind == "two classes":
+        y = (y > 0).astype(int)
+    elif kind == "three classes":
+        y = np.digitize(y, [-0.6, 0.6])
+    return X, y, rng.integers(0, 4, n)
+
+
+def make_model(kind, **options):
+    options = {"hidden_layer_sizes": (3,), "n_restarts": 2, "random_state": 0} | options
+    if "classes" in kind:
+        return EvidenceMLPClassifier(**options)
+    return EvidenceMLPRegressor(**options)
+
+
+def predictions(model, X):
+    """Everything that a model says about rows, and its evidence."""
+    if hasattr(model, "classes_"):
+        return [model.predict_proba(X), model.predict_std(X), model.log_evidence_]
+    return [*model.predict(X, return_std=True), model.log_evidence_]
+
+
+def assert_same_bits(model, other, X):
+    for mine, its in zip(predictions(model, X), predictions(other, X), strict=True):
+        assert np.all(np.isfinite(mine))
+        assert_array_equal(mine, its)
+
+
+KINDS = ["one output", "two outputs", "two classes", "three classes"]
+GRID = np.random.default_rng(99).uniform(-3, 3, (17, 2))
+VARIANTS = [
+    {},
+    {"hidden_layer_sizes": ()},
+    {"prior": "ard", "combine": "evidence"},
+    {"hidden_layer_sizes": (12,), "n_restarts": 1},  # more weights than rows
+]
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
+    X, y, weight = make_rows(kind)
+    weighted = make_model(kind, **options).fit(X, y, sample_weight=weight)
+    order = np.random.default_rng(1).permutation(weight.sum())
+    repeated_X, repeated_y = (
+        np.repeat(X, weight, axis=0)[order],
+        np.repeat(y, weight, axis=0)[order],
+    )
+    repeated = make_model(kind, **options).fit(repeated_X, repeated_y)
+    assert_same_bits(weighted, repeated, GRID)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_weighted_rows(kind):
+    X, y, _ = make_rows(kind)
+    weight = np.random.default_rng(2).uniform(0.2, 3.0, len(X))
+    order = np.random.default_rng(3).permutation(len(X))
+    model = make_model(kind).fit(X, y, weight)
+    assert_same_bits(model, make_model(kind).fit(X[order], y[order], weight[order]), GRID)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_number_of_processes(kind):
+    X, y, _ = make_rows(kind)
+    model = make_model(kind, n_restarts=3, n_jobs=1, combine="equal").fit(X, y)
+    parallel = make_model(kind, n_restarts=3, n_jobs=2, combine="equal").fit(X, y)
+    assert_same_bits(model, parallel, GRID)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_state(kind):
+    X, y, _ = make_rows(kind)
+    model = make_model(kind, random_state=5).fit(X, y)
+    assert_same_bits(model, make_model(kind, random_state=5).fit(X, y), GRID)
+    seeded = make_model(kind, random_state=np.random.RandomState(5)).fit(X, y)
+    assert_same_bits(model, seeded, GRID)
+    assert_same_bits(model, clone(model).fit(X, y), GRID)
+    assert_same_bits(model, model.fit(X, y), GRID)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+@pytest.mark.parametrize("prior", ["layer", "ard"])
+def test_shifted_and_scaled_targets(hidden, prior):
+    X, y, _ = make_rows("one output", n=60)
+    options = {"hidden_layer_sizes": hidden, "prior": prior}
+    mean, std, log_evidence = predictions(make_model("one output", **options).fit(X, y), GRID)
+    large = make_model("one output", **options).fit(X, 1e6 * y + 1e8)
+    large_mean, large_std, large_log_evidence = predictions(large, GRID)
+    assert_allclose((large_mean - 1e8) / 1e6, mean, rtol=0, atol=1e-6 * np.std(y))
+    assert_allclose(large_std / 1e6, std, rtol=1e-6)
+    assert abs(large_log_evidence + len(y) * np.log(1e6) - log_evidence) < 1e-6
+
+
+@pytest.mark.parametrize("noise", ["constant", "shared"])
+def test_units_of_several_targets(noise):
+    X, y, _ = make_rows("two outputs", n=60)
+    scales = np.array([1e6, 1e-4]) if noise == "constant" else np.array([1e3, 1e3])
+    mean, std, log_evidence = predictions(make_model("two outputs", noise=noise).fit(X, y), GRID)
+    scaled = make_model("two outputs", noise=noise).fit(X, scales * y)
+    scaled_mean, scaled_std, scaled_log_evidence = predictions(scaled, GRID)
+    assert_allclose(scaled_mean / scales, mean, rtol=0, atol=1e-6 * np.std(y))
+    assert_allclose(scaled_std / scales, std, rtol=1e-6)
+    assert abs(scaled_log_evidence + len(y) * np.sum(np.log(scales)) - log_evidence) < 1e-6
+
+
+@pytest.mark.parametrize("scales", [(1e-8, 1e8), (1e8, 1e-8), (1e8, 1e3)], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_of_the_inputs(kind, scales):
+    X, y, _ = make_rows(kind, n=60)
+    base = predictions(make_model(kind).fit(X, y), GRID)
+    scaled = predictions(make_model(kind).fit(scales * X, y), scales * GRID)
+    for mine, its in zip(scaled[:-1], base[:-1], strict=True):
+        assert_allclose(mine, its, rtol=1e-6, atol=1e-6 * (1.0 if "classes" in kind else np.std(y)))
+    assert abs(scaled[-1] - base[-1]) < 1e-6
+
+
+def test_weights_are_reported_in_the_users_units():
+    X, y, _ = make_rows("one output", n=60)
+    scales = np.array([1e-3, 1e4])
+    base = make_model("one output").fit(X, y)
+    scaled = make_model("one output").fit(scales * X, 10 * y + 3)
+    assert_allclose(scaled.coefs_[0] * scales[:, None], base.coefs_[0], rtol=1e-6, atol=1e-7)
+    assert_allclose(scaled.coefs_std_[0] * scales[:, None], base.coefs_std_[0], rtol=1e-6)
+    assert_allclose(scaled.coefs_[1], 10 * base.coefs_[1], rtol=1e-6, atol=1e-7)
+    assert_allclose(scaled.intercepts_[1], 10 * base.intercepts_[1] + 3, rtol=1e-6)
+    assert_allclose(scaled.intercepts_std_[1], 10 * base.intercepts_std_[1], rtol=1e-6)
+    assert_allclose(scaled.noise_std_, 10 * base.noise_std_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickling(kind):
+    X, y, _ = make_rows(kind)
+    model = make_model(kind, n_restarts=3, combine="equal").fit(X, y)
+    assert_same_bits(model, pickle.loads(pickle.dumps(model)), GRID)
+
+
+@pytest.mark.parametrize("combine", ["best", "stacking"])
+def test_pickles_are_small(combine):
+    X, y = load_diabetes(return_X_y=True)
+    model = EvidenceMLPRegressor(combine=combine, random_state=0).fit(X, y)
+    assert len(pickle.dumps(model)) < 500_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layout_of_the_arrays(kind):
+    X, y, weight = make_rows(kind)
+    model = make_model(kind).fit(X, y, weight)
+    for array in (X, y, weight):
+        array.setflags(write=False)
+    assert_same_bits(model, make_model(kind).fit(X, y, weight), GRID)
+    X, y = np.asfortranarray(X), np.asfortranarray(y)
+    assert_same_bits(model, make_model(kind).fit(X, y, weight), GRID)
+    wide = np.repeat(X, 2, axis=1)[:, ::2]  # strided
+    assert_same_bits(model, make_model(kind).fit(wide, y, weight), GRID)
+    assert_same_bits(model, make_model(kind).fit(X.tolist(), y.tolist(), weight.tolist()), GRID)
+    assert_array_equal(predictions(model, np.asfortranarray(GRID))[0], predictions(model, GRID)[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_input_is_not_changed(kind):
+    X, y, weight = make_rows(kind)
+    before = X.copy(), y.copy(), weight.copy()
+    make_model(kind).fit(X, y, weight).predict(X)
+    for array, copy in zip((X, y, weight), before, strict=True):
+        assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_frames(kind):
+    X, y, _ = make_rows(kind)
+    frame = pd.DataFrame(X, columns=["length", "width"])
+    target = pd.DataFrame(y) if y.ndim == 2 else pd.Series(y, index=np.arange(len(y))[::-1])
+    model = make_model(kind, prior="ard").fit(frame, target)
+    assert list(model.feature_names_in_) == ["length", "width"]
+    assert model.weight_group_names_[:2] == ["input_length", "input_width"]
+    plain = make_model(kind, prior="ard").fit(X, y)
+    assert not hasattr(plain, "feature_names_in_")
+    grid = pd.DataFrame(GRID, columns=["length", "width"])
+    for mine, its in zip(predictions(model, grid), predictions(plain, GRID), strict=True):
+        assert_array_equal(mine, its)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(grid[["width", "length"]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(GRID)
+
+
+@pytest.mark.parametrize("kind", ["one output", "two classes"])
+def test_sparse_input_is_rejected(kind):
+    X, y, _ = make_rows(kind)
+    with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
+        make_model(kind).fit(sparse.csr_array(X), y)
+    with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
+        make_model(kind).fit(X, y).predict(sparse.csr_array(X))

@@ -1,0 +1,637 @@
+"""The contract of `EvidenceMLPRegressor`."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import multivariate_normal, norm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.inference import DenseGaussian, _minima
+from skbayesnn.network import Network
+from skbayesnn.posterior import Gaussian
+from skbayesnn.predictive import Member, leave_one_out
+
+
+def make_rows(n=50, n_outputs=None, seed=0):
+    """Rows of a smooth function of two inputs; ``n_outputs=None`` gives a 1-D target."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 30.0]
+    y = np.sin(1.5 * X[:, 0]) + X[:, 1] / 60.0 + 0.2 * rng.standard_normal(n)
+    if n_outputs is None:
+        return X, 10.0 * y + 50.0
+    others = [
+        np.cos(X[:, 0] + o) * 10.0**o + 0.3 * rng.standard_normal(n) for o in range(n_outputs)
+    ]
+    return X, np.column_stack([10.0 * y + 50.0, *others[1:]])[:, :n_outputs]
+
+
+def fit(n_outputs=None, n=50, X=None, y=None, sample_weight=None, **options):
+    if X is None:
+        X, y = make_rows(n, n_outputs)
+    options = {"hidden_layer_sizes": (3,), "n_restarts": 2, "random_state": 0} | options
+    return EvidenceMLPRegressor(**options).fit(X, y, sample_weight)
+
+
+def several_minima(combine, **options):
+    """A model whose restarts end in three different minima."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 2))
+    y = np.sin(2 * X[:, 0]) * np.cos(X[:, 1]) + 0.3 * rng.standard_normal(40)
+    model = fit(X=X, y=y, n_restarts=5, weight_precision=0.3, combine=combine, **options)
+    assert len(model.networks_) == 3
+    return model
+
+
+GRID = make_rows(9, seed=5)[0]
+NEAR = GRID / [1.0, 15.0]
+KINDS = {"1-D": None, "one column": 1, "three columns": 3}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request):
+    return fit(KINDS[request.param], combine="best")
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    return several_minima("equal")
+
+
+@pytest.fixture(scope="module", params=[*KINDS, "mixture"])
+def any_model(request):
+    if request.param == "mixture":
+        return several_minima("equal")
+    return fit(KINDS[request.param], combine="best")
+
+
+def columns(model):
+    """The shape that predictions add to the number of rows."""
+    return () if np.ndim(model.noise_std_) == 0 else (model.n_outputs_,)
+
+
+def test_shapes(model):
+    extra, n_outputs = columns(model), model.n_outputs_
+    mean, std = model.predict(GRID, return_std=True)
+    assert model.predict(GRID).shape == mean.shape == std.shape == (9, *extra)
+    assert model.predict(GRID, return_cov=True)[1].shape == (9, 9, *extra)
+    assert model.predict_std(GRID).shape == (9, *extra)
+    assert model.predict_output_cov(GRID).shape == (9, n_outputs, n_outputs)
+    assert model.predict_interval(GRID).shape == (9, *extra, 2)
+    assert model.sample_y(GRID, 4).shape == model.sample_prior(GRID, 4).shape == (9, *extra, 4)
+    assert model.log_predictive_density(GRID, mean).shape == (9,)
+    (width,) = model.evidence_report_.minima[0].hidden_layer_sizes
+    assert model.coefs_[0].shape == model.coefs_std_[0].shape == (2, width)
+    assert model.coefs_[1].shape == model.coefs_std_[1].shape == (width, n_outputs)
+    assert model.intercepts_[0].shape == model.intercepts_std_[0].shape == (width,)
+    assert model.intercepts_[1].shape == model.intercepts_std_[1].shape == (n_outputs,)
+    assert np.shape(model.noise_std_) == extra
+
+
+def test_variances_agree(any_model):
+    model = any_model
+    mean, std = model.predict(GRID, return_std=True)
+    cov_mean, cov = model.predict(GRID, return_cov=True)
+    assert_allclose(model.predict(GRID), mean, rtol=1e-12)
+    assert_allclose(cov_mean, mean, rtol=1e-12)
+    assert_allclose(np.moveaxis(np.diagonal(cov), -1, 0), std**2, rtol=1e-10)
+    parts = [model.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric", "total")]
+    assert_allclose(parts[0] ** 2 + parts[1] ** 2, parts[2] ** 2, rtol=1e-12)
+    assert_allclose(parts[2], std, rtol=1e-12)
+    assert np.all(parts[0] > 0)
+    for kind, part in zip(("epistemic", "aleatoric", "total"), parts, strict=True):
+        between = model.predict_output_cov(GRID, kind=kind)
+        assert_allclose(
+            np.diagonal(between, axis1=1, axis2=2), part.reshape(9, -1) ** 2, rtol=1e-12
+        )
+        assert_allclose(between, np.swapaxes(between, 1, 2), rtol=1e-10)
+        assert np.all(np.linalg.eigvalsh(between) > 0)
+
+
+def test_aleatoric_part_is_the_noise(model):
+    std = model.predict_std(GRID, kind="aleatoric")
+    assert_allclose(std, np.broadcast_to(model.noise_std_, std.shape), rtol=1e-12)
+
+
+def test_errors_of_outputs_are_correlated():
+    """Hidden units are shared: the error ellipses (MacKay 1992, figure 3.1) are tilted."""
+    model = fit(3, combine="best")
+    cov = model.predict_output_cov(GRID, kind="epistemic")
+    sd = np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
+    correlation = cov / sd[:, :, None] / sd[:, None]
+    assert np.max(np.abs(correlation[:, 0, 1])) > 0.05
+    noise = model.predict_output_cov(GRID, kind="aleatoric")
+    assert_allclose(noise, np.broadcast_to(np.diag(model.noise_std_**2), noise.shape), rtol=1e-12)
+
+
+def test_interval_of_one_network(model):
+    mean, std = model.predict(GRID, return_std=True)
+    for coverage in (0.5, 0.95, 0.999):
+        z = norm.ppf(0.5 + 0.5 * coverage)
+        interval = model.predict_interval(GRID, coverage=coverage)
+        assert_allclose(interval, np.stack([mean - z * std, mean + z * std], axis=-1), rtol=1e-9)
+    assert_array_equal(model.predict_interval(GRID), model.predict_interval(GRID, 0.95))
+
+
+def test_intervals_are_nested(any_model):
+    model = any_model
+    intervals = [model.predict_interval(GRID, c) for c in (0.1, 0.5, 0.9, 0.99)]
+    for inner, outer in pairwise(intervals):
+        assert np.all(outer[..., 0] < inner[..., 0])
+        assert np.all(inner[..., 1] < outer[..., 1])
+
+
+def test_interval_of_a_mixture_holds_its_probability(mixture):
+    for row, (low, high) in zip(NEAR, mixture.predict_interval(NEAR, 0.8), strict=True):
+
+        def density(t, row=row):
+            return np.exp(mixture.log_predictive_density(row[None], [t])[0])
+
+        assert quad(density, low, high, epsabs=1e-10, limit=200)[0] == pytest.approx(0.8, abs=1e-8)
+        assert quad(density, low - 20, low, epsabs=1e-10, limit=500)[0] == pytest.approx(
+            0.1, abs=1e-8
+        )
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_coverage_of_intervals(coverage):
+    """Targets of a network drawn from the prior: intervals hold what they promise."""
+    rng = np.random.default_rng(0)
+    inside = total = 0
+    for _ in range(20):
+        X = rng.standard_normal((80, 2))
+        y = np.tanh(X @ rng.standard_normal((2, 2))) @ [1.0, -1.0] + 0.3 * rng.standard_normal(80)
+        model = fit(X=X[:60], y=y[:60], hidden_layer_sizes=(2,))
+        low, high = model.predict_interval(X[60:], coverage).T
+        inside += np.sum((low < y[60:]) & (y[60:] < high))
+        total += 20
+    error = np.sqrt(coverage * (1 - coverage) / total)
+    assert abs(inside / total - coverage) < 4 * error
+
+
+def test_sampled_functions(any_model):
+    model = any_model
+    grid = GRID[:4]
+    size = 20_000
+    draws = model.sample_y(grid, size, random_state=1).reshape(4, -1, size)
+    mean, cov = model.predict(grid, return_cov=True)
+    mean, cov = mean.reshape(4, -1), cov.reshape(4, 4, -1)
+    noise = np.reshape(model.predict_std(grid, kind="aleatoric") ** 2, (4, -1))
+    for o in range(model.n_outputs_):
+        epistemic = cov[..., o] - np.diag(noise[:, o])
+        sd = np.sqrt(np.diag(epistemic))
+        off = draws[:, o] - mean[:, o, None]
+        assert np.all(np.abs(off.mean(axis=1)) < 4 * sd / np.sqrt(size))
+        products = off[:, None] * off[None]
+        error = products.std(axis=-1) / np.sqrt(size)
+        assert np.all(np.abs(products.mean(axis=-1) - epistemic) < 4 * error)
+
+
+def test_sampled_outputs_are_correlated_as_promised():
+    model = fit(3, combine="best")
+    size = 20_000
+    off = model.sample_y(GRID[:1], size, random_state=2)[0]
+    off = off - model.predict(GRID[:1])[0][:, None]
+    products = off[:, None] * off[None]
+    expected = model.predict_output_cov(GRID[:1], kind="epistemic")[0]
+    error = products.std(axis=-1) / np.sqrt(size)
+    assert np.all(np.abs(products.mean(axis=-1) - expected) < 4 * error)
+
+
+def test_seeds_of_draws(model):
+    for sample in (model.sample_y, model.sample_prior):
+        assert_array_equal(sample(GRID, 2, random_state=3), sample(GRID, 2, random_state=3))
+        assert_array_equal(sample(GRID, 2), sample(GRID, 2, random_state=0))
+        assert np.all(sample(GRID, 2, random_state=3) != sample(GRID, 2, random_state=4))
+
+
+def test_prior_of_a_linear_model():
+    X, y = make_rows()
+    model = fit(X=X, y=y, hidden_layer_sizes=(), weight_precision=0.25)
+    size = 20_000
+    draws = (model.sample_prior(GRID, size, random_state=1) - y.mean()) / y.std()
+    Phi = np.column_stack([(GRID - X.mean(axis=0)) / X.std(axis=0), np.ones(9)])
+    products = draws[:, None] * draws[None]
+    error = products.std(axis=-1) / np.sqrt(size)
+    assert np.all(np.abs(products.mean(axis=-1) - Phi @ Phi.T / 0.25) < 4 * error)
+    assert np.all(np.abs(draws.mean(axis=1)) < 4 * draws.std(axis=1) / np.sqrt(size))
+
+
+def test_log_density_of_one_network(model):
+    X, y = make_rows(9, None if columns(model) == () else model.n_outputs_, seed=5)
+    mean, cov = model.predict(X), model.predict_output_cov(X)
+    expected = [
+        multivariate_normal(np.atleast_1d(m), c).logpdf(t)
+        for m, c, t in zip(mean, cov, y, strict=True)
+    ]
+    assert_allclose(model.log_predictive_density(X, y), expected, rtol=1e-9)
+    if model.n_outputs_ == 1:
+        std = model.predict_std(X)
+        assert_allclose(expected, norm(mean, std).logpdf(y).ravel(), rtol=1e-9)
+
+
+def test_log_density_of_a_mixture_is_normalised(mixture):
+    for row in NEAR[:3]:
+        mean, std = mixture.predict([row], return_std=True)
+        t = mean[0] + std[0] * np.linspace(-40, 40, 40_001)
+        density = np.exp(mixture.log_predictive_density(np.tile(row, (len(t), 1)), t))
+        assert_allclose(np.trapezoid(density, t), 1.0, atol=1e-8)
+        assert_allclose(np.trapezoid(density * t, t), mean[0], atol=1e-8)
+        assert_allclose(np.trapezoid(density * (t - mean[0]) ** 2, t), std[0] ** 2, rtol=1e-7)
+
+
+FUNCTIONS = {
+    "tanh": np.tanh,
+    "logistic": expit,
+    "relu": lambda a: np.maximum(a, 0),
+    "silu": lambda a: a * expit(a),
+    "gelu": lambda a: a * norm.cdf(a),
+}
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (3, 2)], ids=str)
+@pytest.mark.parametrize("activation", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_network_can_be_rebuilt_in_the_users_units(activation, hidden):
+    model = fit(2, activation=activation, hidden_layer_sizes=hidden, n_restarts=1, combine="best")
+    z = GRID
+    for W, b in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
+        z = FUNCTIONS[activation](z @ W + b)
+    assert_allclose(z @ model.coefs_[-1] + model.intercepts_[-1], model.predict(GRID), rtol=1e-9)
+
+
+def test_prediction_is_the_weighted_mean_of_the_networks(mixture):
+    outputs = [
+        np.tanh(NEAR @ net.coefs[0] + net.intercepts[0]) @ net.coefs[1] + net.intercepts[1]
+        for net in mixture.networks_
+    ]
+    weights = np.array([net.weight for net in mixture.networks_])
+    assert_allclose(weights, 1.0 / len(weights), rtol=1e-12)
+    mean = np.tensordot(weights, np.array(outputs)[..., 0], 1)
+    assert_allclose(mixture.predict(NEAR), mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_error_bars_of_linear_weights(standardize):
+    X, y = make_rows()
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    options = {"hidden_layer_sizes": (), "standardize": standardize}
+    model = fit(X=X, y=y, sample_weight=weight, weight_precision=0.3, noise_std=2.0, **options)
+    shift, scale, y_shift, y_scale = 0.0, 1.0, 0.0, 1.0
+    if standardize:
+        shift, y_shift = weight @ X / weight.sum(), weight @ y / weight.sum()
+        scale = np.sqrt(weight @ (X - shift) ** 2 / weight.sum())
+        y_scale = np.sqrt(weight @ (y - y_shift) ** 2 / weight.sum())
+    to_user = np.eye(3)  # standardised weights to those in units of X and y
+    to_user[:2, :2] = np.diag(np.ones(2) / scale)
+    to_user[2, :2] = -shift / scale
+    to_user *= y_scale
+    Phi = np.column_stack([(X - shift) / scale, np.ones(len(X))])
+    beta = (y_scale / 2.0) ** 2
+    A = 0.3 * np.eye(3) + beta * (Phi.T * weight) @ Phi
+    w = to_user @ np.linalg.solve(A, beta * (Phi.T * weight) @ ((y - y_shift) / y_scale))
+    sd = np.sqrt(np.diag(to_user @ np.linalg.inv(A) @ to_user.T))
+    assert_allclose(model.coefs_[0][:, 0], w[:2], rtol=1e-9)
+    assert_allclose(model.intercepts_[0], w[2] + y_shift, rtol=1e-9)
+    assert_allclose(model.coefs_std_[0][:, 0], sd[:2], rtol=1e-9)
+    assert_allclose(model.intercepts_std_[0], sd[2:], rtol=1e-9)
+    grid = np.column_stack([(GRID - shift) / scale, np.ones(9)])
+    expected = y_scale * np.sqrt(np.sum(grid * np.linalg.solve(A, grid.T).T, axis=1))
+    assert_allclose(model.predict_std(GRID, kind="epistemic"), expected, rtol=1e-9)
+
+
+def test_fixed_precisions_are_honoured():
+    names = ["hidden1_weights", "hidden1_biases", "output"]
+    assert fit().weight_group_names_ == names
+    model = fit(weight_precision=2.0, noise_std=1.5)
+    assert_array_equal(model.weight_precisions_, [2.0, 2.0, 2.0])
+    assert model.noise_std_ == pytest.approx(1.5, rel=1e-12)
+    model = fit(weight_precision=[1.0, 2.0, 3.0])
+    assert_array_equal(model.weight_precisions_, [1.0, 2.0, 3.0])
+    free = fit()
+    model = fit(weight_precision={"hidden1_biases": 7.0})
+    assert model.weight_precisions_[1] == 7.0 != free.weight_precisions_[1]
+    assert np.all(model.weight_precisions_[[0, 2]] != 1.0)
+    assert model.log_evidence_ != free.log_evidence_
+    assert fit(noise_std=np.float32(1.5)).noise_std_ == pytest.approx(1.5, rel=1e-6)
+
+
+def test_fixed_noise_levels_are_honoured():
+    fixed = [1.5, 2.5, 3.5]
+    assert_allclose(fit(3, noise_std=fixed).noise_std_, fixed, rtol=1e-12)
+    assert_allclose(fit(3, noise_std=2.0).noise_std_, 2.0, rtol=1e-12)
+    free = fit(3).noise_std_
+    noise_std = fit(3, noise_std={1: 2.5}).noise_std_
+    assert noise_std[1] == pytest.approx(2.5, rel=1e-12)
+    assert_allclose(noise_std[[0, 2]], free[[0, 2]], rtol=0.5)
+    assert abs(noise_std[2] - 2.5) > 0.1
+
+
+def test_fixed_precisions_carry_no_occam_factor():
+    report = fit(weight_precision=1.0, noise_std=2.0).evidence_report_
+    assert report.weight_precision_occam == report.noise_occam == 0.0
+    assert fit().evidence_report_.noise_occam < 0.0
+
+
+def test_shared_noise_is_equal_in_units_of_y():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    y = X @ [[1000.0, 1.0], [0.0, 1.0]] + 3.0 * rng.standard_normal((400, 2))
+    shared = fit(X=X, y=y, hidden_layer_sizes=(), noise="shared")
+    assert shared.noise_std_.shape == (2,)
+    assert shared.noise_std_[0] == pytest.approx(shared.noise_std_[1], rel=1e-12)
+    assert abs(shared.noise_std_[0] - 3.0) < 4 * 3.0 / np.sqrt(2 * 800)
+    own = fit(X=X, y=y, hidden_layer_sizes=())
+    assert own.noise_std_[0] != own.noise_std_[1]
+    assert shared.log_evidence_ > own.log_evidence_  # the simpler model is the true one
+    fixed = fit(X=X, y=y, hidden_layer_sizes=(), noise="shared", noise_std=2.0)
+    assert_allclose(fixed.noise_std_, 2.0, rtol=1e-12)
+
+
+def test_without_standardisation_nothing_is_scaled():
+    X, y = make_rows()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = (y - y.mean()) / y.std()
+    inside, outside = fit(X=X, y=y), fit(X=X, y=y, standardize=False)
+    assert_allclose(outside.predict(X), inside.predict(X), rtol=1e-6, atol=1e-8)
+    assert outside.log_evidence_ == pytest.approx(inside.log_evidence_, abs=1e-6)
+    assert outside.evidence_report_.target_scale == 0.0
+    # alpha means the user's units
+    X, y = make_rows()
+    model = fit(X=X, y=y, hidden_layer_sizes=(), standardize=False, weight_precision=1e-4)
+    inside = fit(X=X, y=y, hidden_layer_sizes=(), weight_precision=1e-4)
+    assert abs(model.log_evidence_ - inside.log_evidence_) > 1.0
+
+
+@pytest.mark.parametrize("combine", ["best", "evidence", "equal", "stacking"])
+def test_shares_of_the_minima(combine):
+    model = several_minima(combine)
+    evidences = np.array([net.log_evidence for net in model.networks_])
+    weights = np.array([net.weight for net in model.networks_])
+    assert np.all(np.diff(evidences) <= 0)
+    assert_allclose(weights.sum(), 1.0, rtol=1e-12)
+    assert np.all(weights >= 0)
+    assert model.log_evidence_ == pytest.approx(np.logaddexp.reduce(evidences), abs=1e-9)
+    assert_array_equal([m.weight for m in model.evidence_report_.minima], weights)
+    if combine == "best":
+        assert_array_equal(weights, np.arange(len(weights)) == 0)
+    if combine == "evidence":
+        expected = np.exp(evidences - model.log_evidence_)
+        assert_allclose(weights, expected, atol=1e-5)
+    if combine == "equal":
+        assert_allclose(weights, 1.0 / len(weights), rtol=1e-12)
+    if combine == "stacking":
+        assert weights[0] < weights[2]  # prediction counts, not evidence
+
+
+def linear_posterior(X, y, weight, alpha, beta):
+    Phi = np.column_stack([X, np.ones(len(X))])
+    A = alpha * np.eye(Phi.shape[1]) + beta * (Phi.T * weight) @ Phi
+    theta = np.linalg.solve(A, beta * (Phi.T * weight) @ y)
+    gaussian = DenseGaussian.from_precision(A)
+    return Member(Network((X.shape[1], 1)), theta, gaussian, np.array([1.0 / beta]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_equals_refits(weighted):
+    """Leaving out means one unit of weight, not a whole row that counts several times."""
+    X, y = make_rows(15)
+    y = (y - 50.0) / 10.0
+    weight = np.tile([1.0, 2.0, 3.0], 5) if weighted else np.ones(15)
+    options = {"hidden_layer_sizes": (), "standardize": False, "combine": "best"}
+    options |= {"weight_precision": 0.7, "noise_std": 0.5}
+    refitted = [
+        fit(X=X, y=y, sample_weight=weight - np.eye(15)[i], **options).log_predictive_density(
+            X[[i]], y[[i]]
+        )[0]
+        for i in range(15)
+    ]
+    member = linear_posterior(X, y, weight, 0.7, 4.0)
+    closed = leave_one_out(member, Gaussian.per_output(1), np.array([4.0]), X, y[:, None])
+    assert_allclose(closed, refitted, rtol=0, atol=1e-8)
+
+
+def test_warm_start_continues_from_the_minima():
+    X, y = make_rows(60)
+    model = fit(X=X, y=y, n_restarts=1, warm_start=True)
+    first, n_iter = model.log_evidence_, model.n_iter_
+    model.fit(X, y)
+    assert model.log_evidence_ == pytest.approx(first, abs=1e-4)
+    assert model.n_iter_ < n_iter
+    assert_allclose(model.predict(X), fit(X=X, y=y, n_restarts=1).predict(X), rtol=1e-4)
+    model.set_params(n_restarts=4).fit(X, y)
+    assert model.log_evidence_ > first - 1e-4
+    cold = fit(X=X, y=y, n_restarts=1)
+    n_iter = cold.n_iter_
+    assert cold.fit(X, y).n_iter_ == n_iter
+
+
+def test_warm_start_with_another_architecture_or_other_data():
+    X, y = make_rows(60)
+    model = fit(X=X, y=y, warm_start=True)
+    model.set_params(hidden_layer_sizes=(2,)).fit(X, y)
+    assert model.coefs_[0].shape[1] <= 2
+    model.fit(X[:, :1], y)
+    assert model.coefs_[0].shape[0] == 1
+    model.set_params(hidden_layer_sizes=(), prior="ard").fit(X, y)
+    assert model.log_evidence_ == fit(X=X, y=y, hidden_layer_sizes=(), prior="ard").log_evidence_
+
+
+def test_fitting_again_forgets_the_shape_of_y():
+    model = fit()
+    X, y = make_rows(n_outputs=3)
+    assert model.fit(X, y).predict(GRID).shape == (9, 3)
+    assert_array_equal(model.predict(GRID), fit(3).predict(GRID))
+    X, y = make_rows()
+    assert model.fit(X, y).predict(GRID).shape == (9,)
+    model = fit(prior="ard")
+    assert not hasattr(model.set_params(prior="layer").fit(X, y), "feature_relevance_")
+
+
+def test_report_adds_up(model):
+    report = model.evidence_report_
+    best = report.minima[0]
+    names = ["misfit", "noise_normaliser", "weight_prior", "log_det", "symmetry"]
+    names += ["weight_precision_occam", "noise_occam", "target_scale"]
+    total = sum(getattr(report, name) for name in names)
+    assert total == pytest.approx(best.log_evidence, rel=1e-12)
+    assert best.log_evidence == model.networks_[0].log_evidence
+    assert report.log_evidence == model.log_evidence_
+    y = make_rows(n_outputs=model.n_outputs_)[1]
+    assert report.target_scale == pytest.approx(-50 * np.sum(np.log(y.std(axis=0))))
+    text = repr(report)
+    for name in (*names, *model.weight_group_names_, "gamma", best.verdict, "Log evidence"):
+        assert name in text
+    for name in names:
+        assert f"{getattr(report, name):.2f}" in text
+    with pytest.raises(AttributeError, match="'EvidenceReport' object has no attribute 'nothing'"):
+        _ = report.nothing
+
+
+def test_report_of_a_minimum(model):
+    best = model.evidence_report_.minima[0]
+    assert sum(best.gamma.values()) == pytest.approx(model.n_effective_weights_)
+    assert list(best.weight_precisions.values()) == model.weight_precisions_.tolist()
+    for name, gamma in best.gamma.items():
+        assert best.log_precision_std[name] == pytest.approx(np.sqrt(2 / gamma))
+    assert_array_equal(best.noise_std, np.atleast_1d(model.noise_std_))
+    assert best.hidden_layer_sizes == (3 - len(best.pruned),)
+    assert best.gradient_norm < 1e-3
+    assert best.smallest_eigenvalue > 0
+    assert best.converged
+    assert best.verdict == "trusted"
+
+
+def test_rotatable_hidden_units_have_no_evidence():
+    with pytest.warns(UserWarning, match="log_evidence_ is nan.*rotated") as record:
+        model = fit(activation="identity")
+    assert len(record) == 1
+    assert np.isnan(model.log_evidence_)
+    assert "rotated" in model.evidence_report_.minima[0].verdict
+    mean, std = model.predict(GRID, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)
+
+
+def test_gauss_newton_says_so():
+    model = fit(hessian="gauss_newton")
+    assert "Gauss-Newton" in model.evidence_report_.minima[0].verdict
+    exact = fit(hessian="exact")
+    assert "Gauss-Newton" not in exact.evidence_report_.minima[0].verdict
+    assert model.log_evidence_ != exact.log_evidence_
+    assert fit(hessian="auto").log_evidence_ == exact.log_evidence_
+
+
+def test_relevance_tells_live_from_dead_inputs():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (100, 4))
+    y = np.sin(2 * X[:, 1]) + 0.5 * X[:, 3] + 0.1 * rng.standard_normal(100)
+    model = fit(X=X, y=y, hidden_layer_sizes=(4,), n_restarts=3, prior="ard")
+    live, dead = model.feature_relevance_[[1, 3]], model.feature_relevance_[[0, 2]]
+    assert model.feature_relevance_.shape == (4,)
+    assert live.min() > 10 * dead.max()
+    assert live[0] > live[1]
+    assert_array_equal(model.feature_relevance_, model.weight_precisions_[:4] ** -0.5)
+    assert model.weight_group_names_[:2] == ["input_x0", "input_x1"]
+    assert model.log_evidence_ > fit(X=X, y=y, hidden_layer_sizes=(4,), n_restarts=3).log_evidence_
+    assert not hasattr(fit(), "feature_relevance_")
+
+
+def test_groups_given_as_labels():
+    labels = ["first"] * 9 + ["second"] * 4
+    model = fit(prior=labels)
+    assert model.weight_group_names_ == ["first", "second"]
+    as_layer = ["a"] * 6 + ["b"] * 3 + ["c"] * 4
+    assert fit(prior=as_layer).log_evidence_ == pytest.approx(fit().log_evidence_, abs=1e-6)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (30,), (3, 2)], ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_number_of_well_determined_weights(hidden):
+    model = fit(hidden_layer_sizes=hidden, n_restarts=1)
+    n_weights = sum(w.size for w in [*model.coefs_, *model.intercepts_])
+    assert 0 < model.n_effective_weights_ < min(n_weights, 50)
+    assert model.evidence_report_.n_weights == n_weights
+
+
+def test_networks_that_learn_nothing_are_one_minimum():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
+    once, often = [fit(X=X, y=y, n_restarts=n) for n in (1, 6)]
+    assert once.n_effective_weights_ < 0.1
+    assert len(often.networks_) == 1
+    assert often.log_evidence_ == pytest.approx(once.log_evidence_, abs=1e-2)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_constant_targets(hidden, n_outputs):
+    X, _ = make_rows()
+    y = np.full((50, n_outputs), 1e6 + 0.1)
+    model = fit(X=X, y=y, hidden_layer_sizes=hidden)
+    mean, std = model.predict(GRID, return_std=True)
+    assert_allclose(mean, y[:9], rtol=1e-9)
+    assert np.all(np.isfinite(std))
+    assert np.all(np.isfinite(model.predict_interval(GRID)))
+
+
+@pytest.mark.parametrize("prior", ["single", "layer", "ard"])
+def test_constant_columns_change_nothing(prior):
+    X, y = make_rows()
+    wide = np.column_stack([np.full(50, 1e5 / 3), X])
+    grid = np.column_stack([np.full(9, 1e5 / 3), GRID])
+    model = fit(X=wide, y=y, prior=prior, hidden_layer_sizes=())
+    without = fit(X=X, y=y, prior=prior, hidden_layer_sizes=())
+    expected, expected_std = without.predict(GRID, return_std=True)
+    mean, std = model.predict(grid, return_std=True)
+    assert_allclose(mean, expected, rtol=1e-6)
+    assert_allclose(std, expected_std, rtol=1e-6)
+    assert model.log_evidence_ == pytest.approx(without.log_evidence_, abs=1e-3)
+    mean, std = fit(X=wide, y=y, prior=prior).predict(grid, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fewer_rows_than_features(hidden):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 30))
+    y = X[:, 0] + 0.1 * rng.standard_normal(12)
+    model = fit(X=X, y=y, hidden_layer_sizes=hidden)
+    mean, std = model.predict(rng.standard_normal((5, 30)), return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(np.isfinite(std) & (std > 0))
+
+
+def test_two_rows():
+    model = fit(X=[[0.0], [1.0]], y=[0.0, 1.0], hidden_layer_sizes=())
+    mean, std = model.predict([[0.5]], return_std=True)
+    assert 0.0 < mean[0] < 1.0
+    assert np.isfinite(std[0])
+
+
+def test_progress_is_printed_on_demand(capsys):
+    fit(verbose=0)
+    fit(verbose=False)
+    assert capsys.readouterr() == ("", "")
+    fit(verbose=1)
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.count("start completed: log evidence") == 2
+    assert len(out.splitlines()) > 3
+
+
+def test_trouble_is_reported_once(monkeypatch):
+    def unfinished(*args):
+        return replace(complete(*args), converged=False)
+
+    complete = _minima.complete
+    monkeypatch.setattr(_minima, "complete", unfinished)
+    with pytest.warns(ConvergenceWarning, match="max_iter") as record:
+        model = fit()
+    assert len(record) == 1
+    assert "not converged" in model.evidence_report_.minima[0].verdict
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_number_of_iterations_is_bounded():
+    model = fit(max_iter=3, n_restarts=1)
+    assert model.n_iter_ == 3 < fit(n_restarts=1).n_iter_
+    assert np.all(np.isfinite(model.predict(GRID)))
+
+
+def test_score_and_clone(model):
+    X, y = make_rows(n_outputs=model.n_outputs_)
+    residual = y - model.predict(X).reshape(y.shape)
+    r2 = np.mean(1 - np.sum(residual**2, axis=0) / np.sum((y - y.mean(axis=0)) ** 2, axis=0))
+    y = y.ravel() if columns(model) == () else y
+    assert model.score(X, y) == pytest.approx(r2, rel=1e-12)
+    assert not hasattr(clone(model), "log_evidence_")

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import brentq, minimize
+from scipy.stats import multivariate_normal, norm
+
+from skbayesnn.predictive import (
+    evidence_weights,
+    log_normal_density,
+    mixture_moments,
+    mixture_quantile,
+    stacking_weights,
+)
+
+WEIGHTS = np.array([0.5, 0.3, 0.2])
+MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])
+
+
+def covariances(rng):
+    roots = rng.standard_normal((3, 2, 2))
+    return roots @ np.swapaxes(roots, 1, 2)
+
+
+def test_moments_against_sampling():
+    rng = np.random.default_rng(0)
+    C = covariances(rng)
+    mean, covariance = mixture_moments(WEIGHTS, MEANS, C)
+    size = 200_000
+    chosen = rng.choice(3, size=size, p=WEIGHTS)
+    draws = MEANS[chosen] + np.einsum(
+        "nij,nj->ni", np.linalg.cholesky(C)[chosen], rng.standard_normal((size, 2))
+    )
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < 4 * draws.std(axis=0) / np.sqrt(size))
+    products = (draws - mean)[:, :, None] * (draws - mean)[:, None]
+    error = products.std(axis=0) / np.sqrt(size)
+    assert np.all(np.abs(products.mean(axis=0) - covariance) < 4 * error)
+
+
+def test_moments_carry_leading_axes():
+    rng = np.random.default_rng(1)
+    C = covariances(rng)
+    mean, covariance = mixture_moments(WEIGHTS, np.tile(MEANS[:, None], (1, 4, 1)), C[:, None])
+    alone = mixture_moments(WEIGHTS, MEANS, C)
+    assert mean.shape == (4, 2)
+    assert covariance.shape == (4, 2, 2)
+    assert_allclose(mean[2], alone[0], rtol=1e-14)
+    assert_allclose(covariance[2], alone[1], rtol=1e-14)
+
+
+def test_moments_of_one_member():
+    C = covariances(np.random.default_rng(2))[:1]
+    mean, covariance = mixture_moments(np.ones(1), MEANS[:1], C)
+    assert_array_equal(mean, MEANS[0])
+    assert_array_equal(covariance, C[0])
+
+
+@pytest.mark.parametrize("probability", [1e-9, 0.025, 0.5, 0.7, 0.999])
+def test_quantile_against_root_finding(probability):
+    sds = np.array([[1.0, 0.1], [0.2, 2.0], [3.0, 1e-3]])
+    actual = mixture_quantile(WEIGHTS, MEANS, sds, probability)
+    for column in range(2):
+
+        def excess(t, column=column):
+            return WEIGHTS @ norm.cdf(t, MEANS[:, column], sds[:, column]) - probability
+
+        exact = brentq(excess, -200.0, 200.0, xtol=1e-13, rtol=1e-14)
+        assert actual[column] == pytest.approx(exact, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("probability", [1e-12, 0.1, 0.5, 0.975])
+def test_quantile_of_one_member(probability):
+    actual = mixture_quantile(np.ones(1), np.array([[3.0]]), np.array([[1e-4]]), probability)
+    assert_allclose(actual, 3.0 + 1e-4 * norm.ppf(probability), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_log_density(p):
+    rng = np.random.default_rng(p)
+    root = rng.standard_normal((5, p, p))
+    C = root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(p)
+    residual = rng.standard_normal((5, p))
+    exact = [multivariate_normal(cov=c).logpdf(r) for r, c in zip(residual, C, strict=True)]
+    assert_allclose(log_normal_density(residual, C), exact, rtol=1e-10)
+
+
+def test_stacking_of_two_members_has_a_known_optimum():
+    """``w^a (1 - w)^b`` is largest at ``a / (a + b)``: members that are right on a and b rows."""
+    log_densities = np.log([[1.0] * 6 + [1e-12] * 2, [1e-12] * 6 + [1.0] * 2])
+    assert_allclose(stacking_weights(log_densities, np.ones(8)), [0.75, 0.25], atol=1e-4)
+    weight = np.r_[np.ones(6), np.full(2, 3.0)]
+    assert_allclose(stacking_weights(log_densities, weight), [0.5, 0.5], atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stacking_against_a_general_optimiser(seed):
+    rng = np.random.default_rng(seed)
+    log_densities = norm.logpdf(rng.standard_normal((3, 40)) + rng.uniform(0, 1, (3, 1)))
+    weight = rng.uniform(0.5, 2.0, 40)
+
+    def loss(z):
+        w = np.exp(z - np.logaddexp.reduce(z))
+        return -weight @ np.log(w @ np.exp(log_densities))
+
+    options = {"xatol": 1e-8, "fatol": 1e-12, "maxiter": 4000}
+    starts = [np.zeros(3), *(2.0 * np.eye(3))]
+    best = min(minimize(loss, z, method="Nelder-Mead", options=options).fun for z in starts)
+    weights = stacking_weights(log_densities, weight)
+    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.all(weights >= 0)
+    reached = -weight @ np.log(weights @ np.exp(log_densities))
+    assert reached < best + 1e-5
+
+
+def test_stacking_drops_a_member_that_never_helps():
+    rng = np.random.default_rng(0)
+    good = norm.logpdf(rng.standard_normal(50))
+    weights = stacking_weights(np.array([good - 2.0, good, good - 500.0]), np.ones(50))
+    assert_allclose(weights, [0.0, 1.0, 0.0], atol=1e-6)
+
+
+def test_stacking_counts_weights_as_repetitions():
+    rng = np.random.default_rng(0)
+    log_densities = norm.logpdf(rng.standard_normal((3, 20)))
+    weight = rng.integers(1, 4, 20)
+    repeated = stacking_weights(np.repeat(log_densities, weight, axis=1), np.ones(weight.sum()))
+    assert_allclose(stacking_weights(log_densities, weight.astype(float)), repeated, rtol=1e-9)
+
+
+def test_evidence_weights():
+    weights = evidence_weights(np.array([-1000.0, -1000.0 + np.log(3.0), -3000.0]))
+    assert_allclose(weights, [0.25, 0.75, 0.0], rtol=1e-10)

@@ -1,0 +1,128 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.special import expit, softmax
+
+from skbayesnn.predictive import moderated_sigmoid, moderated_softmax, sigmoid_variance
+
+MEANS = [-30.0, -8.0, -1.3, 0.0, 0.2, 4.0, 15.0, 100.0]
+VARIANCES = [1e-6, 0.01, 0.5, 0.999, 1.001, 4.0, 50.0, 1e4]
+
+
+def expectation(function, mean, variance):
+    """Of a function of a Gaussian number, by adaptive quadrature between kinks of either scale."""
+    sd = np.sqrt(variance)
+
+    def integrand(x):
+        z = (x - mean) / sd
+        return function(x) * np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * sd)
+
+    edges = np.concatenate([mean + sd * np.linspace(-12, 12, 25), np.linspace(-40, 40, 41)])
+    edges = np.unique(edges[np.abs(edges - mean) <= 12.001 * sd])
+    parts = [quad(integrand, a, b, epsabs=1e-14, epsrel=1e-12)[0] for a, b in pairwise(edges)]
+    return sum(parts)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_sigmoid(variance):
+    exact = [expectation(expit, mean, variance) for mean in MEANS]
+    actual = moderated_sigmoid(np.array(MEANS), np.full(len(MEANS), variance))
+    assert_allclose(actual, exact, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_variance_of_the_sigmoid(variance):
+    first = [expectation(expit, mean, variance) for mean in MEANS]
+    exact = [
+        expectation(lambda x, p=p: (expit(x) - p) ** 2, mean, variance)
+        for mean, p in zip(MEANS, first, strict=True)
+    ]
+    actual = sigmoid_variance(np.array(MEANS), np.full(len(MEANS), variance))
+    assert_allclose(actual, exact, rtol=0, atol=1e-10)
+
+
+def test_sigmoid_keeps_its_identities():
+    mean, variance = np.meshgrid(MEANS, [0.0, *VARIANCES])
+    p = moderated_sigmoid(mean, variance)
+    assert p.shape == mean.shape
+    assert_allclose(p + moderated_sigmoid(-mean, variance), 1.0, rtol=1e-12)
+    assert_allclose(p[0], expit(MEANS), rtol=1e-12)
+    assert_array_equal(p > 0.5 + 1e-12, mean > 0)
+    assert np.all(sigmoid_variance(mean, variance) >= 0)
+
+
+def test_small_probabilities_keep_their_leading_digits():
+    exact = [expectation(expit, mean, 4.0) for mean in (-20.0, -30.0)]
+    actual = moderated_sigmoid(np.array([-20.0, -30.0]), np.full(2, 4.0))
+    assert_allclose(actual, exact, rtol=1e-4)
+
+
+def test_closed_form():
+    mean, variance = np.meshgrid(np.linspace(-20, 20, 81), np.geomspace(1e-3, 1e3, 31))
+    exact = moderated_sigmoid(mean, variance)
+    closed = moderated_sigmoid(mean, variance, method="closed_form")
+    assert_allclose(closed, expit(mean / np.sqrt(1 + np.pi * variance / 8)), rtol=1e-12)
+    assert 0.01 < np.max(np.abs(closed - exact)) < 0.02  # as documented
+    assert_array_equal(closed[mean == 0], 0.5)
+
+
+def softmax_case(n_classes, sd, rng):
+    root = rng.standard_normal((n_classes, n_classes))
+    covariance = root @ root.T
+    covariance *= sd**2 / np.mean(np.diag(covariance))
+    return sd * rng.standard_normal(n_classes), covariance
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "sd", "documented"),
+    [
+        (3, 2.0, 0.001),
+        (6, 2.0, 0.002),
+        (10, 2.0, 0.004),
+        (3, 5.0, 0.003),
+        (6, 5.0, 0.004),
+        (10, 5.0, 0.01),
+    ],
+)
+def test_softmax_against_monte_carlo(n_classes, sd, documented):
+    rng = np.random.default_rng(n_classes)
+    size = 400_000
+    for _ in range(4):
+        mean, covariance = softmax_case(n_classes, sd, rng)
+        total, squares = np.zeros(n_classes), np.zeros(n_classes)
+        for _ in range(4):
+            draws = softmax(rng.multivariate_normal(mean, covariance, size // 4), axis=1)
+            total += draws.sum(axis=0)
+            squares += (draws**2).sum(axis=0)
+        first = total / size
+        std = np.sqrt(squares / size - first**2)
+        p, p_std = moderated_softmax(mean[None], covariance[None])
+        assert np.all(np.abs(p[0] - first) < documented + 4 * std / np.sqrt(size))
+        assert_allclose(p_std[0], std, atol=0.02)
+
+
+def test_softmax_of_two_classes_is_a_sigmoid():
+    rng = np.random.default_rng(0)
+    for sd in (0.5, 2.0, 5.0):
+        mean, covariance = softmax_case(2, sd, rng)
+        difference = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+        exact = moderated_sigmoid(np.array(mean[1] - mean[0]), np.array(difference))
+        assert_allclose(moderated_softmax(mean[None], covariance[None])[0][0, 1], exact, atol=1e-3)
+
+
+def test_softmax_without_uncertainty():
+    mean = np.random.default_rng(0).standard_normal((5, 4))
+    p, std = moderated_softmax(mean, np.zeros((5, 4, 4)))
+    assert_allclose(p, softmax(mean, axis=1), rtol=1e-12)
+    assert_allclose(std, 0.0, atol=1e-7)
+
+
+def test_softmax_treats_equal_classes_alike():
+    p, std = moderated_softmax(np.zeros((1, 3)), np.eye(3)[None])
+    assert_allclose(p, 1 / 3, atol=1e-3)
+    assert_allclose(std, std[0, 0], atol=1e-2)
+    p, _ = moderated_softmax(np.zeros((1, 3)), np.ones((1, 3, 3)))  # only a common offset moves
+    assert_allclose(p, 1 / 3, rtol=1e-10)
