@@ -304,8 +304,8 @@ class EvidenceMLP(BaseEstimator):
         elif not minima[0].converged:
             warnings.warn(
                 "The precisions of the best minimum did not settle, so log_evidence_ may be too "
-                "low by some nats. Try more n_restarts or fewer hidden units, and max_iter if n_iter_ "
-                "has reached it.",
+                "low by some nats. Try more n_restarts or fewer hidden units, and a larger "
+                "max_iter if n_iter_ has reached it.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

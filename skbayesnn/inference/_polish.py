@@ -11,6 +11,7 @@ from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.posterior import Hyperparameters
 
+ENOUGH = 1e-3  # nats: an ascent that stops this close to its top has converged
 IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 
@@ -179,7 +180,12 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
             "gtol": 1e-7,
         },
     )
-    settled = ascent.best._replace(converged=bool(result.success) and ascent.best.converged)
+    best, gradient = ascent.best, ascent.derivatives.gradient
+    active = _active(posterior, best.hyper, free, gradient)
+    curvature = np.maximum(np.diag(ascent.derivatives.curvature)[active], 0.05)
+    left = 0.5 * np.sum(gradient[active] ** 2 / curvature)  # nats still to gain
+    converged = bool(result.success or left < ENOUGH)
+    settled = best._replace(converged=converged and best.converged)
     idle = free.alpha & (ascent.derivatives.gamma < IDLE)
     if np.any(idle):
         alpha = np.where(idle, np.exp(free.prior.log_range[1]), settled.hyper.alpha)

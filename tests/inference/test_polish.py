@@ -115,16 +115,32 @@ def test_curvature_is_exact_for_linear_models(name, prior, exact):
 
 
 @pytest.mark.parametrize(("name", "hidden", "prior"), [c for c in CASES if c[1]])
-def test_gauss_newton_gradient_is_the_reestimation_formula(name, hidden, prior):
+def test_gauss_newton_gradient_is_that_of_the_gauss_newton_evidence(name, hidden, prior):
     posterior, mode, hyper = make(name, hidden, prior=prior)
-    gradient = evidence_derivatives(posterior, mode, hyper, exact=False).gradient
+    derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
+
+    def value(logs):
+        moved = from_logs(logs, hyper)
+        there = find_mode(posterior, mode.theta, moved, tol=1e-20)
+        log_det = np.linalg.slogdet(posterior.hessian(there.theta, moved, exact=False))[1]
+        return log_evidence_fixed(posterior, moved, there.energies, log_det)
+
+    logs = logs_of(hyper)
+    assert_near(derivatives.value, value(logs), 1e-10)
+    free = np.ones(len(logs), bool)
+    free[len(hyper.alpha) :] = posterior.likelihood.has_noise
+    assert_near(derivatives.gradient[free], difference(value, logs, 1e-2)[free], 1e-5)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,)])
+def test_dropping_tau_gives_the_reestimation_formula(hidden):
+    # MacKay (1992), equations 2.22-2.24: exact for linear models, off by tau for others
+    posterior, mode, hyper = make("one output", hidden)
+    derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
     determined = well_determined(posterior, mode.theta, hyper)
-    expected = 0.5 * determined.gamma - hyper.alpha * mode.energies.weights
-    assert_near(gradient[: len(expected)], expected, 1e-8)
-    if posterior.likelihood.has_noise:
-        counts = posterior.n_rows * posterior.likelihood.level_sizes()
-        expected = 0.5 * (counts - determined.noise_gamma) - hyper.beta * mode.energies.data
-        assert_near(gradient[-len(expected) :], expected, 1e-6)
+    formula = 0.5 * determined.gamma - hyper.alpha * mode.energies.weights
+    tau = derivatives.gradient[: len(formula)] - formula
+    assert (np.max(np.abs(tau)) > 1e-3) == bool(hidden)
 
 
 def check_identities(posterior, settled, rtol):
@@ -165,7 +181,9 @@ def test_reestimation_of_a_network(name):
         posterior, Settled(hyper, mode, True), free_all(posterior), max_iter=100
     )
     assert settled.converged
-    check_identities(posterior, settled, 1e-3)
+    there = evidence_derivatives(posterior, settled.mode, settled.hyper, exact=False)
+    left = 0.5 * np.sum(there.gradient**2 / np.diag(there.curvature))  # nats still to gain
+    assert left < 1e-4
 
 
 def test_fixed_hyperparameters_stay():
@@ -184,6 +202,7 @@ def polish(posterior, mode, hyper):
     """After re-estimation and after the polish."""
     free = free_all(posterior)
     start = reestimate_to_convergence(posterior, Settled(hyper, mode, True), free)
+    start = start._replace(mode=find_mode(posterior, start.mode.theta, start.hyper))
     return start, maximise_evidence(posterior, start, free, max_iter=50)
 
 
@@ -202,15 +221,14 @@ def test_polish_never_lowers_the_evidence(name, seed):
         assert np.linalg.eigvalsh(polished.mode.hessian)[0] > 0.1 * np.min(polished.hyper.alpha)
 
 
-@pytest.mark.parametrize(("name", "n"), [("one output", 300), ("two outputs", 60)])
+@pytest.mark.parametrize(("name", "n"), [("shared noise", 60), ("two outputs", 60)])
 def test_polish_reaches_the_maximum_of_the_evidence(name, n):
     posterior, mode, hyper = make(name, (3,), n=n, seed=1)
     start, polished = polish(posterior, mode, hyper)
     before = evidence_derivatives(posterior, start.mode, start.hyper).gradient
     after = evidence_derivatives(posterior, polished.mode, polished.hyper).gradient
-    assert np.max(np.abs(before)) > 0.1
-    assert np.max(np.abs(after)) < 1e-4
-    assert settled_evidence(posterior, polished) > settled_evidence(posterior, start) + 0.05
+    assert np.max(np.abs(after)) < 1e-4 < np.max(np.abs(before))
+    assert settled_evidence(posterior, polished) > settled_evidence(posterior, start)
 
 
 def test_polish_of_a_linear_model_agrees_with_reestimation():
