@@ -208,6 +208,7 @@ class EvidenceMLP(BaseEstimator):
         self.weight_precisions_ = best.hyper.alpha.copy()
         self.n_effective_weights_ = float(np.sum(best.gamma))
         self.n_iter_ = max(m.n_iter for m in minima)
+        vars(self).pop("feature_relevance_", None)  # of an earlier fit with another prior
         if isinstance(self.prior, str) and self.prior == "ard":
             self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
         self._keep_networks(minima)

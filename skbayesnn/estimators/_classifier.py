@@ -291,12 +291,12 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
 
     def _moderated(self, mean, covariance, method):
         """Class probabilities averaged over Gaussian activations, shape (n, n_classes)."""
+        if method not in (True, "closed_form"):
+            raise ValueError(f"moderated must be True, False or 'closed_form', got {method!r}.")
         if len(self.classes_) > 2:
             if method == "closed_form":
                 raise ValueError("moderated='closed_form' exists for two classes only.")
             return moderated_softmax(mean, covariance)[0]
-        if method not in (True, "closed_form"):
-            raise ValueError(f"moderated must be True, False or 'closed_form', got {method!r}.")
         method = "closed_form" if method == "closed_form" else "quadrature"
         a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
         both = [moderated_sigmoid(sign * a, variance, method) for sign in (-1.0, 1.0)]

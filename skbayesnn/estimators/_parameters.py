@@ -64,13 +64,18 @@ def fixed_values(given, names, what):
             raise ValueError(f"{what} must be 'auto', a positive number or a dict, got {given!r}.")
         return free, values
     if not isinstance(given, dict):
-        numbers_given = np.asarray(given, dtype=float)
+        try:
+            numbers_given = np.asarray(given, dtype=float)
+        except TypeError as error:
+            raise TypeError(
+                f"{what} must be 'auto', a positive number, an array or a dict, got {given!r}."
+            ) from error
         if numbers_given.ndim > 1 or numbers_given.size not in (1, len(names)):
             raise ValueError(
                 f"{what} must be one number or {len(names)} numbers (for {list(names)}), got an "
                 f"array of shape {numbers_given.shape}."
             )
-        given = dict(zip(names, np.broadcast_to(numbers_given, len(names)), strict=True))
+        given = dict(zip(names, np.broadcast_to(numbers_given, len(names)).tolist(), strict=True))
     for name, value in given.items():
         if name not in names:
             raise ValueError(f"{what} names {name!r}, but this model has {list(names)}.")

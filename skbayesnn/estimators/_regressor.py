@@ -280,7 +280,7 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
             In nats, y in its own units; joint over the outputs.
         """
         X = self._check_X(X)
-        y = self._encode(np.asarray(y))
+        y = _numeric(np.asarray(y))
         check_consistent_length(X, y)
         if y.shape[1] != self.n_outputs_:
             raise ValueError(
@@ -345,19 +345,8 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
         return float(noise[0]) if self._y_is_1d else noise
 
     def _encode(self, y):
-        if y.dtype.kind in "USO":
-            try:
-                y = y.astype(float)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    "y must hold numbers; for class labels use EvidenceMLPClassifier."
-                ) from error
-        y = np.asarray(y, dtype=np.float64)
-        if not np.all(np.isfinite(y)):
-            raise ValueError("Input y contains NaN or infinity.")
-        if not hasattr(self, "_members"):
-            self._y_is_1d = y.ndim == 1
-        return y[:, None] if y.ndim == 1 else y
+        self._y_is_1d = y.ndim == 1
+        return _numeric(y)
 
     def _targets(self, rows):
         n_outputs = rows.y.shape[1]
@@ -409,3 +398,16 @@ class EvidenceMLPRegressor(RegressorMixin, EvidenceMLP):
     def _shaped(self, values):
         """Drop the axis of outputs if y had none."""
         return values[:, 0] if self._y_is_1d else values
+
+
+def _numeric(y):
+    """Targets as finite numbers of shape (n, n_outputs)."""
+    try:
+        y = np.asarray(y).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "y must hold numbers; for class labels use EvidenceMLPClassifier."
+        ) from error
+    if not np.all(np.isfinite(y)):
+        raise ValueError("Input y contains NaN or infinity.")
+    return y[:, None] if y.ndim == 1 else y

@@ -93,24 +93,16 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
     -------
     list of Minimum
     """
-    tasks = [
-        (
-            posterior.with_network(old.network, old.groups.labels),
-            old.theta[None],
-            old.hyper.repeated(1),
-        )
-        for old in previous
-    ]
+    tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
         theta, hyper = random_starts(posterior, [np.random.default_rng(seed) for seed in seeds])
         together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
         together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
         for start in range(0, len(seeds), together):
             some = slice(start, start + together)
-            tasks.append((posterior, theta[some], hyper.select(some)))
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_minima_of)(*task, settings, progress) for task in tasks
-    )
+            chunk = (theta[some], hyper.select(some))
+            tasks.append(delayed(_trained)(posterior, *chunk, settings, progress))
+    found = Parallel(n_jobs=n_jobs)(tasks)
     return distinct([minimum for some in found for minimum in some])
 
 
@@ -131,23 +123,33 @@ def distinct(minima):
     return kept
 
 
-def _minima_of(posterior, theta, hyper, settings, progress):
+def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
-    hyper = settings.with_fixed(hyper)
     with blas_threads(posterior.network.n_weights):
-        trained = train(posterior, theta, hyper, settings, progress)
+        trained = train(posterior, theta, settings.with_fixed(hyper), settings, progress)
         minima = []
         for i in range(len(theta)):
             minimum = complete(posterior, trained.theta[i], trained.hyper.select(i), settings)
-            minimum = replace(minimum, n_iter=int(trained.n_iter[i]))
-            minima.append(minimum)
-            if progress is not None:
-                progress(
-                    f"start completed: log evidence {minimum.log_evidence:.2f} "
-                    f"(standardised targets), {minimum.n_iter} iterations, "
-                    f"{len(minimum.pruned)} units pruned"
-                )
+            minima.append(replace(minimum, n_iter=int(trained.n_iter[i])))
+            _tell(progress, minima[-1])
     return minima
+
+
+def _continued(posterior, old, settings, progress):
+    """Take the minimum of an earlier fit to the nearest one for the present data."""
+    posterior = posterior.with_network(old.network, old.groups.labels)
+    with blas_threads(old.network.n_weights):
+        minimum = complete(posterior, old.theta, settings.with_fixed(old.hyper), settings)
+    _tell(progress, minimum)
+    return [minimum]
+
+
+def _tell(progress, minimum):
+    if progress is not None:
+        progress(
+            f"start completed: log evidence {minimum.log_evidence:.2f} (standardised targets), "
+            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
+        )
 
 
 def complete(posterior, theta, hyper, settings):
@@ -240,7 +242,7 @@ def _evaluate(posterior, settled, settings, pruned):
         gradient_norm=mode.gradient_norm,
         smallest_eigenvalue=_smallest_eigenvalue(mode),
         pruned=pruned,
-        n_iter=0,
+        n_iter=1,
         converged=settled.converged,
         problem=problem,
     )

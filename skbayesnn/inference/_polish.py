@@ -11,7 +11,7 @@ from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-ENOUGH = 1e-3  # nats: an ascent that stops this close to its top has converged
+ENOUGH = 0.1  # nats: an ascent that stops this close to its top has converged
 IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 
@@ -185,7 +185,7 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     curvature = np.maximum(np.diag(ascent.derivatives.curvature)[active], 0.05)
     left = 0.5 * np.sum(gradient[active] ** 2 / curvature)  # nats still to gain
     converged = bool(result.success or left < ENOUGH)
-    settled = best._replace(converged=converged and best.converged)
+    settled = best._replace(converged=converged)
     idle = free.alpha & (ascent.derivatives.gamma < IDLE)
     if np.any(idle):
         alpha = np.where(idle, np.exp(free.prior.log_range[1]), settled.hyper.alpha)

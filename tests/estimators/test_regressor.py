@@ -43,7 +43,7 @@ def several_minima(combine):
     """Two units fit two of three steps in the data: which ones depends on the start."""
     rng = np.random.default_rng(1)
     X = rng.uniform(-6, 6, (60, 1))
-    y = np.sum([-1, 1, -1] * np.tanh(3 * (X - [-4, 0, 4])), axis=1)
+    y = np.sum([1, -1, 1] * np.tanh(3 * (X - [-4, 0, 4])), axis=1)
     options = {"weight_precision": 0.01, "noise_std": 0.4, "combine": combine}
     model = fit(
         X=X, y=y + 0.3 * rng.standard_normal(60), hidden_layer_sizes=(2,), n_restarts=8, **options
