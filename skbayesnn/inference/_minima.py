@@ -21,7 +21,9 @@ from skbayesnn.inference._redundancy import layers_switched_off, prune, same_min
 from skbayesnn.inference._training import random_starts, train
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
-POLISH_SIZE = 5000  # weights times hyperparameters up to which the evidence itself is maximised
+POLISH_SIZE = (
+    5000  # weights times hyperparameters up to which precisions are refined after training
+)
 
 
 @dataclass(frozen=True)
@@ -136,12 +138,19 @@ def _trained(posterior, theta, hyper, settings, progress):
 
 
 def _continued(posterior, old, settings, progress):
-    """Take the minimum of an earlier fit to the nearest one for the present data."""
+    """Take the minimum of an earlier fit to the nearest one for the present data.
+
+    The old precisions are kept if their evidence is higher than that of the re-estimated ones.
+    """
     posterior = posterior.with_network(old.network, old.groups.labels)
+    hyper = settings.with_fixed(old.hyper)
     with blas_threads(old.network.n_weights):
-        minimum = complete(posterior, old.theta, settings.with_fixed(old.hyper), settings)
-    _tell(progress, minimum)
-    return [minimum]
+        moved = complete(posterior, old.theta, hyper, settings)
+        mode = find_mode(posterior, old.theta, hyper, exact=settings.exact)
+        stayed = _evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
+    best = distinct([moved, stayed])[:1]
+    _tell(progress, best[0])
+    return best
 
 
 def _tell(progress, minimum):
@@ -166,25 +175,27 @@ def complete(posterior, theta, hyper, settings):
     -------
     Minimum
     """
+    exact, free = settings.exact, settings.free
     tol = 10.0 * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
-    pruned, settled, ascended = [], None, not np.any(settings.free.mask)
+    pruned, settled = [], None
+    to_ascend = np.any(free.mask)
     while True:
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
         pruned += units
+        small = posterior.network.n_weights * np.sum(free.mask) <= POLISH_SIZE
         if units or settled is None:
-            mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=settings.exact)
+            mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=exact)
             settled = Settled(hyper, mode, mode.converged)
-        elif not ascended:
-            settled = reestimate_to_convergence(posterior, settled, settings.free, tol=tol)
-            ascended = True
+        elif to_ascend and small:
+            settled = reestimate_to_convergence(posterior, settled, free, tol=tol)
+            to_ascend = False
         else:
             break
         theta, hyper = settled.mode.theta, settled.hyper
-    mode = find_mode(posterior, settled.mode.theta, settled.hyper, exact=settings.exact)
+    mode = find_mode(posterior, theta, hyper, tol=1e-12 if exact else 1e-8, exact=exact)
     settled = settled._replace(mode=mode, converged=settled.converged and mode.converged)
-    size = len(settled.mode.theta) * np.sum(settings.free.mask)
-    if settings.exact and 0 < size <= POLISH_SIZE and settled.mode.gaussian is not None:
-        settled = maximise_evidence(posterior, settled, settings.free)
+    if np.any(free.mask) and small and exact and mode.gaussian is not None:
+        settled = maximise_evidence(posterior, settled, free)
     return _evaluate(posterior, settled, settings, tuple(pruned))
 
 

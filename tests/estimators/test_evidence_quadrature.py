@@ -104,7 +104,6 @@ def test_two_inputs_without_hidden_bias():
     assert abs(model.log_evidence_ - exact) < 0.3
 
 
-@pytest.mark.slow
 def test_two_hidden_units():
     """Eight mirror images and exchanges: the symmetry factor is ``2! 2^2``."""
     rng = np.random.default_rng(2)
