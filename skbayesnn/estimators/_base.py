@@ -16,7 +16,7 @@ from skbayesnn._data import Scaling, canonical_rows
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import DenseGaussian, FreeHyperparameters, Settings, find_minima
+from skbayesnn.inference import FreeHyperparameters, Settings, find_minima, well_determined
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
 from skbayesnn.predictive import Member, evidence_weights, leave_one_out, stacking_weights
@@ -217,7 +217,6 @@ class EvidenceMLP(BaseEstimator):
             self.log_evidence_,
             self._mixture_weights,
             self._noise_std_of,
-            problem.settings.exact,
             posterior.n_rows * np.sum(posterior.likelihood.level_sizes()),
         )
 
@@ -260,8 +259,8 @@ class EvidenceMLP(BaseEstimator):
     def _leave_one_out(self, posterior, minimum):
         """Leave-one-out log densities of the training rows for one minimum."""
         own = posterior.with_network(minimum.network, minimum.groups.labels)
-        curvature = own.hessian(minimum.theta, minimum.hyper, exact=False)
-        gaussian = DenseGaussian.from_precision(curvature) or minimum.gaussian
+        determined = well_determined(own, minimum.theta, minimum.hyper)
+        gaussian = minimum.gaussian if determined is None else determined.gaussian
         member = self._member(posterior, minimum, gaussian)
         with blas_threads(len(minimum.theta)):
             return leave_one_out(member, own.likelihood, minimum.hyper.beta, own.X, own.y)

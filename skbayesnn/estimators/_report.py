@@ -116,7 +116,7 @@ class EvidenceReport:
         return "\n".join(lines)
 
 
-def make_report(minima, log_evidence, mixture_weights, noise_std, exact, n_targets):
+def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
     """Assemble the report of a fit.
 
     Parameters
@@ -126,8 +126,6 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, exact, n_targe
     mixture_weights : ndarray of shape (len(minima),)
     noise_std : callable
         From a minimum to its noise sd in units of y, or ``None``.
-    exact : bool
-        Whether the exact Hessian was used.
     n_targets : float
 
     Returns
@@ -154,18 +152,18 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, exact, n_targe
                 pruned=minimum.pruned,
                 n_iter=minimum.n_iter,
                 converged=minimum.converged,
-                verdict=_verdict(minimum, exact, n_targets),
+                verdict=_verdict(minimum, n_targets),
             )
         )
     return EvidenceReport(log_evidence, tuple(reports), n_targets, minima[0].network.n_weights)
 
 
-def _verdict(minimum, exact, n_targets):
+def _verdict(minimum, n_targets):
     """Whether the Gaussian approximation can be trusted at a minimum, and if not, why."""
     if minimum.problem:
         return f"no evidence: {minimum.problem}"
     doubts = []
-    if not exact:
+    if not minimum.exact:
         doubts.append("Gauss-Newton Hessian: the evidence is approximate")
     if not minimum.converged:
         doubts.append("hyperparameters not converged")

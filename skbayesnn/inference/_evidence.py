@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import gammaln, logsumexp
 
+from skbayesnn.inference._gauss_newton import DENSE_LIMIT, gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.posterior import Hyperparameters
 
@@ -156,8 +157,9 @@ class WellDetermined(NamedTuple):
         ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, between 0 and ``k_c``.
     noise_gamma : ndarray of shape (n_levels,)
         ``gamma_l = beta_l Tr(A^-1 B_l)``; both sum to the same total.
-    gaussian : DenseGaussian
-    covariance : ndarray of shape (k, k)
+    gaussian : DenseGaussian or DualGaussian
+    covariance : ndarray of shape (k, k) or None
+        ``None`` for networks of more than `DENSE_LIMIT` weights.
     """
 
     gamma: np.ndarray
@@ -174,6 +176,8 @@ def well_determined(posterior, theta, hyper):
     WellDetermined or None
         ``None`` if the curvature is numerically singular.
     """
+    if posterior.network.n_weights > DENSE_LIMIT:
+        return _well_determined_large(posterior, theta, hyper)
     gaussian = DenseGaussian.from_precision(posterior.hessian(theta, hyper, exact=False))
     if gaussian is None:
         return None
@@ -186,6 +190,18 @@ def well_determined(posterior, theta, hyper):
         noise_gamma[level] = hyper.beta[level] * np.sum(covariance * B)
     noise_gamma[-1] = gamma.sum() - noise_gamma[:-1].sum()
     return WellDetermined(gamma, noise_gamma, gaussian, covariance)
+
+
+def _well_determined_large(posterior, theta, hyper):
+    """`well_determined` without any dense covariance; gamma is shared out among noise levels."""
+    _, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))
+    gaussian = curvature.gaussian()
+    if gaussian is None:
+        return None
+    groups = posterior.groups
+    gamma = groups.sizes - hyper.alpha * groups.sums(gaussian.variances())
+    sizes = posterior.likelihood.level_sizes()
+    return WellDetermined(gamma, gamma.sum() * sizes / sizes.sum(), gaussian, None)
 
 
 def alpha_occam(posterior, theta, hyper, energies, free, determined):
@@ -208,8 +224,9 @@ def alpha_occam(posterior, theta, hyper, energies, free, determined):
     total = 0.0
     for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
         log_value = np.log(hyper.alpha[c])
-        if _gaussian_serves(prior, log_value, determined.gamma[c]):
-            total += log_occam_gaussian(prior, determined.gamma[c])
+        dense = determined.covariance is not None
+        if not dense or _gaussian_serves(prior, log_value, determined.gamma[c]):
+            total += log_occam_gaussian(prior, max(determined.gamma[c], 1e-3))
             continue
         members = np.flatnonzero(groups.labels == c)
         b, vectors = eigh(determined.covariance[np.ix_(members, members)])
@@ -227,8 +244,9 @@ def noise_occam(posterior, theta, hyper, energies, free, determined):
     for level in np.flatnonzero(free.beta):
         log_value = np.log(hyper.beta[level])
         degrees = counts[level] - determined.noise_gamma[level]
-        if _gaussian_serves(prior, log_value, degrees):
-            total += log_occam_gaussian(prior, degrees)
+        dense = determined.covariance is not None
+        if not dense or _gaussian_serves(prior, log_value, degrees):
+            total += log_occam_gaussian(prior, max(degrees, 1e-3))
             continue
         alone = Hyperparameters(0.0 * hyper.alpha, np.eye(len(hyper.beta))[level])
         gradient, B = posterior.gradient_and_hessian(theta, alone, exact=False)

@@ -4,6 +4,7 @@ import numpy as np
 
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 
+DENSE_LIMIT = 3000  # weights up to which matrices of that size are formed and factored throughout
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 
 
@@ -49,6 +50,10 @@ class DenseCurvature:
         """``step^T A step``."""
         return step @ self.matrix @ step
 
+    def trace_with(self, gaussian):
+        """``Tr(C A)`` with the covariance ``C`` of a Gaussian."""
+        return np.sum(self.matrix * gaussian.covariance())
+
 
 class DualCurvature:
     """Gauss-Newton ``A = diag(alpha) + S^T S`` with few rows in ``S``."""
@@ -64,6 +69,10 @@ class DualCurvature:
     def quadratic(self, step):
         """``step^T A step``."""
         return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
+
+    def trace_with(self, gaussian):
+        """``Tr(C A)`` with the covariance ``C`` of a Gaussian."""
+        return self.alpha @ gaussian.variances() + np.sum(gaussian.project(self.S[:, None]))
 
 
 def third_order(posterior, theta, hyper, gaussian, moves):
@@ -86,9 +95,11 @@ def third_order(posterior, theta, hyper, gaussian, moves):
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
     points = np.concatenate([theta + eps * moves, theta - eps * moves])
-    every = hyper.repeated(len(points))
-    _, forms = gauss_newton_forms(posterior, points, every)
-    plus, minus = np.split(traces_with(forms, gaussian), 2)
+    traces = [  # one at a time: the curvature of a large network fills the memory
+        gauss_newton_forms(posterior, point[None], hyper.repeated(1))[1][0].trace_with(gaussian)
+        for point in points
+    ]
+    plus, minus = np.split(np.array(traces), 2)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
@@ -97,17 +108,6 @@ def difference_step(theta, moves):
     size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
     lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
     return np.minimum(1e-4 * size / lengths, 1e8)
-
-
-def traces_with(forms, gaussian):
-    """``Tr(C A_i)`` of several curvatures ``A_i`` with the covariance ``C`` of a Gaussian."""
-    if isinstance(forms[0], DenseCurvature):
-        covariance = gaussian.covariance()
-        return np.array([np.sum(form.matrix * covariance) for form in forms])
-    variances = gaussian.variances()
-    return np.array(
-        [form.alpha @ variances + np.sum(gaussian.project(form.S[:, None])) for form in forms]
-    )
 
 
 def accelerated(gaussian, diagonal, step, force):

@@ -15,7 +15,8 @@ from skbayesnn.inference._evidence import (
     noise_occam,
     well_determined,
 )
-from skbayesnn.inference._newton import find_mode
+from skbayesnn.inference._gauss_newton import DENSE_LIMIT
+from skbayesnn.inference._newton import find_large_mode, find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
 from skbayesnn.inference._training import random_starts, train
@@ -50,6 +51,8 @@ class Minimum:
     pruned : tuple of Pruned
     n_iter : int
     converged : bool
+    exact : bool
+        Whether the log determinant is that of the exact Hessian.
     problem : str
         Why the evidence is ``nan``; empty otherwise.
     """
@@ -67,6 +70,7 @@ class Minimum:
     pruned: tuple
     n_iter: int
     converged: bool
+    exact: bool
     problem: str
 
     @property
@@ -175,6 +179,9 @@ def complete(posterior, theta, hyper, settings):
     -------
     Minimum
     """
+    if posterior.network.n_weights > DENSE_LIMIT:
+        mode = find_large_mode(posterior, theta, hyper)
+        return _evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     exact, free = settings.exact, settings.free
     tol = 10.0 * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
     pruned, settled = [], None
@@ -255,12 +262,15 @@ def _evaluate(posterior, settled, settings, pruned):
         pruned=pruned,
         n_iter=1,
         converged=settled.converged,
+        exact=settings.exact and mode.hessian is not None,
         problem=problem,
     )
 
 
 def _smallest_eigenvalue(mode):
     """Smallest eigenvalue of ``A``, by inverse Lanczos iterations where that is cheaper."""
+    if mode.hessian is None:
+        return np.nan
     size = len(mode.theta)
     if mode.gaussian is None or size < 300:
         return float(eigvalsh(mode.hessian, subset_by_index=[0, 0])[0])

@@ -93,6 +93,37 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     return Mode(theta, energies, A, gaussian, norm, float(decrement), converged)
 
 
+def find_large_mode(posterior, theta, hyper, max_iter=100, tol=1e-4):
+    """`find_mode` by damped Gauss-Newton steps alone, in the dual form where that is smaller.
+
+    For networks too large for a dense Hessian. The steps end when they gain less than ``tol`` nats.
+
+    Parameters
+    ----------
+    posterior, theta, hyper, max_iter, tol
+        As in `find_mode`.
+
+    Returns
+    -------
+    Mode
+        Without Hessian; its Gaussian is the Gauss-Newton one.
+    """
+    energies, damping, gain = posterior.energies(theta), 1e-3, np.inf
+    for _ in range(max_iter):
+        before = energies.total(hyper)
+        step = _damped_step(posterior, theta, hyper, energies, damping)
+        if step is None:
+            gain = 0.0
+            break
+        theta, energies, damping = step
+        gain = before - energies.total(hyper)
+        if gain < tol:
+            break
+    gradient, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))
+    gaussian, norm = curvature.gaussian(), float(np.linalg.norm(gradient))
+    return Mode(theta, energies, None, gaussian, norm, float(gain), bool(gain < 10 * tol))
+
+
 def _damped_step(posterior, theta, hyper, energies, damping):
     """A Levenberg-Marquardt step that lowers ``M``; ``None`` if it would gain nothing."""
     gradient, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))

@@ -7,6 +7,9 @@ from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._moderation import moderated_sigmoid, moderated_softmax
 
 
+LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
+
+
 def leave_one_out(member, likelihood, precisions, X, y):
     """Log predictive densities without one unit of weight of each row, in closed form.
 
@@ -40,11 +43,20 @@ def leave_one_out(member, likelihood, precisions, X, y):
         r, L = likelihood.derivatives(f, y[rows], ones, precisions)
         if L.ndim == 2:
             L = L[..., None] * np.eye(n_outputs)
-        inflated = V @ np.linalg.inv(np.eye(n_outputs) - L @ V)
+        inflated = V + _gain_of_uncertainty(V, L)
         mean = f + (inflated @ r[..., None])[..., 0]
-        covariance = 0.5 * (inflated + np.swapaxes(inflated, 1, 2))
-        result[rows] = log_density(likelihood, mean, covariance, member.noise_variance, y[rows])
+        result[rows] = log_density(likelihood, mean, inflated, member.noise_variance, y[rows])
     return result
+
+
+def _gain_of_uncertainty(V, L):
+    """``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` with ``R`` the symmetric root of ``L``."""
+    values, vectors = np.linalg.eigh(L)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    leverage, directions = np.linalg.eigh(root @ V @ root)
+    reach = V @ root @ directions
+    rest = np.maximum(1.0 - leverage, LEAST_REST)
+    return (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
 
 
 def log_density(likelihood, mean, covariance, noise_variance, y):
