@@ -232,9 +232,12 @@ class EvidenceMLP(BaseEstimator):
     def _combination(self, problem, minima):
         """Shares of the minima in the predictions."""
         evidences = np.array([m.log_evidence for m in minima])
-        eligible = np.flatnonzero(~np.isnan(evidences))
-        if len(eligible) == 0:
-            eligible = np.arange(len(minima))
+        known = ~np.isnan(evidences)
+        free = np.array([not m.fits_everything for m in minima])
+        for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
+            if np.any(choice):
+                eligible = np.flatnonzero(choice)
+                break
         weights = np.zeros(len(minima))
         if self.combine == "best" or len(eligible) == 1:
             weights[eligible[0]] = 1.0

@@ -167,6 +167,8 @@ def _verdict(minimum, n_targets):
         doubts.append("Gauss-Newton Hessian: the evidence is approximate")
     if not minimum.converged:
         doubts.append("hyperparameters not converged")
+    if minimum.fits_everything:
+        doubts.append("the targets are fitted exactly, nothing tells the noise level")
     if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
         doubts.append("the Hessian is nearly singular")
     if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):

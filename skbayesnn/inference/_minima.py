@@ -45,6 +45,8 @@ class Minimum:
     terms : EvidenceTerms
     gamma : ndarray of shape (n_groups,)
     noise_gamma : ndarray of shape (n_levels,)
+    noise_counts : ndarray of shape (n_levels,)
+        Targets of every noise level; infinite for classifiers.
     gradient_norm : float
     smallest_eigenvalue : float
         Of the exact Hessian.
@@ -65,6 +67,7 @@ class Minimum:
     terms: EvidenceTerms
     gamma: np.ndarray
     noise_gamma: np.ndarray
+    noise_counts: np.ndarray
     gradient_norm: float
     smallest_eigenvalue: float
     pruned: tuple
@@ -72,6 +75,11 @@ class Minimum:
     converged: bool
     exact: bool
     problem: str
+
+    @property
+    def fits_everything(self):
+        """Whether hardly any degree of freedom is left to tell the noise level from."""
+        return bool(np.any(self.noise_gamma > 0.9 * self.noise_counts))
 
     @property
     def log_evidence(self):
@@ -223,6 +231,7 @@ def _evaluate(posterior, settled, settings, pruned):
     gaussian = mode.gaussian
     log_det = np.nan if gaussian is None else gaussian.log_det
     unknown = determined is None
+    counts = posterior.n_rows * likelihood.level_sizes()
     n_groups, n_levels = len(hyper.alpha), likelihood.n_levels
     terms = EvidenceTerms(
         misfit=float(-hyper.beta @ energies.data),
@@ -257,6 +266,7 @@ def _evaluate(posterior, settled, settings, pruned):
         terms=terms,
         gamma=np.full(n_groups, np.nan) if unknown else determined.gamma,
         noise_gamma=np.full(n_levels, np.nan) if unknown else determined.noise_gamma,
+        noise_counts=counts if likelihood.has_noise else np.full(n_levels, np.inf),
         gradient_norm=mode.gradient_norm,
         smallest_eigenvalue=_smallest_eigenvalue(mode),
         pruned=pruned,

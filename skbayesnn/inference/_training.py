@@ -9,7 +9,8 @@ from skbayesnn.posterior import Energies, Hyperparameters
 
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
 MAX_TAU = 4.0  # factor by which tau may change a group's gamma
-FIRST_BETA = 100.0  # noise precision at the start: a tenth of the data's own spread
+LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the targets' spread
+STRONG_PRIOR = 10.0  # weight precision of the starts in between
 TAU_EVERY = 5  # accepted steps between evaluations of tau
 CALM_STEPS = 2  # consecutive small steps that end the training
 
@@ -79,9 +80,11 @@ class Trained(NamedTuple):
 def random_starts(posterior, rngs):
     """Initial weights, and hyperparameters of a strong prior (MacKay 1992, section 3.3).
 
-    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). Weight
-    precisions start at 1 in standardised units, the noise at a tenth of the targets' own spread:
-    starts with much noise tend to end where everything is taken for noise.
+    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). Starts
+    with a noise of a tenth of the targets' own spread and weight precision 1 take turns with
+    starts with all of that spread and a stronger prior: the former may end where everything is
+    fitted, the latter where everything is taken for noise. The latter come first if weights
+    outnumber the data. Classifiers start with weight precision 1.
 
     Parameters
     ----------
@@ -97,8 +100,12 @@ def random_starts(posterior, rngs):
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in posterior.network.shapes])
     theta = np.stack([rng.standard_normal(len(sd)) * sd for rng in rngs])
     alpha = np.ones((len(rngs), len(posterior.groups.names)))
-    levels = posterior.likelihood.n_levels
-    beta = np.full((len(rngs), levels), FIRST_BETA if posterior.likelihood.has_noise else 1.0)
+    beta = np.ones((len(rngs), posterior.likelihood.n_levels))
+    if posterior.likelihood.has_noise:
+        n_targets = len(posterior.X) * posterior.network.n_outputs
+        low_noise = np.arange(len(rngs)) % 2 == (n_targets <= posterior.network.n_weights)
+        beta[low_noise] = LOW_NOISE
+        alpha[~low_noise] = STRONG_PRIOR
     return theta, Hyperparameters(alpha, beta)
 
 

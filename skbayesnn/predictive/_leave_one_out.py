@@ -6,7 +6,6 @@ from skbayesnn.network import row_blocks
 from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._moderation import moderated_sigmoid, moderated_softmax
 
-
 LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
 
 
