@@ -22,9 +22,8 @@ from skbayesnn.inference._redundancy import layers_switched_off, prune, same_min
 from skbayesnn.inference._training import random_starts, train
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
-POLISH_SIZE = (
-    5000  # weights times hyperparameters up to which precisions are refined after training
-)
+CHEAP_HESSIAN = 1e10  # rows times squared weights up to which Hessians may be had by the hundred
+POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
 
 @dataclass(frozen=True)
@@ -197,9 +196,12 @@ def complete(posterior, theta, hyper, settings):
     while True:
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
         pruned += units
-        small = posterior.network.n_weights * np.sum(free.mask) <= POLISH_SIZE
+        k = posterior.network.n_weights
+        cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN
+        small = cheap and k * np.sum(free.mask) <= POLISH_SIZE
+        max_iter = 100 if cheap else 20
         if units or settled is None:
-            mode = find_mode(posterior, theta, hyper, tol=1e-6, exact=exact)
+            mode = find_mode(posterior, theta, hyper, max_iter, tol=1e-6, exact=exact)
             settled = Settled(hyper, mode, mode.converged)
         elif to_ascend and small:
             settled = reestimate_to_convergence(posterior, settled, free, tol=tol)
@@ -207,7 +209,8 @@ def complete(posterior, theta, hyper, settings):
         else:
             break
         theta, hyper = settled.mode.theta, settled.hyper
-    mode = find_mode(posterior, theta, hyper, tol=1e-12 if exact else 1e-8, exact=exact)
+    tol = 1e-12 if exact else 1e-8
+    mode = find_mode(posterior, theta, hyper, max_iter, tol=tol, exact=exact)
     settled = settled._replace(mode=mode, converged=settled.converged and mode.converged)
     if np.any(free.mask) and small and exact and mode.gaussian is not None:
         settled = maximise_evidence(posterior, settled, free)
