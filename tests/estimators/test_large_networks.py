@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.inference import _evidence, _minima
+
+
+def rows(n=40, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(n)
+
+
+def test_more_weights_than_a_dense_hessian_allows():
+    X, y = rows()
+    model = EvidenceMLPRegressor(
+        (60, 60), n_restarts=2, combine="best", max_iter=30, random_state=0
+    ).fit(X, y)
+    assert sum(w.size for w in (*model.coefs_, *model.intercepts_)) == 4021
+    assert "Gauss-Newton" in model.evidence_report_.minima[0].verdict
+    mean, std = model.predict(X, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)
+    assert model.score(X, y) > 0.9
+    far = model.predict_std(10 * X[:5], kind="epistemic")
+    assert np.all(far > np.max(model.predict_std(X, kind="epistemic")))
+
+
+@pytest.mark.parametrize("n", [20, 200])  # dual and dense
+def test_large_path_agrees_with_the_gauss_newton_one(monkeypatch, n):
+    # Everything fixed, so that both must find the same minimum and the same Gaussian.
+    X, y = rows(n)
+    settings = {"weight_precision": 1.0, "noise_std": 0.3, "n_restarts": 1, "random_state": 3}
+    usual = EvidenceMLPRegressor((4,), hessian="gauss_newton", **settings).fit(X, y)
+    monkeypatch.setattr(_minima, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_evidence, "DENSE_LIMIT", 0)
+    large = EvidenceMLPRegressor((4,), **settings).fit(X, y)
+    np.testing.assert_allclose(large.predict(X), usual.predict(X), atol=1e-2)
+    np.testing.assert_allclose(large.predict_std(X), usual.predict_std(X), rtol=1e-2)
+    assert large.log_evidence_ == pytest.approx(usual.log_evidence_, abs=0.05)
+
+
+def test_large_path_of_the_classifier(monkeypatch):
+    X, y = rows(100)
+    monkeypatch.setattr(_minima, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_evidence, "DENSE_LIMIT", 0)
+    model = EvidenceMLPClassifier((4,), n_restarts=1, random_state=0).fit(X, y > 0)
+    assert model.score(X, y > 0) > 0.85
+    assert np.isfinite(model.log_evidence_)
+
+
+def test_exact_fits_are_called_so():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((100, 20))
+    y = X[:, 0] + 0.5 * X[:, 1] + np.sin(1.5 * X[:, 2]) + 0.5 * rng.standard_normal(100)
+    model = EvidenceMLPRegressor((16,), n_restarts=2, noise_std=0.01, random_state=0).fit(X, y)
+    assert "fitted exactly" in model.evidence_report_.minima[0].verdict
