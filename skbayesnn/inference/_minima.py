@@ -190,7 +190,7 @@ def complete(posterior, theta, hyper, settings):
         mode = find_large_mode(posterior, theta, hyper)
         return _evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     exact, free = settings.exact, settings.free
-    tol = 10.0 * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
+    tol = 100.0 * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
     pruned, settled = [], None
     to_ascend = np.any(free.mask)
     while True:
