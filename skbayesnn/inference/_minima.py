@@ -22,7 +22,7 @@ from skbayesnn.inference._redundancy import layers_switched_off, prune, same_min
 from skbayesnn.inference._training import random_starts, train
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
-CHEAP_HESSIAN = 1e10  # rows times squared weights up to which Hessians may be had by the hundred
+CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
 
