@@ -45,10 +45,10 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
-        Training steps per start.
+        Training steps per start; the refinement at the minimum has limits of its own.
     tol : float, default=1e-3
-        Training ends when steps gain less than this many nats and change the logarithm of no
-        precision by more.
+        Training ends when steps and re-estimations of the precisions gain less than this many nats
+        (per 100 weights, for more than 100).
     random_state : int, RandomState instance or None, default=None
         Seeds the initial weights.
     n_jobs : int, optional

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from skbayesnn.network._products import _transposed, back_propagate, tangents
+from skbayesnn.network._products import back_propagate, tangents, transposed
 
 
 def hessian(blocks, exact=True):
@@ -76,9 +76,9 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
         product = np.swapaxes(trace.inputs[layer], -1, -2) @ moved
         if layer > 0:
             product[..., :-1, :] += np.swapaxes(dz[layer - 1], -1, -2) @ delta
-            back = _transposed(trace.layers[layer])
+            back = transposed(trace.layers[layer])
             error = delta @ back
-            moved_error = moved @ back + delta @ _transposed(directions[layer])
+            moved_error = moved @ back + delta @ transposed(directions[layer])
             moved = moved_error * trace.slopes[layer - 1]
             if exact:
                 moved = moved + error * trace.bends[layer - 1] * da[layer - 1]
@@ -140,7 +140,7 @@ def _block_sums(trace, residual, curvature, exact):
         yield ("own", upper, upper), _own_sum(trace, own, upper, diagonal and upper == top)
         mixed = own
         for lower in range(upper - 1, -1, -1):  # C_ml = (C_m,l+1 W_l+1^T) * phi'_l
-            back = _transposed(trace.layers[lower + 1])
+            back = transposed(trace.layers[lower + 1])
             slope = trace.slopes[lower][..., None, :]
             if mixed is curvature and diagonal:
                 mixed = curvature[..., None] * back[..., None, :, :] * slope
@@ -166,7 +166,7 @@ def _own_sum(trace, own, layer, diagonal):
 
 def _next_own(trace, mixed, layer, deltas):
     """``C_ll = phi'_l W_l+1 C_l+1,l + diag(e_l phi''_l)``, shape ``(..., n, width, width)``."""
-    back = _transposed(trace.layers[layer + 1])
+    back = transposed(trace.layers[layer + 1])
     own = _times(np.swapaxes(mixed, -1, -2), back) * trace.slopes[layer][..., None, :]
     if deltas is not None:
         error = deltas[layer + 1] @ back
@@ -187,7 +187,7 @@ def _path_sums(trace, delta, upper):
                 reach = trace.slopes[lower + 1][..., :, None] * np.eye(
                     trace.slopes[lower + 1].shape[-1]
                 )
-            back = _transposed(trace.layers[lower + 1])
+            back = transposed(trace.layers[lower + 1])
             reach = _times(reach, back) * slope[..., None, :]
             path = _columns(reach)[..., :, None] * delta[..., None, :]
         yield ("path", upper, lower), _over_rows(_columns(path), trace.inputs[lower])

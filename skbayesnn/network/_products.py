@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def _transposed(weights):
+def transposed(weights):
     """``W^T`` without the bias row, for back-propagation to the units below."""
     return np.swapaxes(weights[..., :-1, :], -1, -2)
 
@@ -23,7 +23,7 @@ def back_propagate(trace, cotangent):
     """
     deltas = [cotangent]
     for weights, slope in zip(trace.layers[:0:-1], trace.slopes[::-1], strict=True):
-        deltas.append(deltas[-1] @ _transposed(weights) * slope)
+        deltas.append(deltas[-1] @ transposed(weights) * slope)
     return deltas[::-1]
 
 
@@ -114,7 +114,7 @@ def jacobian(trace):
         block = trace.inputs[layer][..., None, :, None] * delta[..., None, :]
         result[..., part] = block.reshape(*lead, n_rows, n_outputs, -1)
         if layer > 0:
-            back = _transposed(trace.layers[layer])
+            back = transposed(trace.layers[layer])
             if layer == len(trace.layers) - 1:  # delta is the identity: spare the product
                 delta = back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
             else:

@@ -1,7 +1,6 @@
 """Predictions of one network whose weights have a Gaussian posterior, linearised in them."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -68,8 +67,3 @@ class Member:
             J = jacobian(trace)
             draws[:, rows] = trace.outputs + np.moveaxis(J @ deviations.T, -1, 0)
         return draws
-
-    @cached_property
-    def weight_variances(self):
-        """Posterior variance of every weight, shape (k,)."""
-        return self.gaussian.variances()

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri, roots_hermitenorm, softmax
 from scipy.stats import qmc
 
-BLOCK_DOUBLES = 2**21
+from skbayesnn.network import row_blocks
+
 SOFTMAX_POINTS = 1024
 
 
@@ -45,7 +46,7 @@ def _sigmoid_moments(mean, variance):
     shape = np.shape(mean)
     mean, sd = np.ravel(mean), np.sqrt(np.ravel(variance))
     first, slope = np.empty_like(mean), np.empty_like(mean)
-    for rows in _blocks(len(mean), 200):
+    for rows in row_blocks(len(mean), 200):
         narrow = sd[rows] < 1.0
         for wide, function in ((False, _narrow_moments), (True, _wide_moments)):
             chosen = np.flatnonzero(narrow != wide) + rows.start
@@ -103,7 +104,7 @@ def moderated_softmax(mean, covariance):
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     first, second = np.empty((n, n_classes)), np.empty((n, n_classes))
-    for rows in _blocks(n, SOFTMAX_POINTS * n_classes):
+    for rows in row_blocks(n, SOFTMAX_POINTS * n_classes):
         a = mean[rows, None, :] + points @ np.swapaxes(root[rows], 1, 2)
         p = softmax(a, axis=-1)
         first[rows], second[rows] = p.mean(axis=1), np.mean(p * p, axis=1)
@@ -118,9 +119,3 @@ def _normal_points(dimension):
     uniform = qmc.Sobol(dimension, scramble=False).random(half) + 0.5 / half
     normal = ndtri(uniform)
     return np.concatenate([normal, -normal])
-
-
-def _blocks(n_rows, doubles_per_row):
-    step = max(1, BLOCK_DOUBLES // doubles_per_row)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
