@@ -68,7 +68,7 @@ def prune_one(posterior, theta, tolerance):
         ``None`` if every unit is needed.
     """
     network = posterior.network
-    trace = forward(network, theta, posterior.X[:ROWS_LOOKED_AT])
+    trace = forward(network, theta, _rows_to_look_at(posterior.X))
     for layer, width in enumerate(network.hidden_layer_sizes):
         if width == 1:
             continue
@@ -115,7 +115,7 @@ def merge_linear_units(posterior, theta, tolerance):
             break
         layers = [w.copy() for w in network.layers(theta)]
         incoming, outgoing = layers[layer], layers[layer + 1]
-        trace = forward(network, theta, posterior.X[:ROWS_LOOKED_AT])
+        trace = forward(network, theta, _rows_to_look_at(posterior.X))
         z = trace.inputs[layer + 1][:, :-1]
         a = trace.inputs[layer] @ incoming
         slope, offset, error = _linear_fits(a, z)
@@ -141,6 +141,11 @@ def merge_linear_units(posterior, theta, tolerance):
         posterior, theta = _without(posterior, layers, layer, dropped)
         pruned += [Pruned(layer + 1, "linear")] * len(dropped)
     return posterior, theta, pruned
+
+
+def _rows_to_look_at(X):
+    """At most `ROWS_LOOKED_AT` rows, evenly spread: rows are sorted, so the first are no sample."""
+    return X[:: -(-len(X) // ROWS_LOOKED_AT)]
 
 
 def _linear_fits(a, z):
@@ -173,7 +178,7 @@ def _without(posterior, layers, layer, units):
 def layers_switched_off(posterior, theta, tolerance):
     """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum."""
     network = posterior.network
-    trace = forward(network, theta, posterior.X[:ROWS_LOOKED_AT])
+    trace = forward(network, theta, _rows_to_look_at(posterior.X))
     layers = network.layers(theta)
     off = []
     for layer, width in enumerate(network.hidden_layer_sizes):

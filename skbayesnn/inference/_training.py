@@ -49,9 +49,8 @@ class Settings(NamedTuple):
         Training steps per start.
     tol : float
         Training ends when steps lower ``M``, and re-estimation raises the evidence (to second
-        order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats,
-        or
-        ``tol k / 100`` if that is more.
+        order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats
+        (``tol k / 100`` for more than 100 weights).
     """
 
     free: FreeHyperparameters

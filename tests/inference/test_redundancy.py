@@ -195,3 +195,19 @@ def test_sign_flips_are_no_symmetry_of_the_logistic_function():
     layers[0][:, 0] *= -1
     layers[1][0] *= -1
     assert not same_minimum(posterior.network, posterior.network.pack(layers), theta)
+
+
+def test_units_at_work_in_the_last_of_many_sorted_rows_are_kept():
+    # rows come sorted; a unit that varies among the last tenth of 30,000 only is not off
+    network = Network((1, 2, 1))
+    X = np.linspace(0.0, 1.0, 30_000)[:, None]
+    theta = network.pack([np.array([[3.0, 60.0], [-1.0, -57.0]]), np.array([[1.0], [1.0], [0.0]])])
+    groups = weight_groups(network, "layer")
+    posterior = Posterior(
+        network, Gaussian.per_output(1), groups, X, np.zeros_like(X), np.ones(len(X))
+    )
+    assert prune_one(posterior, theta, np.array([0.1])) is None
+    quiet = Posterior(
+        network, Gaussian.per_output(1), groups, X[:10_000], X[:10_000], np.ones(10_000)
+    )
+    assert prune_one(quiet, theta, np.array([0.1])) is not None
