@@ -1,7 +1,18 @@
 """Bayesian neural networks as scikit-learn estimators."""
 
-from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.estimators import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["EvidenceMLPClassifier", "EvidenceMLPRegressor", "__version__"]
+__all__ = [
+    "EvidenceMLPClassifier",
+    "EvidenceMLPRegressor",
+    "HMCMLPClassifier",
+    "HMCMLPRegressor",
+    "__version__",
+]

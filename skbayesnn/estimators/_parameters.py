@@ -7,8 +7,6 @@ import numpy as np
 from skbayesnn.network import ACTIVATIONS
 
 PRIORS = ("single", "layer", "ard")
-COMBINATIONS = ("best", "evidence", "equal", "stacking")
-HESSIANS = ("auto", "exact", "gauss_newton")
 NOISES = ("constant", "shared")
 
 
@@ -17,26 +15,21 @@ def check_parameters(estimator):
 
     Parameters
     ----------
-    estimator : EvidenceMLPRegressor or EvidenceMLPClassifier
+    estimator : BayesianMLP
 
     Returns
     -------
     tuple of int
         The hidden layer sizes.
     """
-    _one_of(estimator, "activation", tuple(ACTIVATIONS))
+    one_of(estimator, "activation", tuple(ACTIVATIONS))
     if isinstance(estimator.prior, str):
-        _one_of(estimator, "prior", PRIORS)
-    _one_of(estimator, "combine", COMBINATIONS)
-    _one_of(estimator, "hessian", HESSIANS)
+        one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
-        _one_of(estimator, "noise", NOISES)
-    _integer(estimator, "n_restarts", 1)
-    _integer(estimator, "max_iter", 1)
-    _positive(estimator, "tol")
+        one_of(estimator, "noise", NOISES)
+    estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
-        if not isinstance(getattr(estimator, name), bool | np.bool_):
-            raise TypeError(f"{name} must be True or False, got {getattr(estimator, name)!r}.")
+        is_boolean(estimator, name)
     return _hidden_layer_sizes(estimator.hidden_layer_sizes)
 
 
@@ -102,13 +95,22 @@ def _hidden_layer_sizes(sizes):
     return tuple(int(size) for size in sizes)
 
 
-def _one_of(estimator, name, options):
+def one_of(estimator, name, options):
+    """Raise unless a parameter is one of some strings."""
     value = getattr(estimator, name)
     if not (isinstance(value, str) and value in options):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
 
 
-def _integer(estimator, name, least):
+def is_boolean(estimator, name):
+    """Raise unless a parameter is a boolean."""
+    value = getattr(estimator, name)
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+
+
+def integer(estimator, name, least):
+    """Raise unless a parameter is an integer of at least ``least``."""
     value = getattr(estimator, name)
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
@@ -116,7 +118,8 @@ def _integer(estimator, name, least):
         raise ValueError(f"{name} must be at least {least}, got {value!r}.")
 
 
-def _positive(estimator, name):
+def positive(estimator, name):
+    """Raise unless a parameter is a positive finite number."""
     value = getattr(estimator, name)
     if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, got {value!r}.")

@@ -3,6 +3,12 @@
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 from skbayesnn.inference._minima import Minimum, find_minima
+from skbayesnn.inference._sampling import (
+    SamplingSettings,
+    estimate_evidence,
+    run_chains,
+    start_sampling,
+)
 from skbayesnn.inference._training import FreeHyperparameters, Settings
 
 __all__ = [
@@ -11,7 +17,11 @@ __all__ = [
     "EvidenceTerms",
     "FreeHyperparameters",
     "Minimum",
+    "SamplingSettings",
     "Settings",
+    "estimate_evidence",
     "find_minima",
+    "run_chains",
+    "start_sampling",
     "well_determined",
 ]

@@ -8,6 +8,7 @@ from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
 from skbayesnn.network._forward import forward, outputs, row_blocks
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
+    hidden_gradient,
     jacobian,
     jacobian_vector,
     second_derivative_along,
@@ -21,6 +22,7 @@ __all__ = [
     "hessian",
     "hessian_product",
     "hessian_width",
+    "hidden_gradient",
     "jacobian",
     "jacobian_vector",
     "outputs",

@@ -42,6 +42,30 @@ def vector_jacobian(trace, cotangent):
     )
 
 
+def hidden_gradient(trace, cotangent):
+    """Gradient of ``sum_n r_n . z_n`` with respect to all weights but the last layer's.
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+    cotangent : ndarray of shape (..., n, width + 1)
+        The vector ``r`` for the last layer's inputs ``z`` (the one of the constant is ignored).
+
+    Returns
+    -------
+    ndarray of shape (..., n_hidden_weights)
+    """
+    lead = trace.outputs.shape[:-2]
+    if not trace.slopes:
+        return np.zeros((*lead, 0))
+    delta, parts = cotangent[..., :-1] * trace.slopes[-1], []
+    for layer in range(len(trace.slopes) - 1, -1, -1):
+        parts.append((np.swapaxes(trace.inputs[layer], -1, -2) @ delta).reshape(*lead, -1))
+        if layer > 0:
+            delta = delta @ transposed(trace.layers[layer]) * trace.slopes[layer - 1]
+    return np.concatenate(parts[::-1], axis=-1)
+
+
 def tangents(trace, vector):
     """Forward derivatives along ``vector``.
 

@@ -1,5 +1,6 @@
 """Likelihoods, priors, and the energy that sums them."""
 
+from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._likelihoods import Bernoulli, Categorical, Gaussian
 from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
@@ -10,6 +11,7 @@ __all__ = [
     "Energies",
     "Gaussian",
     "Hyperparameters",
+    "JointPosterior",
     "LogUniform",
     "Posterior",
     "WeightGroups",

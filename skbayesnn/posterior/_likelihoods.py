@@ -62,6 +62,11 @@ class Gaussian:
         curvature = sample_weight[:, None] * self.precisions(beta)[..., None, :]
         return curvature * (outputs - y), np.broadcast_to(curvature, outputs.shape)
 
+    def errors_and_gradient(self, outputs, y, sample_weight, beta):
+        """What `errors` gives, and the gradient ``r`` of the misfit from the same pass."""
+        weighted = sample_weight[:, None] * self.precisions(beta)[..., None, :]
+        return self.errors(outputs, y, sample_weight), weighted * (outputs - y)
+
     def log_normaliser(self, beta, n_rows):
         """``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), of shape ``(...)``."""
         precisions = self.precisions(beta)
@@ -96,6 +101,15 @@ class Bernoulli(_NoNoiseLevel):
         weight = sample_weight[:, None] * beta[..., None, :]
         return weight * (p - y), weight * p * expit(-outputs)
 
+    def errors_and_gradient(self, outputs, y, sample_weight, beta):
+        """What `errors` gives, and the gradient of the misfit from the same exponentials."""
+        small = np.exp(-np.abs(outputs))
+        likely = 1.0 / (1.0 + small)  # sigmoid(|a|)
+        rows = np.maximum(outputs, 0.0) - np.log(likely) - y * outputs
+        p = np.where(outputs > 0, likely, small * likely)
+        weight = sample_weight[:, None] * beta[..., None, :]
+        return sample_weight @ rows, weight * (p - y)
+
 
 class Categorical(_NoNoiseLevel):
     """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
@@ -114,3 +128,13 @@ class Categorical(_NoNoiseLevel):
         classes = np.arange(p.shape[-1])
         curvature[..., classes, classes] += weighted
         return weight * (p - y), curvature
+
+    def errors_and_gradient(self, outputs, y, sample_weight, beta):
+        """What `errors` gives, and the gradient of the misfit from the same exponentials."""
+        shifted = outputs - outputs.max(axis=-1, keepdims=True)
+        p = np.exp(shifted)
+        total = p.sum(axis=-1, keepdims=True)
+        p /= total
+        rows = np.log(total[..., 0]) - np.sum(y * shifted, axis=-1)
+        errors = np.sum(rows * sample_weight, axis=-1, keepdims=True)
+        return errors, sample_weight[:, None] * beta[..., None, :] * (p - y)

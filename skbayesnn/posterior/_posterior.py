@@ -87,6 +87,24 @@ class Posterior:
             data = data + self.likelihood.errors(f, self.y[rows], self.sample_weight[rows])
         return Energies(0.5 * self.groups.sums(theta**2), data)
 
+    def misfit(self, theta, beta):
+        """``E_D`` of every noise level, and the gradient of ``sum_l beta_l E_D,l``.
+
+        Returns
+        -------
+        errors : ndarray of shape (..., n_levels)
+        gradient : ndarray of shape (..., k)
+        """
+        errors, gradient = 0.0, 0.0
+        for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
+            trace = forward(self.network, theta, self.X[rows], 1)
+            some_errors, residual = self.likelihood.errors_and_gradient(
+                trace.outputs, self.y[rows], self.sample_weight[rows], beta
+            )
+            errors = errors + some_errors
+            gradient = gradient + vector_jacobian(trace, residual)
+        return errors, gradient
+
     def gradient(self, theta, hyper):
         """``dM/dw`` of shape ``(..., k)``."""
         result = self.groups.expand(hyper.alpha) * theta

@@ -1,7 +1,7 @@
 """Mixtures of Gaussians: how several minima predict together."""
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp, ndtr, ndtri
 
 
 def mixture_moments(weights, means, covariances):
@@ -26,7 +26,7 @@ def mixture_moments(weights, means, covariances):
 
 
 def mixture_quantile(weights, means, sds, probability):
-    """Quantile of a mixture of Gaussians, by bisection to the last bit that matters.
+    """Quantile of a mixture of Gaussians: Newton's method kept inside a bracket that shrinks.
 
     Parameters
     ----------
@@ -38,13 +38,21 @@ def mixture_quantile(weights, means, sds, probability):
     -------
     ndarray of shape (...)
     """
-    low = np.min(means - 40.0 * sds, axis=0)
-    high = np.max(means + 40.0 * sds, axis=0)
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        below = np.tensordot(weights, ndtr((middle - means) / sds), 1) < probability
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
+    components = means + ndtri(probability) * sds  # the quantile lies between theirs
+    low, high = np.min(components, axis=0), np.max(components, axis=0)
+    x = np.tensordot(weights, components, 1)
+    for _ in range(100):
+        z = (x - means) / sds
+        excess = np.tensordot(weights, ndtr(z), 1) - probability
+        low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
+        density = np.tensordot(weights, np.exp(-0.5 * z * z) / sds, 1) / np.sqrt(2.0 * np.pi)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = x - excess / density
+        inside = (newton > low) & (newton < high)
+        previous, x = x, np.where(inside, newton, 0.5 * (low + high))
+        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + np.min(sds, axis=0))):
+            break
+    return x
 
 
 def log_normal_density(residual, covariance):

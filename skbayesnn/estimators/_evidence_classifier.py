@@ -1,20 +1,13 @@
 """Classification by a multilayer perceptron under MacKay's evidence framework."""
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from skbayesnn._data import Scaling
-from skbayesnn.estimators._base import EvidenceMLP
-from skbayesnn.posterior import Bernoulli, Categorical
+from skbayesnn.estimators._classification import Classification
+from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.predictive import moderated_sigmoid, moderated_softmax, sigmoid_variance
 
-TINY = np.finfo(float).tiny
 
-
-class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
+class EvidenceMLPClassifier(Classification, EvidenceMLP):
     """Bayesian neural network for classification that needs no validation set.
 
     The weights have Gaussian priors in groups whose precisions are inferred from the training data
@@ -136,41 +129,9 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def predict(self, X):
-        """Most probable class, by the moderated probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[np.argmax(probabilities, axis=1)]
-
-    def predict_proba(self, X, moderated=True):
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        moderated : bool or "closed_form", default=True
-            ``True``: averaged over the posterior of the activations (MacKay 1992, equation 5.7), by
-            quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for
-            more (errors of the order of 0.001). ``"closed_form"``: the approximation of equation
-            5.8, two classes only. ``False``: outputs of the most probable weights.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        means, covariances = self._activations(self._check_X(X), need_covariance=bool(moderated))
+    def _probabilities(self, X, moderated):
+        """Class probabilities of the mixture of minima, ``(n, n_classes)``."""
+        means, covariances = self._activations(X, need_covariance=bool(moderated))
         if not moderated:
             members = [self._most_probable(mean) for mean in means]
         else:
@@ -180,53 +141,9 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
             ]
         return np.tensordot(self._member_weights, np.stack(members), 1)
 
-    def predict_log_proba(self, X):
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Finite: probabilities below the smallest normal number count as that.
-        """
-        return np.log(np.maximum(self.predict_proba(X), TINY))
-
-    def decision_function(self, X):
-        """Logit of the second class's probability; log probabilities for more classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Large where the class is likely.
-        """
-        probabilities = np.maximum(self.predict_proba(X), TINY)
-        if len(self.classes_) == 2:
-            return np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
-        return np.log(probabilities)
-
-    def predict_std(self, X):
-        """Posterior standard deviation of each class probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        means, covariances = self._activations(self._check_X(X))
+    def _probability_std(self, X):
+        """Posterior standard deviation of each class probability, ``(n, n_classes)``."""
+        means, covariances = self._activations(X)
         probabilities, squares = [], []
         for mean, covariance in zip(means, covariances, strict=True):
             p = self._moderated(mean, covariance, True)
@@ -240,55 +157,6 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
         mean = np.tensordot(weights, np.stack(probabilities), 1)
         return np.sqrt(np.maximum(np.tensordot(weights, np.stack(squares), 1) - mean**2, 0.0))
 
-    def log_predictive_density(self, X, y):
-        """Log of the moderated probability of the true class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In nats.
-        """
-        log_proba = self.predict_log_proba(X)
-        y = column_or_1d(y)
-        check_consistent_length(log_proba, y)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
-        return log_proba[np.arange(len(y)), np.searchsorted(self.classes_, y)]
-
-    def sample_prior(self, X, n_samples=1, random_state=0):
-        """Class probabilities of networks drawn from the prior at the inferred precisions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-        n_samples : int, default=1
-            Number of networks.
-        random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_classes, n_samples)
-            Probabilities, summing to 1 over the classes.
-        """
-        activations = self._prior_functions(X, n_samples, random_state)
-        return np.moveaxis(self._most_probable(activations), 0, -1)
-
-    def _most_probable(self, activations):
-        """Class probabilities ``(..., n_classes)`` of given activations."""
-        if len(self.classes_) == 2:
-            return np.concatenate([expit(-activations), expit(activations)], axis=-1)
-        return softmax(activations, axis=-1)
-
     def _moderated(self, mean, covariance, method):
         """Class probabilities averaged over Gaussian activations, shape (n, n_classes)."""
         if method not in (True, "closed_form"):
@@ -301,34 +169,3 @@ class EvidenceMLPClassifier(ClassifierMixin, EvidenceMLP):
         a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
         both = [moderated_sigmoid(sign * a, variance, method) for sign in (-1.0, 1.0)]
         return np.stack(both, axis=1)
-
-    def _encode(self, y):
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        return codes[:, None].astype(float)
-
-    def _check_domain(self, rows):
-        present = np.unique(rows.y)
-        if len(present) < 2:
-            raise ValueError(
-                "This classifier needs samples of at least 2 classes in the data (with positive "
-                f"weight), but found only one class: {self.classes_[int(present[0])]!r}."
-            )
-        super()._check_domain(rows)
-
-    def _targets(self, rows):
-        codes = rows.y[:, 0].astype(int)
-        if len(self.classes_) == 2:
-            return rows.y, Scaling.none(1), Bernoulli()
-        y = np.eye(len(self.classes_))[codes]
-        return y, Scaling.none(len(self.classes_)), Categorical()
-
-    def _noise_precisions(self, y_scaling, likelihood):
-        return np.zeros(1, dtype=bool), np.ones(1)
-
-    def _scale_term(self, problem):
-        return 0.0
-
-    def _noise_std_of(self, minimum):
-        return None

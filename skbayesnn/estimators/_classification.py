@@ -1,0 +1,184 @@
+"""What classifiers share: classes as targets, and predictions from class probabilities."""
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from skbayesnn._data import Scaling
+from skbayesnn.posterior import Bernoulli, Categorical
+
+TINY = np.finfo(float).tiny
+
+
+class Classification(ClassifierMixin):
+    """Predictions of classifiers, whatever the engine.
+
+    An engine provides ``_probabilities(X, moderated)`` and ``_probability_std(X)`` of rows in
+    standardised units.
+    """
+
+    def predict(self, X):
+        """Most probable class, by the moderated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
+
+    def predict_proba(self, X, moderated=True):
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        moderated : bool or "closed_form", default=True
+            ``True``: averaged over the posterior of the activations (MacKay 1992, equation 5.7), by
+            quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for
+            more (errors of the order of 0.001). ``"closed_form"``: the approximation of equation
+            5.8, two classes only. ``False``: outputs of the most probable weights.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._probabilities(self._check_X(X), moderated)
+
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Finite: probabilities below the smallest normal number count as that.
+        """
+        return np.log(np.maximum(self.predict_proba(X), TINY))
+
+    def decision_function(self, X):
+        """Logit of the second class's probability; log probabilities for more classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Large where the class is likely.
+        """
+        probabilities = np.maximum(self.predict_proba(X), TINY)
+        if len(self.classes_) == 2:
+            return np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
+        return np.log(probabilities)
+
+    def predict_std(self, X):
+        """Posterior standard deviation of each class probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._probability_std(self._check_X(X))
+
+    def log_predictive_density(self, X, y):
+        """Log of the moderated probability of the true class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats.
+        """
+        log_proba = self.predict_log_proba(X)
+        y = column_or_1d(y)
+        check_consistent_length(log_proba, y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
+        return log_proba[np.arange(len(y)), np.searchsorted(self.classes_, y)]
+
+    def sample_prior(self, X, n_samples=1, random_state=0):
+        """Class probabilities of networks drawn from the prior at the inferred precisions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of networks.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_classes, n_samples)
+            Probabilities, summing to 1 over the classes.
+        """
+        activations = self._prior_functions(X, n_samples, random_state)
+        return np.moveaxis(self._most_probable(activations), 0, -1)
+
+    def _most_probable(self, activations):
+        """Class probabilities ``(..., n_classes)`` of given activations."""
+        if len(self.classes_) == 2:
+            return np.concatenate([expit(-activations), expit(activations)], axis=-1)
+        return softmax(activations, axis=-1)
+
+    def _encode(self, y):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes[:, None].astype(float)
+
+    def _check_domain(self, rows):
+        present = np.unique(rows.y)
+        if len(present) < 2:
+            raise ValueError(
+                "This classifier needs samples of at least 2 classes in the data (with positive "
+                f"weight), but found only one class: {self.classes_[int(present[0])]!r}."
+            )
+        super()._check_domain(rows)
+
+    def _targets(self, rows):
+        codes = rows.y[:, 0].astype(int)
+        if len(self.classes_) == 2:
+            return rows.y, Scaling.none(1), Bernoulli()
+        y = np.eye(len(self.classes_))[codes]
+        return y, Scaling.none(len(self.classes_)), Categorical()
+
+    def _noise_precisions(self, y_scaling, likelihood):
+        return np.zeros(1, dtype=bool), np.ones(1)
+
+    def _scale_term(self, problem):
+        return 0.0
+
+    def _noise_std_of(self, minimum):
+        return None

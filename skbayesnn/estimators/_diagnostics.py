@@ -1,0 +1,129 @@
+"""Whether chains have converged, in function space and for the hyperparameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayesnn.network import outputs
+from skbayesnn.samplers import bulk_ess, r_hat, tail_ess
+
+ROWS = 200  # training rows, evenly spread, at which functions are compared
+LARGEST_R_HAT = 1.05
+LEAST_DRAWS = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnostics:
+    """Convergence of the chains of a sampler.
+
+    Functions are compared, not weights: hidden units may change places without any change of the
+    network's outputs. R-hat and effective sample sizes (ESS) are those of Vehtari et al. (2021).
+
+    Attributes
+    ----------
+    r_hat : float
+        Largest rank-normalised split R-hat of any output at up to 200 training rows.
+    bulk_ess, tail_ess : float
+        Smallest effective number of draws, for means and for 5 % and 95 % quantiles.
+    median_bulk_ess : float
+        Over the outputs and rows.
+    hyper_r_hat, hyper_ess : dict
+        R-hat and bulk ESS of the logarithm of every inferred precision, by name.
+    n_chains, n_draws : int
+        Draws are those kept of each chain.
+    acceptance : float
+        Mean acceptance probability.
+    acceptance_by_chain : ndarray of shape (n_chains,)
+    divergences : int
+        Trajectories given up because the energy exploded.
+    n_gradients : int
+        Leapfrog steps of all chains after warm-up.
+    step_size : ndarray of shape (n_chains,)
+    energy : ndarray of shape (n_chains, n_draws)
+        Minus log posterior density of the sampler's coordinates, up to the evidence.
+    """
+
+    r_hat: float
+    bulk_ess: float
+    tail_ess: float
+    median_bulk_ess: float
+    hyper_r_hat: dict
+    hyper_ess: dict
+    n_chains: int
+    n_draws: int
+    acceptance: float
+    acceptance_by_chain: np.ndarray
+    divergences: int
+    n_gradients: int
+    step_size: np.ndarray
+    energy: np.ndarray
+
+    @property
+    def converged(self):
+        """Whether R-hat of the functions is at most 1.05."""
+        return bool(self.r_hat <= LARGEST_R_HAT)
+
+    def __repr__(self):
+        total = self.n_chains * self.n_draws
+        lines = [
+            f"{self.n_chains} chains of {self.n_draws} draws: "
+            + ("converged" if self.converged else "NOT converged"),
+            f"  R-hat of outputs, largest        {self.r_hat:8.3f}",
+            f"  effective draws of {total:<7d}       bulk {self.bulk_ess:.0f}, "
+            f"tail {self.tail_ess:.0f}, median bulk {self.median_bulk_ess:.0f}",
+            f"  acceptance                       {self.acceptance:8.2f}",
+            f"  divergent trajectories           {self.divergences:8d}",
+            f"  leapfrog steps                   {self.n_gradients:8d}",
+        ]
+        lines += [
+            f"  {name:22s} R-hat {value:6.3f}  ESS {self.hyper_ess[name]:.0f}"
+            for name, value in self.hyper_r_hat.items()
+        ]
+        return "\n".join(lines)
+
+
+def diagnose(sampled, posterior, names, free):
+    """Compare the chains of a run.
+
+    Parameters
+    ----------
+    sampled : Sampled
+    posterior : Posterior
+    names : list of str
+        Of all precisions, weight groups first.
+    free : ndarray of bool
+        Which of them were sampled.
+
+    Returns
+    -------
+    Diagnostics
+        With ``nan`` for R-hat and ESS of fewer than 8 draws.
+    """
+    draws = sampled.draws
+    n_chains, n_draws = draws.energy.shape
+    rows = np.unique(np.linspace(0, len(posterior.X) - 1, ROWS).round().astype(int))
+    f = outputs(posterior.network, draws.theta.astype(float), posterior.X[rows])
+    if f.shape[-1] > 1 and not posterior.likelihood.has_noise:
+        f = f - f.mean(axis=-1, keepdims=True)  # a common shift changes no probability
+    logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., free]
+    enough = n_draws >= LEAST_DRAWS
+    chosen = [name for name, is_free in zip(names, free, strict=True) if is_free]
+    hyper_r_hat = r_hat(logs) if enough else np.full(len(chosen), np.nan)
+    hyper_ess = bulk_ess(logs) if enough else np.full(len(chosen), np.nan)
+    bulk = bulk_ess(f) if enough else np.array([np.nan])
+    return Diagnostics(
+        r_hat=float(np.max(r_hat(f))) if enough else np.nan,
+        bulk_ess=float(np.min(bulk)),
+        tail_ess=float(np.min(tail_ess(f))) if enough else np.nan,
+        median_bulk_ess=float(np.median(bulk)),
+        hyper_r_hat=dict(zip(chosen, hyper_r_hat.tolist(), strict=True)),
+        hyper_ess=dict(zip(chosen, hyper_ess.tolist(), strict=True)),
+        n_chains=n_chains,
+        n_draws=n_draws,
+        acceptance=float(draws.acceptance.mean()),
+        acceptance_by_chain=draws.acceptance.mean(axis=1),
+        divergences=int(draws.diverged.sum()),
+        n_gradients=int(draws.n_steps.sum()),
+        step_size=np.concatenate([chains.steps.average for chains in sampled.chains]),
+        energy=draws.energy,
+    )

@@ -1,0 +1,221 @@
+"""The evidence engine of the estimators: several minima, each with a Gaussian around it."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._parameters import integer, one_of, positive
+from skbayesnn.estimators._report import make_report
+from skbayesnn.inference import find_minima, well_determined
+from skbayesnn.predictive import Member, evidence_weights, leave_one_out, stacking_weights
+
+COMBINATIONS = ("best", "evidence", "equal", "stacking")
+HESSIANS = ("auto", "exact", "gauss_newton")
+NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
+
+
+class EvidenceMLP(BayesianMLP):
+    """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
+
+    def _infer(self, problem):
+        """Train from several starts, infer all precisions, and evaluate the evidence."""
+        minima = self._search(problem)
+        self._keep(problem, minima)
+        self._warn_of_trouble(minima)
+
+    def _check_engine_parameters(self):
+        one_of(self, "combine", COMBINATIONS)
+        one_of(self, "hessian", HESSIANS)
+        integer(self, "n_restarts", 1)
+        integer(self, "max_iter", 1)
+        positive(self, "tol")
+
+    def _search_options(self):
+        exact = self.hessian != "gauss_newton"
+        return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
+
+    def _search(self, problem):
+        """Distinct minima from random starts, and from the last fit with ``warm_start``."""
+        previous = getattr(self, "_minima", []) if self.warm_start else []
+        sizes, labels = problem.posterior.network.layer_sizes, problem.posterior.groups
+        previous = [
+            old
+            for old in previous
+            if old.groups.names == labels.names
+            and len(old.network.layer_sizes) == len(sizes)
+            and old.network.layer_sizes[0] == sizes[0]
+            and old.network.layer_sizes[-1] == sizes[-1]
+            and np.all(np.less_equal(old.network.layer_sizes, sizes))
+            and old.network.activation == problem.posterior.network.activation
+        ]
+        n_random = 1 if not sizes[1:-1] else self.n_restarts  # one minimum without hidden layer
+        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        seeds = np.random.SeedSequence(entropy).spawn(max(0, n_random - len(previous)))
+        return find_minima(
+            problem.posterior,
+            problem.settings,
+            seeds,
+            previous,
+            self.n_jobs,
+            print if self.verbose else None,
+        )
+
+    def _keep(self, problem, minima):
+        """Set the fitted attributes."""
+        posterior = problem.posterior
+        scale_term = self._scale_term(problem)
+        minima = [replace(m, terms=replace(m.terms, target_scale=scale_term)) for m in minima]
+        self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
+        self._likelihood = posterior.likelihood
+        self._mixture_weights = self._combination(problem, minima)
+        used = self._mixture_weights > 0
+        self._members = [
+            self._member(posterior, m, m.gaussian) for m, u in zip(minima, used, strict=True) if u
+        ]
+        self._minima = [replace(m, gaussian=None) for m in minima]
+        self._member_weights = self._mixture_weights[used]
+
+        evidences = np.array([m.log_evidence for m in minima])
+        known = ~np.isnan(evidences)
+        self.log_evidence_ = float(logsumexp(evidences[known])) if known.any() else np.nan
+        best = minima[0]
+        self.weight_group_names_ = list(best.groups.names)
+        self.weight_precisions_ = best.hyper.alpha.copy()
+        self.n_effective_weights_ = float(np.sum(best.gamma))
+        self.n_iter_ = max(m.n_iter for m in minima)
+        vars(self).pop("feature_relevance_", None)  # of an earlier fit with another prior
+        if isinstance(self.prior, str) and self.prior == "ard":
+            self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
+        self._keep_networks(minima)
+        self.evidence_report_ = make_report(
+            minima,
+            self.log_evidence_,
+            self._mixture_weights,
+            self._noise_std_of,
+            posterior.n_rows * np.sum(posterior.likelihood.level_sizes()),
+        )
+
+    def _keep_networks(self, minima):
+        """Weights in the units of X and y, and their error bars."""
+        self.networks_ = [
+            FittedNetwork(*self._in_user_units(m.network, m.theta), float(w), m.log_evidence)
+            for m, w in zip(minima, self._mixture_weights, strict=True)
+        ]
+        self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
+        self.coefs_std_, self.intercepts_std_ = self._error_bars(minima[0])
+
+    def _combination(self, problem, minima):
+        """Shares of the minima in the predictions."""
+        evidences = np.array([m.log_evidence for m in minima])
+        known = ~np.isnan(evidences)
+        free = np.array([not m.fits_everything for m in minima])
+        for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
+            if np.any(choice):
+                eligible = np.flatnonzero(choice)
+                break
+        weights = np.zeros(len(minima))
+        if self.combine == "best" or len(eligible) == 1:
+            weights[eligible[0]] = 1.0
+        elif self.combine == "evidence" and not np.isnan(evidences[eligible]).any():
+            weights[eligible] = evidence_weights(evidences[eligible])
+        elif self.combine == "stacking":
+            densities = [self._leave_one_out(problem.posterior, minima[i]) for i in eligible]
+            weights[eligible] = stacking_weights(
+                np.array(densities), problem.posterior.sample_weight
+            )
+        else:
+            weights[eligible] = 1.0 / len(eligible)
+        weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
+        return weights / weights.sum()
+
+    def _member(self, posterior, minimum, gaussian):
+        noise = np.zeros(posterior.network.n_outputs)
+        if posterior.likelihood.has_noise:
+            noise = 1.0 / posterior.likelihood.precisions(minimum.hyper.beta)
+        return Member(minimum.network, minimum.theta, gaussian, noise)
+
+    def _leave_one_out(self, posterior, minimum):
+        """Leave-one-out log densities of the training rows for one minimum."""
+        own = posterior.with_network(minimum.network, minimum.groups.labels)
+        determined = well_determined(own, minimum.theta, minimum.hyper)
+        gaussian = minimum.gaussian if determined is None else determined.gaussian
+        member = self._member(posterior, minimum, gaussian)
+        with blas_threads(len(minimum.theta)):
+            return leave_one_out(member, own.likelihood, minimum.hyper.beta, own.X, own.y)
+
+    def _error_bars(self, minimum):
+        """Posterior standard deviations of `coefs_` and `intercepts_`, in their units."""
+        network, gaussian = minimum.network, minimum.gaussian
+        layers = [w.copy() for w in network.layers(np.sqrt(gaussian.variances()))]
+        layers[0][:-1] /= self._X_scaling.scale[:, None]
+        shifts = np.append(-self._X_scaling.shift / self._X_scaling.scale, 1.0)
+        fan_in, units = network.shapes[0]
+        to_bias = np.zeros((units, 1, network.n_weights))
+        for unit in range(units):
+            to_bias[unit, 0, np.arange(fan_in) * units + unit] = shifts
+        layers[0][-1] = np.sqrt(gaussian.project(to_bias)[:, 0, 0])
+        layers[-1] *= self._y_scaling.scale
+        return [w[:-1] for w in layers], [w[-1] for w in layers]
+
+    def _warn_of_trouble(self, minima):
+        """The one place where the states of the algorithms become a warning."""
+        if np.isnan(self.log_evidence_):
+            problem = minima[0].problem
+            category = UserWarning if "rotated" in problem else ConvergenceWarning
+            warnings.warn(
+                f"log_evidence_ is nan: {problem}. Predictions remain usable. "
+                "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden "
+                "units.",
+                category,
+                stacklevel=3,
+            )
+        elif not minima[0].converged:
+            warnings.warn(
+                "The precisions of the best minimum did not settle, so log_evidence_ may be too "
+                "low by some nats. Try more n_restarts or fewer hidden units, and a larger "
+                "max_iter if n_iter_ has reached it.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _activations(self, X, need_covariance=True):
+        """Outputs of all members, ``(m, n, n_outputs)``, and their covariances (without noise)."""
+        with blas_threads(max(len(member.theta) for member in self._members)):
+            if not need_covariance:
+                return np.stack([member.mean(X) for member in self._members]), None
+            moments = [member.mean_and_covariance(X) for member in self._members]
+        return np.stack([m for m, _ in moments]), np.stack([c for _, c in moments])
+
+    def _doubles_per_row(self):
+        """Memory that a row to predict takes, besides what the members bound themselves."""
+        return len(self._members) * self.n_outputs_**2
+
+    def _joint_covariances(self, X):
+        """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
+        return np.stack([member.joint_covariance(X) for member in self._members])
+
+    @property
+    def _noise_variances(self):
+        """Of every member and output, standardised."""
+        return np.stack([member.noise_variance for member in self._members])
+
+    def _draw_functions(self, X, n_samples, rng):
+        """Functions drawn from the linearised posterior, ``(n_samples, n, n_outputs)``."""
+        chosen = rng.choice(len(self._members), size=n_samples, p=self._member_weights)
+        draws = np.empty((n_samples, len(X), self.n_outputs_))
+        for index, member in enumerate(self._members):
+            mine = np.flatnonzero(chosen == index)
+            draws[mine] = member.draw(X, rng, len(mine))
+        return draws
+
+    def _prior_of_weights(self, n_samples, rng):
+        """A network, and prior sds of its weights for every sample, ``(n_samples, k)``."""
+        best = self._minima[0]
+        sd = best.groups.expand(best.hyper.alpha) ** -0.5
+        return best.network, np.tile(sd, (n_samples, 1))

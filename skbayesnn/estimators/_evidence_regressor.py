@@ -1,0 +1,155 @@
+"""Regression by a multilayer perceptron under MacKay's evidence framework."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._regression import Regression
+
+
+class EvidenceMLPRegressor(Regression, EvidenceMLP):
+    """Bayesian neural network for regression that needs no validation set.
+
+    The weights have Gaussian priors in groups. The precision of every group and the noise level are
+    inferred from the training data by maximising the evidence (MacKay 1992); the posterior of the
+    weights is approximated by a Gaussian around each minimum found. Predictions carry error bars,
+    and
+    ``log_evidence_`` compares this model with any other.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian linear regression.
+    activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
+        Non-linearity of the hidden units.
+    prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
+        Which weights share a precision: all; those of a layer (hidden weights and hidden biases
+        apart); or, for automatic relevance determination, additionally one group per input. An
+        array holds a group label for every weight, layer by layer, each layer's matrix of shape
+        (inputs + 1, units) in row-major order with the biases in its last row.
+    weight_precision : "auto", float, array-like or dict, default="auto"
+        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
+        named groups.
+    noise_std : "auto", float, array-like or dict, default="auto"
+        Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
+        number of the output.
+    noise : {"constant", "shared"}, default="constant"
+        One noise level per output, or one for all outputs, equal in units of y.
+    standardize : bool, default=True
+        Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False``
+        keeps the user's units throughout.
+    n_restarts : int, default=5
+        Random starts.
+    combine : {"best", "evidence", "equal", "stacking"}, default="stacking"
+        How distinct minima predict together: the one of highest evidence; weighted by evidence;
+        equally; or with the weights that maximise the leave-one-out predictive density.
+    hessian : {"auto", "exact", "gauss_newton"}, default="auto"
+        Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
+    max_iter : int, default=300
+        Training steps per start; the refinement at the minimum has limits of its own.
+    tol : float, default=1e-3
+        Training ends when steps and re-estimations of the precisions gain less than this many nats
+        (per 100 weights, for more than 100).
+    random_state : int, RandomState instance or None, default=None
+        Seeds the initial weights.
+    n_jobs : int, optional
+        Processes over which starts are spread (joblib).
+    verbose : int, default=0
+        Print progress if positive.
+    warm_start : bool, default=False
+        Start from the minima of the previous fit, besides random starts up to ``n_restarts``.
+
+    Attributes
+    ----------
+    log_evidence_ : float
+        Logarithm of the evidence, in nats, as a density over y in its own units (MacKay 1992,
+        equations 2.27, 3.8, 3.15): ``logsumexp`` over the distinct minima; ``nan`` if not
+        available.
+    evidence_report_ : EvidenceReport
+        Every term of it, per minimum, with a verdict.
+    weight_precisions_ : ndarray of shape (n_groups,)
+        ``alpha`` of every weight group at the best minimum (standardised units).
+    weight_group_names_ : list of str
+    noise_std_ : float or ndarray of shape (n_outputs,)
+        Noise standard deviation at the best minimum, in units of y.
+    n_effective_weights_ : float
+        ``gamma``, the number of well-determined weights at the best minimum.
+    feature_relevance_ : ndarray of shape (n_features,)
+        Prior standard deviation of each input's weights (standardised units); with ``prior="ard"``.
+    coefs_, intercepts_ : list of ndarray
+        Weights of the best minimum in the units of X and y.
+    coefs_std_, intercepts_std_ : list of ndarray
+        Their posterior standard deviations.
+    networks_ : list of FittedNetwork
+        All distinct minima.
+    n_iter_ : int
+        Most training steps that any start took.
+    n_outputs_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    References
+    ----------
+    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
+    of Technology; "A practical Bayesian framework for backpropagation networks", Neural
+    Computation 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (60, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    >>> model = EvidenceMLPRegressor(hidden_layer_sizes=(6,), random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[0.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(0.5)) < 3 * std[0])
+    True
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(16,),
+        *,
+        activation="tanh",
+        prior="layer",
+        weight_precision="auto",
+        noise_std="auto",
+        noise="constant",
+        standardize=True,
+        n_restarts=5,
+        combine="stacking",
+        hessian="auto",
+        max_iter=300,
+        tol=1e-3,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        warm_start=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.prior = prior
+        self.weight_precision = weight_precision
+        self.noise_std = noise_std
+        self.noise = noise
+        self.standardize = standardize
+        self.n_restarts = n_restarts
+        self.combine = combine
+        self.hessian = hessian
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    @property
+    def noise_std_(self):
+        """Noise standard deviation at the best minimum, in units of y."""
+        check_is_fitted(self)
+        noise = self._noise_std_of(self._minima[0])
+        return float(noise[0]) if self._y_is_1d else noise
+
+    def _noise_std_of(self, minimum):
+        return self._y_scaling.scale / np.sqrt(self._likelihood.precisions(minimum.hyper.beta))

@@ -1,0 +1,306 @@
+"""The sampling engine of the estimators: networks drawn from the posterior."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+
+from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose
+from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
+from skbayesnn.inference import SamplingSettings, estimate_evidence, run_chains, start_sampling
+from skbayesnn.network import outputs
+from skbayesnn.samplers import Plan
+
+PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
+N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
+
+
+def thawed(init):
+    """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
+    return init.estimator if isinstance(init, FrozenEstimator) else init
+
+
+class NetworkDraws(Sequence):
+    """Drawn networks in the units of X and y, made when asked for.
+
+    Parameters
+    ----------
+    estimator : HMCMLP
+    """
+
+    def __init__(self, estimator):
+        self._estimator = estimator
+
+    def __len__(self):
+        return len(self._estimator._theta)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        theta = self._estimator._theta[index].astype(float)
+        weights = self._estimator._in_user_units(self._estimator._network, theta)
+        return FittedNetwork(*weights, weight=1.0 / len(self), log_evidence=np.nan)
+
+
+class HMCMLP(BayesianMLP):
+    """Common part of `HMCMLPRegressor` and `HMCMLPClassifier`."""
+
+    @classmethod
+    def from_evidence(cls, fitted, **parameters):
+        """A sampler of the same model whose chains start from an evidence fit's minima.
+
+        Parameters
+        ----------
+        fitted : EvidenceMLPRegressor or EvidenceMLPClassifier
+            After ``fit``.
+        **parameters
+            Parameters of the sampler that are not those of ``fitted``.
+
+        Returns
+        -------
+        HMCMLPRegressor or HMCMLPClassifier
+            Not fitted yet.
+        """
+        shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
+        taken = {name: fitted.get_params()[name] for name in shared}
+        return cls(**{**taken, "init": FrozenEstimator(fitted), **parameters})
+
+    def _infer(self, problem):
+        """Sample, estimate the evidence, and say whether the chains agree."""
+        settings = self._sampling_settings(problem)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        chain_seed, evidence_seed = np.random.SeedSequence(seed).spawn(2)
+        sampled = self._sample(problem, settings, chain_seed.spawn(self.n_chains))
+        self._keep(problem, sampled)
+        self.log_evidence_, self.log_evidence_std_ = np.nan, np.nan
+        if self.evidence:
+            log_evidence, std = estimate_evidence(
+                sampled.joint, sampled.draws, evidence_seed, self.n_jobs
+            )
+            self.log_evidence_ = log_evidence + self._scale_term(problem)
+            self.log_evidence_std_ = std
+        self._warn_of_trouble(sampled)
+
+    def _check_engine_parameters(self):
+        one_of(self, "sampler", ("auto", *N_STEPS))
+        if self.step_size is not None:
+            positive(self, "step_size")
+        if self.n_steps is not None:
+            integer(self, "n_steps", 1)
+        for name in ("n_chains", "n_draws", "thin"):
+            integer(self, name, 1)
+        integer(self, "n_warmup", 0)
+        is_boolean(self, "evidence")
+        if np.dtype(self.dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ValueError(f"dtype must be float32 or float64, got {self.dtype!r}.")
+        if self.sampler == "auto" and not (self.step_size is None and self.n_steps is None):
+            raise ValueError(
+                "step_size and n_steps belong to the samplers 'hmc', 'langevin' and "
+                "'stochastic_dynamics'; sampler='auto' tunes its own."
+            )
+        known = isinstance(self.init, str) and self.init in ("modes", "prior")
+        if not (
+            known
+            or (
+                isinstance(thawed(self.init), EvidenceMLP) and hasattr(thawed(self.init), "_minima")
+            )
+        ):
+            raise ValueError(
+                "init must be 'modes', 'prior' or a fitted EvidenceMLPRegressor or "
+                f"EvidenceMLPClassifier; got {self.init!r}."
+            )
+
+    def _search_options(self):
+        return {}
+
+    def _sampling_settings(self, problem):
+        tuned = self.sampler == "auto"
+        plan = Plan()
+        if not tuned:
+            n_steps = N_STEPS[self.sampler] if self.n_steps is None else self.n_steps
+            dynamics = self.sampler == "stochastic_dynamics"
+            plan = Plan(
+                step_size=self.step_size,
+                n_steps=n_steps,
+                persistence=PERSISTENCE if dynamics else 0.0,
+                metropolis=not dynamics,
+            )
+        return SamplingSettings(
+            search=problem.settings,
+            plan=plan,
+            n_warmup=self.n_warmup,
+            n_draws=self.n_draws,
+            thin=self.thin,
+            tuned=tuned,
+            dtype=np.dtype(self.dtype),
+        )
+
+    def _sample(self, problem, settings, seeds):
+        """Run the chains, or go on with those of the last fit if nothing but their length changed."""
+        progress = print if self.verbose else None
+        posterior = problem.posterior
+        old = getattr(self, "_sampled", None) if self.warm_start else None
+        if old is not None and self._continues(old, problem, settings):
+            done = old.draws.energy.shape[1]
+            if done >= self.n_draws:
+                return old
+            rest = settings._replace(n_draws=self.n_draws - done)
+            more = run_chains(old.joint, old.chains, rest, False, self.n_jobs, progress)
+            return more.after(old)
+        minima = self._minima_to_start_from(posterior)
+        from_prior = isinstance(self.init, str) and self.init == "prior"
+        joint, chains = start_sampling(posterior, settings, seeds, minima, from_prior, self.n_jobs)
+        return run_chains(joint, chains, settings, True, self.n_jobs, progress)
+
+    def _continues(self, old, problem, settings):
+        """Whether an earlier run was of the same posterior, sampled in the same way."""
+        new, last = problem.posterior, old.joint.posterior
+        same = new.network == last.network and self.n_chains == len(old.draws.energy)
+        same = same and settings._replace(n_draws=0, search=None) == self._settings._replace(
+            n_draws=0, search=None
+        )
+        arrays = zip(
+            (new.X, new.y, new.sample_weight, new.groups.labels, *problem.settings.fixed),
+            (last.X, last.y, last.sample_weight, last.groups.labels, *old.joint.fixed),
+            strict=True,
+        )
+        return same and all(np.array_equal(a, b) for a, b in arrays)
+
+    def _minima_to_start_from(self, posterior):
+        """Those of a fitted evidence estimator given as ``init``."""
+        if isinstance(self.init, str):
+            return ()
+        minima = thawed(self.init)._minima
+        sizes = posterior.network.layer_sizes
+        for minimum in minima:
+            theirs = minimum.network.layer_sizes
+            fits = len(theirs) == len(sizes) and np.all(np.less_equal(theirs, sizes))
+            ends = theirs[0] == sizes[0] and theirs[-1] == sizes[-1]
+            if not (fits and ends and minimum.groups.names == posterior.groups.names):
+                raise ValueError(
+                    "The estimator given as init was fitted with other inputs, outputs, hidden "
+                    "layers or prior; its minima are no starting points for this network."
+                )
+        return minima
+
+    def _keep(self, problem, sampled):
+        """Set the fitted attributes."""
+        posterior, draws = problem.posterior, sampled.draws
+        self._sampled, self._settings = sampled, self._sampling_settings(problem)
+        self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
+        self._likelihood, self._network = posterior.likelihood, posterior.network
+        names = list(posterior.groups.names)
+        levels = [f"noise_{level}" for level in range(posterior.likelihood.n_levels)]
+        self.diagnostics_ = diagnose(sampled, posterior, names + levels, problem.settings.free.mask)
+        self.weight_group_names_ = names
+        self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
+        vars(self).pop("feature_relevance_", None)  # of an earlier fit with another prior
+        if isinstance(self.prior, str) and self.prior == "ard":
+            inputs = draws.alpha[..., : self.n_features_in_]
+            self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
+        self.n_iter_ = self.n_warmup + draws.energy.shape[1] * self.thin
+        best = self._theta[np.argmin(draws.energy)].astype(float)
+        self.coefs_, self.intercepts_ = self._in_user_units(posterior.network, best)
+
+    @property
+    def _theta(self):
+        """Weights of all draws, ``(n_total, k)``, chain by chain."""
+        theta = self._sampled.draws.theta
+        return theta.reshape(-1, theta.shape[-1])
+
+    @property
+    def networks_(self):
+        """All drawn networks, in the units of X and y."""
+        return NetworkDraws(self)
+
+    def _warn_of_trouble(self, sampled):
+        """The one place where the states of the algorithms become a warning."""
+        found = self.diagnostics_
+        draws = sampled.draws
+        stuck = found.divergences > 0.1 * draws.energy.size * self.thin
+        if sampled.interrupted:
+            message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
+        elif self.sampler == "stochastic_dynamics" and found.divergences:
+            message = (
+                f"The dynamics is unstable ({found.divergences} trajectories exploded): make "
+                "step_size smaller"
+            )
+        elif found.r_hat > LARGEST_R_HAT:
+            message = (
+                f"The chains do not agree: R-hat of the outputs is {found.r_hat:.2f} (1.05 "
+                "wanted). Raise n_warmup and n_draws, or use fewer hidden units"
+            )
+        elif stuck and not found.acceptance > 0.5:
+            message = (
+                f"{found.divergences} trajectories were given up because the energy exploded: "
+                "make step_size smaller, or raise n_warmup"
+            )
+        else:
+            return
+        warnings.warn(message + "; see diagnostics_.", ConvergenceWarning, stacklevel=4)
+
+    def to_inference_data(self):
+        """Draws for ArviZ, an optional dependency.
+
+        Returns
+        -------
+        arviz.InferenceData
+            Groups ``posterior`` (weights in standardised units, prior and noise standard
+            deviations) and ``sample_stats`` (energy, acceptance, leapfrog steps, divergences).
+        """
+        try:
+            import arviz
+        except ImportError as error:
+            raise ImportError(
+                "to_inference_data needs ArviZ: pip install skbayesnn[arviz]."
+            ) from error
+        draws = self._sampled.draws
+        posterior = {"weights": draws.theta, "prior_sd": draws.alpha**-0.5}
+        if self._likelihood.has_noise:
+            posterior["noise_sd"] = draws.beta**-0.5
+        stats = {
+            "energy": draws.energy,
+            "acceptance_rate": draws.acceptance,
+            "n_steps": draws.n_steps,
+            "diverging": draws.diverged > 0,
+        }
+        return arviz.from_dict(
+            posterior=posterior,
+            sample_stats=stats,
+            coords={"group": self.weight_group_names_},
+            dims={"prior_sd": ["group"]},
+        )
+
+    # --- what tasks ask for ---------------------------------------------------------------------
+
+    @property
+    def _member_weights(self):
+        return np.full(len(self._theta), 1.0 / len(self._theta))
+
+    def _doubles_per_row(self):
+        """Memory that a row to predict takes: all drawn networks side by side."""
+        width = max(*self._network.layer_sizes[1:], self.n_outputs_**2)
+        return len(self._theta) * width // 4
+
+    def _activations(self, X, need_covariance=True):
+        """Outputs of all draws, ``(m, n, n_outputs)``, and zeros for their covariances."""
+        f = outputs(self._network, self._theta.astype(float), X)
+        if not need_covariance:
+            return f, None
+        return f, np.broadcast_to(0.0, (*f.shape, f.shape[-1]))
+
+    def _draw_functions(self, X, n_samples, rng):
+        """Outputs of drawn networks, ``(n_samples, n, n_outputs)``."""
+        chosen = rng.integers(len(self._theta), size=n_samples)
+        return outputs(self._network, self._theta[chosen].astype(float), X)
+
+    def _prior_of_weights(self, n_samples, rng):
+        """The network, and prior sds of its weights under drawn precisions, ``(n_samples, k)``."""
+        alpha = self._sampled.draws.alpha
+        alpha = alpha.reshape(-1, alpha.shape[-1])[rng.integers(len(self._theta), size=n_samples)]
+        return self._network, self._sampled.joint.posterior.groups.expand(alpha) ** -0.5

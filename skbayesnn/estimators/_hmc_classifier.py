@@ -1,0 +1,178 @@
+"""Classification by networks drawn from their posterior with Hamiltonian Monte Carlo."""
+
+import numpy as np
+
+from skbayesnn.estimators._classification import Classification
+from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.network import outputs, row_blocks
+
+
+class HMCMLPClassifier(Classification, HMCMLP):
+    """Classification that averages over networks drawn from the posterior.
+
+    Weights and prior precisions are sampled by Hamiltonian Monte Carlo (Neal 1992, 1996): the
+    reference for the Gaussian approximation of `EvidenceMLPClassifier`. Class probabilities are
+    means over the drawn networks, and therefore moderated.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian logistic regression.
+    activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
+        Non-linearity of the hidden units.
+    prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
+        Which weights share a precision, as in `EvidenceMLPClassifier`.
+    weight_precision : "auto", float, array-like or dict, default="auto"
+        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
+        named groups. Free ones are sampled; their standard deviations are log-uniform a priori.
+    standardize : bool, default=True
+        Shift and scale inputs to mean 0 and standard deviation 1 inside. ``False``
+        keeps the user's units throughout.
+    sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
+        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps and metric while warming up.
+        The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
+        Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
+        dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions
+        are fixed their positions are the weights themselves.
+    step_size : float, optional
+        Of the classics; by default adapted during warm-up to 80 % acceptance.
+    n_steps : int, optional
+        Leapfrog steps per transition of the classics; by default 20, 1 and 1.
+    n_chains : int, default=8
+        Chains; they advance together as one batch and do not influence each other.
+    n_warmup : int, default=300
+        Transitions in which chains tune themselves; not kept.
+    n_draws : int, default=500
+        Draws kept of every chain.
+    thin : int, default=1
+        Transitions per draw kept.
+    dtype : {"float64", "float32"}, default="float64"
+        In which drawn weights are stored.
+    init : {"modes", "prior"} or fitted estimator, default="modes"
+        Where chains start: each at a minimum of its own; at draws from the prior; or at the minima
+        of a fitted `EvidenceMLPClassifier` (see `from_evidence`).
+    evidence : bool, default=True
+        Estimate ``log_evidence_`` as well, by a separate run. ``False`` saves its time.
+    random_state : int, RandomState instance or None, default=None
+        Seeds everything.
+    n_jobs : int, optional
+        Processes over which chains are spread (joblib); draws do not depend on it.
+    verbose : int, default=0
+        Print progress if positive.
+    warm_start : bool, default=False
+        Go on with the chains of the last fit if only ``n_draws`` was raised: the result equals that
+        of one longer fit. After any other change the fit begins anew.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    log_evidence_ : float
+        Logarithm of the evidence in nats, by sequential Monte Carlo from the prior (Neal 2001; Del
+        Moral et al. 2006); ``nan`` with ``evidence=False``.
+    log_evidence_std_ : float
+        Its standard error, from independent populations.
+    diagnostics_ : Diagnostics
+        R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
+    weight_precisions_ : ndarray of shape (n_groups,)
+        Geometric posterior mean of ``alpha`` of every weight group (standardised units).
+    weight_group_names_ : list of str
+    feature_relevance_ : ndarray of shape (n_features,)
+        Posterior mean of the prior standard deviation of each input's weights (standardised units);
+        with ``prior="ard"``.
+    coefs_, intercepts_ : list of ndarray
+        Weights of the draw of highest density in the units of X.
+    networks_ : sequence of FittedNetwork
+        All drawn networks, chain by chain.
+    n_iter_ : int
+        Transitions of each chain.
+    n_outputs_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    References
+    ----------
+    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
+    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
+
+    D. J. C. MacKay (2003), Information Theory, Inference, and Learning Algorithms, chapter 41,
+    Cambridge University Press.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skbayesnn import HMCMLPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = HMCMLPClassifier((), n_chains=4, evidence=False, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:1]).shape
+    (1, 3)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(16,),
+        *,
+        activation="tanh",
+        prior="layer",
+        weight_precision="auto",
+        standardize=True,
+        sampler="auto",
+        step_size=None,
+        n_steps=None,
+        n_chains=8,
+        n_warmup=300,
+        n_draws=500,
+        thin=1,
+        dtype="float64",
+        init="modes",
+        evidence=True,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        warm_start=False,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.prior = prior
+        self.weight_precision = weight_precision
+        self.standardize = standardize
+        self.sampler = sampler
+        self.step_size = step_size
+        self.n_steps = n_steps
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.thin = thin
+        self.dtype = dtype
+        self.init = init
+        self.evidence = evidence
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _probabilities(self, X, moderated):
+        """Class probabilities averaged over the draws, ``(n, n_classes)``."""
+        if moderated not in (True, False):
+            raise ValueError(
+                f"moderated must be True or False, got {moderated!r}: averages over drawn networks "
+                "have no closed form."
+            )
+        if not moderated:
+            best = np.argmin(self._sampled.draws.energy)
+            activations = outputs(self._network, self._theta[best].astype(float), X)
+            return self._most_probable(activations)
+        return self._class_moments(X)[0]
+
+    def _probability_std(self, X):
+        """Standard deviation of each class probability over the draws, ``(n, n_classes)``."""
+        return self._class_moments(X)[1]
+
+    def _class_moments(self, X):
+        """Mean and standard deviation of class probabilities over the draws."""
+        mean, std = np.empty((2, len(X), len(self.classes_)))
+        for rows in row_blocks(len(X), self._doubles_per_row()):
+            probabilities = self._most_probable(self._activations(X[rows], False)[0])
+            mean[rows], std[rows] = probabilities.mean(axis=0), probabilities.std(axis=0)
+        return mean, std

@@ -1,0 +1,405 @@
+"""Drawing networks from the posterior of weights and hyperparameters."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference._training import Settings, random_starts, train
+from skbayesnn.posterior import Hyperparameters, JointPosterior
+from skbayesnn.samplers import Chains, Plan, anneal, combine, sample, warm_up
+
+TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
+WIDEST = 30.0  # prior sds of starts lie between this and its inverse
+N_POPULATIONS, N_PARTICLES = 6, 64  # for the evidence
+LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
+LOGISTIC_SD = np.pi / np.sqrt(3.0)
+DENSE_LIMIT = 3000  # sampled weights up to which the metric is a dense matrix
+
+
+class SamplingSettings(NamedTuple):
+    """How to sample.
+
+    Attributes
+    ----------
+    search : Settings
+        Which precisions are free, their prior, and the values of the others.
+    plan : Plan
+    n_warmup, n_draws, thin : int
+        Transitions of warm-up; draws kept of every chain; transitions per draw.
+    tuned : bool
+        Integrate the output layer out where possible, and adapt a metric. ``False``: the plain
+        dynamics of all weights, whose coordinates are the weights where precisions are fixed.
+    dtype : numpy.dtype
+        In which draws are kept.
+    """
+
+    search: Settings
+    plan: Plan
+    n_warmup: int
+    n_draws: int
+    thin: int = 1
+    tuned: bool = True
+    dtype: np.dtype = np.dtype(np.float64)
+
+
+class Draws(NamedTuple):
+    """Kept draws; the first two axes count chains and draws.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_chains, n_draws, k)
+    alpha : ndarray of shape (n_chains, n_draws, n_groups)
+    beta : ndarray of shape (n_chains, n_draws, n_levels)
+    energy : ndarray of shape (n_chains, n_draws)
+        Minus log posterior density of the sampler's position, up to the evidence.
+    acceptance, n_steps, diverged : ndarray of shape (n_chains, n_draws)
+        Mean acceptance probability, leapfrog steps, and trajectories given up, of the transitions
+        of each draw.
+    """
+
+    theta: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    energy: np.ndarray
+    acceptance: np.ndarray
+    n_steps: np.ndarray
+    diverged: np.ndarray
+
+    @classmethod
+    def join(cls, parts, axis):
+        """Several sets of draws as one, along chains (0) or draws (1)."""
+        return cls(*(np.concatenate(fields, axis=axis) for fields in zip(*parts, strict=True)))
+
+    def first(self, n_draws):
+        """The first draws of every chain."""
+        return Draws(*(field[:, :n_draws] for field in self))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What a run leaves: draws, and all that is needed to go on.
+
+    Attributes
+    ----------
+    draws : Draws
+    joint : JointPosterior
+    chains : list of Chains
+        In batches that ran together.
+    interrupted : bool
+        Whether the user broke it off; the draws so far are kept.
+    """
+
+    draws: Draws
+    joint: JointPosterior
+    chains: list
+    interrupted: bool
+
+    def after(self, earlier):
+        """The same run as the continuation of an earlier one."""
+        return replace(self, draws=Draws.join([earlier.draws, self.draws], axis=1))
+
+
+def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jobs=None):
+    """Chains at their starting points, not warmed up yet.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    settings : SamplingSettings
+    seeds : list of numpy.random.SeedSequence
+        One per chain.
+    minima : sequence of Minimum, optional
+        Of an evidence fit, to start from in turn. Default: each chain is trained from its own
+        random start.
+    from_prior : bool, default=False
+        Start from draws from the prior instead.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    joint : JointPosterior
+    chains : list of Chains
+        One batch per process.
+    """
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    search = settings.search
+    plain = JointPosterior(
+        posterior,
+        search.free,
+        search.fixed,
+        np.zeros(len(posterior.groups.names)),
+        integrate_outputs=settings.tuned,
+    )
+    with blas_threads(posterior.network.n_weights):
+        if minima:
+            theta, hyper = _embedded(posterior, [minima[i % len(minima)] for i in range(len(rngs))])
+        else:
+            theta, hyper = random_starts(posterior, rngs)
+        hyper = search.with_fixed(hyper)
+        if not minima and not from_prior:
+            brief = search._replace(max_iter=TRAINING_STEPS)
+            theta, hyper = train(posterior, theta, hyper, brief)[:2]
+        joint = replace(plain, information=_information(plain, theta, hyper, settings))
+        position = joint.position(theta, _moderate(hyper, search.free))
+        if from_prior:
+            position = np.stack([joint.draw_prior(rng) for rng in rngs])
+        batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
+        return joint, [
+            Chains.start(joint.energy, position[batch], [rngs[i] for i in batch], settings.plan)
+            for batch in batches
+        ]
+
+
+def _embedded(posterior, minima):
+    """Minima as weights of the full layout: pruned units come back switched off."""
+    network = posterior.network
+    theta = np.zeros((len(minima), network.n_weights))
+    for row, minimum in zip(theta, minima, strict=True):
+        small = minimum.network.layers(minimum.theta)
+        for layer, part in zip(network.layers(row), small, strict=True):
+            layer[: part.shape[0] - 1, : part.shape[1]] = part[:-1]
+            layer[-1, : part.shape[1]] = part[-1]
+    alpha = np.stack([m.hyper.alpha for m in minima])
+    return theta, Hyperparameters(alpha, np.stack([m.hyper.beta for m in minima]))
+
+
+def _moderate(hyper, free):
+    """Precisions of free groups moved away from the extremes, where gradients vanish."""
+    alpha = free.prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
+    return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
+
+
+def _information(joint, theta, hyper, settings):
+    """``h_c``: typical precision that the data alone give a weight of every group.
+
+    From ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, the median over the starting points. For plain
+    dynamics it is chosen such that the coordinates of groups of fixed precision are the weights.
+    """
+    known = _known(joint, theta, hyper) if joint.n_sampled else np.zeros_like(hyper.alpha)
+    information = np.median(known, axis=0)
+    if not settings.tuned:
+        fixed = ~settings.search.free.alpha
+        information[fixed] = 1.0 - hyper.alpha[0, fixed]
+    return information
+
+
+def _known(joint, theta, hyper):
+    """`_information` at every starting point, ``(n, n_groups)``."""
+    if joint.posterior.network.n_weights > DENSE_LIMIT:
+        return np.zeros_like(hyper.alpha)
+    matrix = joint.posterior.hessian(theta, hyper, exact=False)
+    variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, : joint.n_sampled]
+    member = joint.posterior.groups.membership[: joint.n_sampled]
+    sizes = member.sum(axis=0)
+    return np.maximum(sizes / np.maximum(variances @ member, 1e-300) - hyper.alpha, 0.0) * (
+        sizes > 0
+    )
+
+
+def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
+    """Warm the chains up, unless they are already, and draw.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    chains : list of Chains
+    settings : SamplingSettings
+    warm : bool, default=True
+        ``False``: go on sampling.
+    n_jobs : int, optional
+    progress : callable, optional
+        Called with lines of text.
+
+    Returns
+    -------
+    Sampled
+    """
+    tasks = (delayed(_run)(joint, batch, settings, warm, progress) for batch in chains)
+    parts = Parallel(n_jobs=n_jobs)(tasks)
+    shortest = min(draws.energy.shape[1] for draws, _, _ in parts)
+    draws = Draws.join([draws.first(shortest) for draws, _, _ in parts], axis=0)
+    interrupted = any(broken for _, _, broken in parts)
+    return Sampled(draws, joint, [batch for _, batch, _ in parts], interrupted)
+
+
+def _run(joint, chains, settings, warm, progress):
+    """Warm-up and sampling of one batch of chains."""
+    plan, thin = settings.plan, settings.thin
+    dense = settings.tuned and joint.dimension <= DENSE_LIMIT
+    record = _Record(joint, settings)
+    tell = None if progress is None else _Teller(progress, settings)
+    move = ScaleMoves(joint) if settings.tuned else None
+    broken = False
+    with blas_threads(joint.posterior.network.n_weights):
+        if warm:
+            curvature = joint.curvature if dense else None
+            chains = warm_up(joint.energy, chains, plan, settings.n_warmup, curvature, move, tell)
+        try:
+            chains = sample(joint.energy, chains, plan, settings.n_draws * thin, record, move, tell)
+        except KeyboardInterrupt:
+            if record.n_draws < 4:  # too few to say anything
+                raise
+            broken = True
+    return record.draws(), chains, broken
+
+
+def hidden_groups(posterior):
+    """Which groups hold weights of hidden layers, ``(n_groups,)``."""
+    hidden = posterior.groups.membership[: posterior.network.slices[-1].start]
+    return hidden.sum(axis=0) > 0
+
+
+class ScaleMoves:
+    """Metropolis steps that rescale groups of weights together with their priors.
+
+    They take turns: each group alone, all groups in the position together, all hidden ones, hidden
+    ones against the output layer. The size of a step is spread over decades.
+    """
+
+    def __init__(self, joint):
+        self.joint = joint
+        n_groups = len(joint.posterior.groups.names)
+        sampled = joint.sizes > 0
+        directions = [*np.eye(n_groups), sampled.astype(float)]
+        if not joint.integrated:  # incoming and outgoing weights: nearly linear units
+            directions.append(hidden_groups(joint.posterior).astype(float))
+            directions.append(2.0 * directions[-1] - 1.0)
+        self.directions = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
+
+    def __call__(self, energy, phase, rngs, count):
+        """One step of every chain (a transition of `samplers`)."""
+        if not self.directions:
+            return phase
+        direction = self.directions[count % len(self.directions)]
+        sizes = np.array([rng.standard_normal() * 10.0 ** rng.uniform(-1.0, 1.0) for rng in rngs])
+        position, log_volume = self.joint.rescaled(phase.position, sizes[:, None] * direction)
+        with np.errstate(all="ignore"):
+            value, gradient = energy(position)
+            log_ratio = phase.value - value + log_volume
+        accepted = np.log([rng.random() for rng in rngs]) < log_ratio
+        moved = type(phase)(position, phase.momentum, value, gradient)
+        return phase.replaced(accepted, moved.select(accepted))
+
+
+class _Record:
+    """Collects draws while chains run."""
+
+    def __init__(self, joint, settings):
+        self.joint, self.thin, self.dtype = joint, settings.thin, settings.dtype
+        self.kept, self.infos = [], []
+
+    def __call__(self, chains, info):
+        """Take note of a transition."""
+        self.infos.append(info)
+        if len(self.infos) < self.thin:
+            return
+        position = chains.phase.position
+        hyper = self.joint.place(position).hyper
+        theta = self.joint.complete_weights(position, chains.rngs)
+        acceptance = np.mean([i.acceptance for i in self.infos], axis=0)
+        n_steps = np.sum([i.n_steps for i in self.infos], axis=0)
+        diverged = np.sum([i.diverged for i in self.infos], axis=0)
+        values = (theta.astype(self.dtype), *hyper, chains.phase.value)
+        self.kept.append(Draws(*values, acceptance, n_steps, diverged))
+        self.infos = []
+
+    @property
+    def n_draws(self):
+        return len(self.kept)
+
+    def draws(self):
+        """Everything so far."""
+        return Draws(*(np.stack(fields, axis=1) for fields in zip(*self.kept, strict=True)))
+
+
+class _Teller:
+    """Turns transitions into some ten lines of progress."""
+
+    def __init__(self, progress, settings):
+        self.progress = progress
+        self.total = settings.n_warmup + settings.n_draws * settings.thin
+        self.n_warmup = settings.n_warmup
+
+    def __call__(self, chains, info):
+        """Report now and then."""
+        if chains.count % max(1, self.total // 10) == 0:
+            stage = "warm-up" if chains.count <= self.n_warmup else "sampling"
+            self.progress(
+                f"transition {chains.count} of {self.total} ({stage}): "
+                f"acceptance {np.mean(info.acceptance):.2f}, "
+                f"{np.mean(info.n_steps):.0f} leapfrog steps, "
+                f"energy {np.mean(chains.phase.value):.2f}"
+            )
+
+
+class _Reference:
+    """Where annealing begins: the prior, but for precisions near those of the posterior.
+
+    The coordinates of the precisions are logistic with the draws' mean and twice their variance.
+    From their own prior, which spans six decades each, hardly any particle would reach the
+    posterior; the evidence stays exact, whatever the reference.
+    """
+
+    def __init__(self, joint, draws):
+        self.joint = joint
+        eta = joint.coordinates(draws.alpha, draws.beta).reshape(-1, joint.n_free)
+        self.centre = eta.mean(axis=0)
+        self.scale = np.maximum(eta.std(axis=0), LEAST_SPREAD) * np.sqrt(2.0) / LOGISTIC_SD
+
+    def draw(self, rng):
+        """A position."""
+        eta = self.centre + self.scale * rng.logistic(size=len(self.centre))
+        return self.joint.draw_weights(eta, rng)
+
+    def terms(self, q):
+        """Minus log of this density, minus log of posterior over it, and both gradients."""
+        joint = self.joint
+        terms = joint.terms(q)
+        eta = q[..., joint.n_sampled :]
+        half = 0.5 * (eta - self.centre) / self.scale
+        value = 2.0 * np.logaddexp(half, -half) + np.log(self.scale)
+        own, own_gradient = value.sum(axis=-1), np.tanh(half) / self.scale
+        prior, prior_gradient = joint.hyperprior(eta)
+        change, change_gradient = prior - own, prior_gradient - own_gradient
+        by_prior, by_data = terms.prior_gradient.copy(), terms.data_gradient.copy()
+        by_prior[..., joint.n_sampled :] -= change_gradient
+        by_data[..., joint.n_sampled :] += change_gradient
+        return terms.prior - change, by_prior, terms.data + change, by_data
+
+
+def estimate_evidence(joint, draws, seed, n_jobs=None):
+    """``log P(D | H)`` by sequential Monte Carlo, with a standard error.
+
+    Independent populations of particles give the spread of the estimate. All symmetric copies of
+    all minima are counted by themselves.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    draws : Draws
+        From the posterior: they tell where precisions are likely.
+    seed : numpy.random.SeedSequence
+    n_jobs : int, optional
+
+    Returns
+    -------
+    log_evidence, standard_error : float
+        In nats, for targets in standardised units.
+    """
+    reference = _Reference(joint, draws)
+    populations = Parallel(n_jobs=n_jobs)(
+        delayed(_anneal)(reference, child) for child in seed.spawn(N_POPULATIONS)
+    )
+    return combine(np.array(populations))
+
+
+def _anneal(reference, seed):
+    """Log evidence from one population."""
+    rng = np.random.default_rng(seed)
+    with blas_threads(reference.joint.posterior.network.n_weights):
+        position = np.stack([reference.draw(rng) for _ in range(N_PARTICLES)])
+        move = ScaleMoves(reference.joint)
+        return anneal(reference.terms, position, rng, move).log_evidence

@@ -1,0 +1,486 @@
+"""Weights and hyperparameters as one position: the energy that samplers move in.
+
+A position ``q`` holds the weights in units of their typical standard deviation given the precision
+of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i``, where ``h_c`` is what the data tell about a
+weight of the group, and every free log precision through a `PrecisionMap`. Where the prior is
+strong this is Neal's (1992) unit-prior weights times a scale per class, which removes the funnel
+between a precision and weights that the data leave open; where it is weak the weights themselves
+are kept, which the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first
+non-centred, the second centred, and what lies between them partially non-centred.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from skbayesnn.network import forward, hidden_gradient
+from skbayesnn.posterior._posterior import Hyperparameters
+
+FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
+COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
+
+
+class PrecisionMap(NamedTuple):
+    """Log precisions in their interval as functions of unbounded coordinates ``eta``.
+
+    ``psi = psi_low + (psi_high - psi_low) sigmoid(eta)`` and ``ln alpha = ln h + s psi +
+    (t - s) ln(1 + exp psi)``: steps ``s`` where the weights determine their precision, steps ``t``
+    where the prior is so strong that the data leave it open. Both are then passed at the same pace.
+
+    Attributes
+    ----------
+    centre, fine, coarse : ndarray of shape (n_free,)
+        ``ln h``, ``s`` and ``t``.
+    low, high : ndarray of shape (n_free,)
+        Ends of ``psi``.
+    """
+
+    centre: np.ndarray
+    fine: np.ndarray
+    coarse: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def build(cls, log_range, centre, fine, coarse):
+        """The map for an interval of ``ln alpha``."""
+        bare = cls(centre, fine, coarse, centre, centre)
+        low, high = (bare._invert(np.full_like(centre, end)) for end in log_range)
+        return bare._replace(low=low, high=high)
+
+    def select(self, index):
+        """The map of some of the precisions."""
+        return PrecisionMap(*(field[index] for field in self))
+
+    def _curve(self, psi):
+        return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
+
+    def _invert(self, log_precision):
+        """``psi`` where `_curve` takes given values: Newton's method on a convex function."""
+        psi = np.maximum(
+            (log_precision - self.centre) / self.fine, (log_precision - self.centre) / self.coarse
+        )
+        for _ in range(100):
+            slope = self.fine + (self.coarse - self.fine) * expit(psi)
+            step = (self._curve(psi) - log_precision) / slope
+            psi = psi - step
+            if np.all(np.abs(step) < 1e-12 * (1.0 + np.abs(psi))):
+                break
+        return psi
+
+    def eta(self, log_precision):
+        """Coordinates of log precisions; infinite at and beyond the bounds."""
+        share = (self._invert(log_precision) - self.low) / (self.high - self.low)
+        return logit(np.clip(share, 0.0, 1.0))
+
+    def log_precision(self, eta):
+        """``ln alpha`` at ``eta``."""
+        return self._curve(self.low + (self.high - self.low) * expit(eta))
+
+    def derivatives(self, eta):
+        """``d ln alpha / d eta``, and the derivative of its logarithm."""
+        place = expit(eta)
+        width = self.high - self.low
+        bend = expit(self.low + width * place)
+        slope = self.fine + (self.coarse - self.fine) * bend
+        inner = width * place * (1.0 - place)
+        second = (self.coarse - self.fine) * bend * (1.0 - bend) / slope
+        return slope * inner, second * inner + 1.0 - 2.0 * place
+
+
+class _Derivatives(NamedTuple):
+    """Minus log likelihood and its gradient in natural coordinates.
+
+    Attributes
+    ----------
+    value : ndarray of shape (...)
+    theta : ndarray of shape (..., m)
+        With respect to the sampled weights.
+    log_alpha : ndarray of shape (..., n_groups)
+        Direct dependence, at fixed sampled weights.
+    log_beta : ndarray of shape (..., n_levels)
+    """
+
+    value: np.ndarray
+    theta: np.ndarray
+    log_alpha: np.ndarray
+    log_beta: np.ndarray
+
+
+class Place(NamedTuple):
+    """What a position means.
+
+    Attributes
+    ----------
+    v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
+        The position's two parts.
+    hyper : Hyperparameters
+    theta, scales : ndarray of shape (..., n_sampled)
+        Weights ``theta = v scales``, ``scales = (alpha_c + h_c)^(-1/2)``.
+    share : ndarray of shape (..., n_groups)
+        ``alpha_c / (alpha_c + h_c)``.
+    """
+
+    v: np.ndarray
+    eta: np.ndarray
+    hyper: Hyperparameters
+    theta: np.ndarray
+    scales: np.ndarray
+    share: np.ndarray
+
+
+class JointEnergy(NamedTuple):
+    """Minus log prior and minus log likelihood, ``(...)``, with gradients ``(..., dimension)``."""
+
+    prior: np.ndarray
+    prior_gradient: np.ndarray
+    data: np.ndarray
+    data_gradient: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointPosterior:
+    """Posterior of weights and free hyperparameters together.
+
+    With Gaussian noise and hidden layers the linear output layer is integrated out: given the
+    hidden units it is Bayesian linear regression (Bishop 2006, section 3.5), so that the position
+    holds the hidden weights only. Every method accepts leading axes, one entry per chain.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    free : FreeHyperparameters
+        Which precisions are inferred, and their common prior.
+    fixed : Hyperparameters
+        Values of the others.
+    information : ndarray of shape (n_groups,)
+        ``h_c``; zeros make the coordinates non-centred throughout.
+    integrate_outputs : bool, default=True
+        ``False`` keeps all weights in the position.
+    """
+
+    posterior: object
+    free: object
+    fixed: Hyperparameters
+    information: np.ndarray
+    integrate_outputs: bool = True
+
+    @cached_property
+    def integrated(self):
+        """Whether the output layer is integrated out."""
+        return self.integrate_outputs and self.posterior.likelihood.has_noise
+
+    @cached_property
+    def n_sampled(self):
+        """Number of weights in the position."""
+        network = self.posterior.network
+        return network.slices[-1].start if self.integrated else network.n_weights
+
+    @property
+    def dimension(self):
+        """Length of a position."""
+        return self.n_sampled + self.n_free
+
+    @cached_property
+    def n_free(self):
+        """Number of free precisions."""
+        return int(np.sum(self.free.mask))
+
+    @cached_property
+    def _labels(self):
+        return self.posterior.groups.labels[: self.n_sampled]
+
+    @cached_property
+    def _membership(self):
+        return self.posterior.groups.membership[: self.n_sampled]
+
+    @cached_property
+    def _counts(self):
+        """Targets of every noise level."""
+        return self.posterior.n_rows * self.posterior.likelihood.level_sizes()
+
+    @cached_property
+    def sizes(self):
+        """Number of sampled weights of every group."""
+        return np.sum(self._membership, axis=0)
+
+    @cached_property
+    def _map(self):
+        """How the free precisions depend on their coordinates."""
+        n_beta = int(np.sum(self.free.beta))
+        known = np.maximum(self.information, np.exp(self.free.prior.log_range[0]))
+        centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
+        fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
+        fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
+        coarse = np.full(len(centre), COARSE)
+        return PrecisionMap.build(self.free.prior.log_range, centre, fine, coarse)
+
+    # --- between positions and weights ---------------------------------------------------------
+
+    def place(self, q):
+        """What positions ``(..., dimension)`` mean."""
+        v, eta = q[..., : self.n_sampled], q[..., self.n_sampled :]
+        precisions = np.exp(self._map.log_precision(eta))
+        n_alpha, lead = int(np.sum(self.free.alpha)), q.shape[:-1]
+        alpha = np.empty((*lead, len(self.free.alpha)))
+        beta = np.empty((*lead, len(self.free.beta)))
+        alpha[...], beta[...] = self.fixed
+        alpha[..., self.free.alpha] = precisions[..., :n_alpha]
+        beta[..., self.free.beta] = precisions[..., n_alpha:]
+        total = alpha + self.information
+        scales = (total**-0.5)[..., self._labels]
+        return Place(v, eta, Hyperparameters(alpha, beta), v * scales, scales, alpha / total)
+
+    def position(self, theta, hyper):
+        """Where given weights ``(..., k)`` and precisions are.
+
+        Precisions at (or beyond) a bound are moved inside a little: the bound is at infinity.
+        """
+        total = (hyper.alpha + self.information)[..., self._labels]
+        v = theta[..., : self.n_sampled] * np.sqrt(total)
+        return np.concatenate([v, self.coordinates(*hyper)], axis=-1)
+
+    def coordinates(self, alpha, beta):
+        """``eta`` of the free ones among given precisions, ``(..., n_free)``."""
+        free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
+        return np.clip(self._map.eta(np.log(free)), -FARTHEST, FARTHEST)
+
+    def rescaled(self, q, shift):
+        """Positions after a change of ``ln alpha`` at which weights keep their prior probability.
+
+        Every weight of a group is multiplied by the same factor as its prior standard deviation: a
+        step that needs no gradient, and crosses in one go plateaus on which all units are saturated
+        or all are linear.
+
+        Parameters
+        ----------
+        q : ndarray of shape (..., dimension)
+        shift : ndarray of shape (..., n_groups)
+            Change of ``ln alpha``; that of fixed precisions is ignored.
+
+        Returns
+        -------
+        q : ndarray of shape (..., dimension)
+        log_volume : ndarray of shape (...)
+            Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
+            its interval.
+        """
+        place = self.place(q)
+        n_alpha = int(np.sum(self.free.alpha))
+        eta = place.eta.copy()
+        log_alpha = np.log(place.hyper.alpha)[..., self.free.alpha] + shift[..., self.free.alpha]
+        part = self._map.select(slice(n_alpha))
+        eta[..., :n_alpha] = part.eta(log_alpha)
+        inside = np.all(np.isfinite(eta), axis=-1)
+        eta = np.where(inside[..., None], eta, place.eta)
+        moved = np.concatenate([place.v, eta], axis=-1)
+        after = self.place(moved)
+        ratio = place.share / after.share
+        moved[..., : self.n_sampled] *= np.sqrt(ratio)[..., self._labels]
+        stretch = self._map.derivatives(place.eta)[0] / self._map.derivatives(eta)[0]
+        log_volume = 0.5 * np.sum(self.sizes * np.log(ratio), -1) + np.sum(np.log(stretch), -1)
+        return moved, np.where(inside, log_volume, -np.inf)
+
+    def draw_prior(self, rng):
+        """A position drawn from the prior."""
+        log_precisions = rng.uniform(*self.free.prior.log_range, self.n_free)
+        return self.draw_weights(self._map.eta(log_precisions), rng)
+
+    def draw_weights(self, eta, rng):
+        """A position with given coordinates of the precisions, its weights drawn from the prior."""
+        q = np.concatenate([rng.standard_normal(self.n_sampled), eta])
+        q[: self.n_sampled] /= np.sqrt(self.place(q).share[self._labels])
+        return q
+
+    # --- energies --------------------------------------------------------------------------------
+
+    def terms(self, q):
+        """Both parts of the energy at positions ``(..., dimension)``, with their gradients.
+
+        Returns
+        -------
+        JointEnergy
+        """
+        place = self.place(q)
+        stretch, change = self._map.derivatives(place.eta)
+        return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
+
+    def energy(self, q):
+        """Minus log posterior density up to the evidence, and its gradient."""
+        terms = self.terms(q)
+        return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
+
+    def _prior(self, place, stretch, change):
+        """Minus log prior density of a position, and its gradient."""
+        v, share = place.v, place.share
+        squares = self._sum_groups(v * v)
+        normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
+        by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
+        value, by_eta = self.hyperprior(place.eta, stretch, change)
+        n_alpha = int(np.sum(self.free.alpha))
+        by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
+        gradient = np.concatenate([share[..., self._labels] * v, by_eta], axis=-1)
+        return value + 0.5 * normal.sum(axis=-1), gradient
+
+    def hyperprior(self, eta, stretch=None, change=None):
+        """Minus log prior density of the coordinates of the precisions, and its gradient."""
+        if stretch is None:
+            stretch, change = self._map.derivatives(eta)
+        density = np.log(stretch) + self.free.prior.log_density
+        return -density.sum(axis=-1), -change
+
+    def _data(self, place, stretch):
+        """Minus log likelihood (all constants included), and its gradient."""
+        natural = (self._marginal if self.integrated else self._complete)(place.theta, place.hyper)
+        # theta_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
+        by_v = natural.theta * place.scales
+        pull = self._sum_groups(place.theta * natural.theta)
+        by_alpha = natural.log_alpha - 0.5 * place.share * pull
+        by_precision = np.concatenate(
+            [by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]], axis=-1
+        )
+        return natural.value, np.concatenate([by_v, by_precision * stretch], axis=-1)
+
+    def curvature(self, q):
+        """Gauss-Newton Hessian of `energy`, positive definite: ``(..., dimension, dimension)``.
+
+        An output layer that is integrated out stands at its conditional mean, and its directions
+        are eliminated (Schur complement) as in variable projection (Golub & Pereyra 1973).
+        """
+        posterior, place = self.posterior, self.place(q)
+        k, m, n_alpha = posterior.network.n_weights, self.n_sampled, int(np.sum(self.free.alpha))
+        theta = self.mean_weights(q)
+        share, (stretch, _) = place.share, self._map.derivatives(place.eta)
+        scale = posterior.groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
+        scale[..., :m] = place.scales
+        rho = np.ones_like(scale)
+        rho[..., :m] = share[..., self._labels]
+        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d theta / d (v, eta)
+        weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
+        to_weights[..., weights, weights] = scale
+        member = posterior.groups.membership[:, self.free.alpha]
+        pull = -0.5 * (rho * theta)[..., None] * stretch[..., None, :n_alpha]
+        to_weights[..., k:] = member * pull
+        matrix = posterior.data_hessian(theta, place.hyper.beta, exact=False) @ to_weights
+        matrix = np.swapaxes(to_weights, -1, -2) @ matrix
+        matrix[..., weights, weights] += rho
+        determined = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
+        matrix[..., alphas, alphas] += determined * stretch[..., :n_alpha] ** 2
+        out, kept = slice(m, k), np.r_[:m, k : k + n_alpha]
+        if m < k:
+            cross = matrix[..., out, :][..., kept]
+            rest = np.linalg.solve(matrix[..., out, out], cross)
+            matrix = matrix[..., kept[:, None], kept] - np.swapaxes(cross, -1, -2) @ rest
+        full = np.zeros((*q.shape[:-1], self.dimension, self.dimension))
+        full[..., : len(kept), : len(kept)] = matrix
+        eta, middle = np.arange(m, self.dimension), expit(place.eta)
+        full[..., eta, eta] += 2.0 * middle * (1.0 - middle)  # of the logistic map
+        betas = eta[n_alpha:]
+        full[..., betas, betas] += 0.5 * self._counts[self.free.beta] * stretch[..., n_alpha:] ** 2
+        return full
+
+    def complete_weights(self, q, rngs):
+        """All weights ``(n_chains, k)`` at positions ``(n_chains, dimension)``.
+
+        An output layer that is integrated out is drawn from its exact conditional posterior, each
+        chain's from its own generator.
+        """
+        place = self.place(q)
+        if not self.integrated:
+            return place.theta
+        mean, covariance = self._output_layer(place.theta, place.hyper)
+        factor = np.linalg.cholesky(covariance)
+        normal = np.stack([rng.standard_normal(mean.shape[-2:]) for rng in rngs])
+        layer = np.swapaxes(mean + (factor @ normal[..., None])[..., 0], -1, -2)
+        return np.concatenate([place.theta, layer.reshape(len(q), -1)], axis=-1)
+
+    def mean_weights(self, q):
+        """All weights at positions; an output layer that is integrated out has its mean."""
+        place = self.place(q)
+        if not self.integrated:
+            return place.theta
+        layer = np.swapaxes(self._output_layer(place.theta, place.hyper)[0], -1, -2)
+        return np.concatenate([place.theta, layer.reshape(*q.shape[:-1], -1)], axis=-1)
+
+    # --- natural coordinates ---------------------------------------------------------------------
+
+    def _sum_groups(self, values):
+        return (values[..., None, :] @ self._membership)[..., 0, :]
+
+    def _complete(self, theta, hyper):
+        """Likelihood given all weights."""
+        posterior = self.posterior
+        errors, gradient = posterior.misfit(theta, hyper.beta)
+        value = np.sum(hyper.beta * errors, -1)
+        value = value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+        by_beta = hyper.beta * errors - 0.5 * self._counts
+        return _Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
+
+    def _features(self, theta):
+        """Trace of the hidden layers over all rows, output weights set to zero."""
+        network = self.posterior.network
+        full = np.zeros((*theta.shape[:-1], network.n_weights))
+        full[..., : self.n_sampled] = theta
+        return forward(network, full, self.posterior.X, order=1)
+
+    def _output_system(self, trace, hyper):
+        """Scaled precision ``B = 1 + A^(-1/2) beta Z^T Z A^(-1/2)`` of every output's weights.
+
+        Its eigenvalues are at least 1, so that nothing is lost where ``alpha`` and ``beta`` differ
+        by many orders of magnitude. Returns ``B^-1``, its log determinant, the prior sds
+        ``A^(-1/2)`` ``(..., n_outputs, width)`` and the scaled moments ``A^(-1/2) beta Z^T y``.
+        """
+        posterior = self.posterior
+        z = trace.inputs[-1]
+        weighted = np.swapaxes(z * posterior.sample_weight[:, None], -1, -2)
+        gram, moment = weighted @ z, np.swapaxes(weighted @ posterior.y, -1, -2)
+        precision = posterior.likelihood.precisions(hyper.beta)
+        labels = posterior.groups.labels[self.n_sampled :].reshape(posterior.network.shapes[-1])
+        sd = np.swapaxes(hyper.alpha[..., labels], -1, -2) ** -0.5
+        system = gram[..., None, :, :] * (sd[..., :, None] * sd[..., None, :])
+        system *= precision[..., None, None]
+        units = np.arange(system.shape[-1])
+        system[..., units, units] += 1.0
+        moment = moment * sd * precision[..., None]
+        return np.linalg.inv(system), np.linalg.slogdet(system)[1], sd, moment
+
+    def _output_layer(self, theta, hyper):
+        """Mean ``(..., n_outputs, width)`` and covariance of the output layer's weights."""
+        inverse, _, sd, moment = self._output_system(self._features(theta), hyper)
+        mean = sd * (inverse @ moment[..., None])[..., 0]
+        return mean, inverse * (sd[..., :, None] * sd[..., None, :])
+
+    def _marginal(self, theta, hyper):
+        """Likelihood with the output layer integrated out (Bishop 2006, equation 3.86)."""
+        posterior = self.posterior
+        trace = self._features(theta)
+        inverse, log_det, sd, moment = self._output_system(trace, hyper)
+        scaled = (inverse @ moment[..., None])[..., 0]  # mean weights in prior units
+        z, weight = trace.inputs[-1], posterior.sample_weight
+        precision = posterior.likelihood.precisions(hyper.beta)
+        mean = np.swapaxes(scaled * sd, -1, -2)
+        residual = z @ mean - posterior.y
+        squares = precision * (weight @ residual**2)
+        value = 0.5 * np.sum(squares + np.sum(scaled**2, -1) + log_det, axis=-1)
+        value = value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+
+        covariance = inverse * (sd[..., :, None] * sd[..., None, :])  # (..., o, width, width)
+        weights = precision[..., None, None] * covariance
+        pull = z @ np.sum(weights, axis=-3)  # from 1/2 log det
+        pull = pull + (residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
+        by_theta = hidden_gradient(trace, pull * weight[:, None])
+
+        # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight, summed by group
+        determined = 0.5 * (scaled**2 + np.diagonal(inverse, axis1=-2, axis2=-1) - 1.0)
+        flat = np.swapaxes(determined, -1, -2).reshape(*theta.shape[:-1], -1)
+        by_alpha = (flat[..., None, :] @ posterior.groups.membership[self.n_sampled :])[..., 0, :]
+
+        # beta/2 (residuals^2 + Tr S^-1 Z^T Z) - n/2 of every output, summed by level
+        trace_term = np.sum(1.0 - np.diagonal(inverse, axis1=-2, axis2=-1), axis=-1)
+        per_output = 0.5 * (squares + trace_term - posterior.n_rows)
+        levels = posterior.likelihood.levels[:, None] == np.arange(posterior.likelihood.n_levels)
+        by_beta = (per_output[..., None, :] @ levels.astype(float))[..., 0, :]
+        return _Derivatives(value, by_theta, by_alpha, by_beta)

@@ -1,0 +1,36 @@
+"""Markov chain Monte Carlo for densities given by their energy and its gradient.
+
+Nothing here knows networks: an energy maps positions ``(m, d)`` to values ``(m,)`` and gradients
+``(m, d)``, row by row, and all chains advance together as one batch.
+"""
+
+from skbayesnn.samplers._adaptation import StepSize
+from skbayesnn.samplers._annealing import Annealed, anneal, combine
+from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
+from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
+from skbayesnn.samplers._dynamics import Phase, leapfrog, start
+from skbayesnn.samplers._kernels import Info, Noise, transition
+from skbayesnn.samplers._metric import Metric
+
+__all__ = [
+    "Annealed",
+    "Chains",
+    "Info",
+    "Metric",
+    "Noise",
+    "Phase",
+    "Plan",
+    "StepSize",
+    "advance",
+    "anneal",
+    "bulk_ess",
+    "combine",
+    "effective_sample_size",
+    "leapfrog",
+    "r_hat",
+    "sample",
+    "start",
+    "tail_ess",
+    "transition",
+    "warm_up",
+]

@@ -1,0 +1,145 @@
+"""The evidence by sequential Monte Carlo: particles carried from the prior to the posterior."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn.samplers._dynamics import Phase
+from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._metric import Metric
+
+EFFECTIVE_SHARE = 0.8  # of the particles that a change of temperature leaves effective
+N_STEPS = 10
+FIRST_STEP, LONGEST_STEP = 0.3, 1.0
+ACCEPTANCE = 0.8
+LEAST_SCALE = 1e-3
+
+
+class Annealed(NamedTuple):
+    """One population after annealing.
+
+    Attributes
+    ----------
+    log_evidence : float
+        Its exponential is an unbiased estimate of the evidence.
+    position : ndarray of shape (n_particles, d)
+        Draws from the posterior.
+    n_temperatures : int
+    n_gradients : int
+        Evaluations, all particles counted.
+    """
+
+    log_evidence: float
+    position: np.ndarray
+    n_temperatures: int
+    n_gradients: int
+
+
+def anneal(terms, position, rng, move=None, n_moves=4):
+    """Carry particles from the prior to the posterior, and add up the evidence on the way.
+
+    Adaptive tempered sequential Monte Carlo (Neal 2001; Del Moral, Doucet & Jasra 2006): the
+    likelihood's exponent rises from 0 to 1 in steps that leave `EFFECTIVE_SHARE` of the particles
+    effective; particles are resampled in proportion to what they gained (systematic resampling) and
+    moved by Hamiltonian Monte Carlo whose scales are the particles' own.
+
+    Parameters
+    ----------
+    terms : callable
+        From positions (n, d) to minus log prior (normalised) (n,), its gradient, minus log
+        likelihood and its gradient.
+    position : ndarray of shape (n_particles, d)
+        Independent draws from the prior.
+    rng : numpy.random.Generator
+    move : callable, optional
+        Another transition for tempered energies, as in `warm_up`.
+    n_moves : int, default=4
+        Transitions between two temperatures.
+
+    Returns
+    -------
+    Annealed
+    """
+    n = len(position)
+    temperature, log_evidence, step, n_temperatures, n_gradients = 0.0, 0.0, FIRST_STEP, 0, n
+    made = 0
+    with np.errstate(all="ignore"):
+        misfit = _finite(terms(position)[2])
+    while temperature < 1.0:
+        following = _next_temperature(misfit, temperature)
+        gains = -(following - temperature) * misfit
+        log_evidence += logsumexp(gains) - np.log(n)
+        weights = np.exp(gains - logsumexp(gains))
+        position = position[_systematic(weights, rng.random())]
+        temperature = following
+
+        def energy(q, temperature=temperature):
+            prior, prior_gradient, data, data_gradient = terms(q)
+            return prior + temperature * data, prior_gradient + temperature * data_gradient
+
+        scale = np.maximum(np.std(position, axis=0), LEAST_SCALE)
+        metric = Metric(np.tile(scale, (n, 1)))
+        phase = Phase(position, np.zeros_like(position), *energy(position))
+        for _ in range(n_moves):
+            noise = Noise(rng.standard_normal(position.shape), rng.random(n))
+            sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
+            counts = np.full(n, N_STEPS)
+            phase, info = transition(energy, phase, noise, sizes, counts, metric)
+            if move is not None:
+                made += 1
+                phase = move(energy, phase, [rng] * n, made)
+            step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
+        position = phase.position
+        with np.errstate(all="ignore"):
+            misfit = _finite(terms(position)[2])
+        n_temperatures += 1
+        n_gradients += n * (n_moves * N_STEPS + 2)
+    return Annealed(float(log_evidence), position, n_temperatures, n_gradients)
+
+
+def _finite(misfit):
+    """Particles whose likelihood cannot be evaluated have none."""
+    return np.where(np.isfinite(misfit), misfit, np.finfo(float).max ** 0.5)
+
+
+def _next_temperature(misfit, temperature):
+    """Exponent at which `EFFECTIVE_SHARE` of the particles remain effective, at most 1."""
+    low, high = 0.0, 1.0 - temperature
+
+    def share(rise):
+        gains = -rise * (misfit - misfit.min())
+        return np.exp(2.0 * logsumexp(gains) - logsumexp(2.0 * gains)) / len(misfit)
+
+    if share(high) >= EFFECTIVE_SHARE:
+        return 1.0
+    for _ in range(200):  # the first rise may be as small as 1e-12
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if share(middle) >= EFFECTIVE_SHARE else (low, middle)
+        if high - low < 1e-3 * high:
+            break
+    return temperature + 0.5 * (low + high)
+
+
+def _systematic(weights, uniform):
+    """Indices of particles kept, in proportion to their weights (systematic resampling)."""
+    n = len(weights)
+    return np.minimum(np.searchsorted(np.cumsum(weights), (np.arange(n) + uniform) / n), n - 1)
+
+
+def combine(log_evidences):
+    """Log of the mean evidence of several populations, with its standard error.
+
+    Parameters
+    ----------
+    log_evidences : ndarray of shape (n_populations,)
+
+    Returns
+    -------
+    log_evidence, standard_error : float
+        The error by the delta method from the spread of the estimates.
+    """
+    n = len(log_evidences)
+    total = logsumexp(log_evidences) - np.log(n)
+    ratios = np.exp(log_evidences - total)
+    return float(total), float(np.std(ratios, ddof=1) / np.sqrt(n))

@@ -1,0 +1,194 @@
+"""Running chains: warm-up, in which they tune themselves, and sampling."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.samplers._adaptation import StepSize
+from skbayesnn.samplers._dynamics import Phase, start
+from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._metric import Metric
+
+STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is made anew
+FIRST_STEP = 0.1
+CAREFUL = 5.0  # factor by which the steps of every fourth transition are smaller
+CURVATURES = 40  # positions per stage whose curvature is averaged, at most
+
+
+class Plan(NamedTuple):
+    """How transitions are made.
+
+    Attributes
+    ----------
+    step_size : float or None
+        ``None``: adapted while warming up.
+    n_steps : int or None
+        Leapfrog steps; ``None``: as many as make trajectories of the following length.
+    length : float
+        Mean length of trajectories, in units of the metric; they vary from 0 to twice that.
+    max_steps : int
+    persistence : float
+    metropolis : bool
+    target : float
+        Mean acceptance probability that step sizes are adapted to.
+    """
+
+    step_size: float | None = None
+    n_steps: int | None = None
+    length: float = 3.0
+    max_steps: int = 256
+    persistence: float = 0.0
+    metropolis: bool = True
+    target: float = 0.8
+
+
+class Chains(NamedTuple):
+    """Everything that is needed to go on.
+
+    Attributes
+    ----------
+    phase : Phase
+    steps : StepSize
+    metric : Metric
+    rngs : list of numpy.random.Generator
+        One per chain: a chain does not depend on which others run beside it.
+    count : int
+        Transitions made so far.
+    """
+
+    phase: Phase
+    steps: StepSize
+    metric: Metric
+    rngs: list
+    count: int
+
+    @classmethod
+    def start(cls, energy, position, rngs, plan):
+        """Chains at rest at given positions ``(n_chains, d)``."""
+        size = FIRST_STEP if plan.step_size is None else plan.step_size
+        return cls(
+            start(energy, position),
+            StepSize.start(np.full(len(position), size)),
+            Metric.identity(*position.shape),
+            rngs,
+            0,
+        )
+
+
+def van_der_corput(count):
+    """Element ``count`` >= 1 of the sequence 1/2, 1/4, 3/4, 1/8, ..., which fills (0, 1) evenly."""
+    value, unit = 0.0, 0.5
+    while count:
+        value, unit, count = value + unit * (count & 1), 0.5 * unit, count >> 1
+    return value
+
+
+def is_careful(plan, count):
+    """Whether a transition takes small steps, for the sharp corners of the distribution."""
+    return plan.n_steps is None and count % 4 == 0
+
+
+def advance(energy, chains, plan, step_size, move=None):
+    """One transition of every chain, and one of another kind if there is.
+
+    Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
+    next, as they must lest trajectories return to where they began (Neal 2011, section 5.4.2.2).
+    The variation is quasi-random, the same for all chains.
+    """
+    count = chains.count + 1
+    u = van_der_corput(count)
+    if plan.n_steps is None:
+        n_steps = np.ceil(2.0 * plan.length * u / step_size)
+        n_steps = np.clip(n_steps, 1, plan.max_steps).astype(int)
+        if is_careful(plan, count):
+            step_size = step_size / CAREFUL
+    else:
+        n_steps = np.full(len(step_size), plan.n_steps)
+        if plan.n_steps > 1:
+            step_size = step_size * (0.8 + 0.4 * u)
+    noise = Noise.draw(chains.rngs, chains.phase.position.shape[1])
+    phase, info = transition(
+        energy,
+        chains.phase,
+        noise,
+        step_size,
+        n_steps,
+        chains.metric,
+        plan.persistence,
+        plan.metropolis,
+    )
+    if move is not None:
+        phase = move(energy, phase, chains.rngs, count)
+    return chains._replace(phase=phase, count=count), info
+
+
+def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, progress=None):
+    """Let the chains find the typical set and tune themselves.
+
+    Parameters
+    ----------
+    energy : callable
+    chains : Chains
+    plan : Plan
+    n_transitions : int
+    curvature : callable, optional
+        From positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their mean over
+        each stage is the inverse of the next metric. Without it the metric stays as it is.
+    move : callable, optional
+        Another transition that leaves the target invariant, made after each of the dynamics: from the
+        energy, a phase, the chains' generators and the number of transitions to a phase.
+    progress : callable, optional
+        Called after every transition with the chains and what happened.
+
+    Returns
+    -------
+    Chains
+        With the step sizes to be used from now on.
+    """
+    if curvature is not None and n_transitions > 0:
+        metric = Metric.from_precisions(curvature(chains.phase.position))
+        chains = chains._replace(metric=metric)
+    ends = [round(share * n_transitions) for share in STAGES]
+    total, used, begin = 0.0, 0, 0
+    every = max(1, round(0.3 * n_transitions / CURVATURES))
+    for i in range(n_transitions):
+        chains, info = advance(energy, chains, plan, chains.steps.current, move)
+        if plan.step_size is None and not is_careful(plan, chains.count):
+            steps = chains.steps.updated(info.acceptance, plan.target)
+            chains = chains._replace(steps=steps)
+        if curvature is not None and begin < ends[-1]:
+            if (i - begin) % every == 0:
+                total, used = total + curvature(chains.phase.position), used + 1
+            if i + 1 in ends:
+                metric = Metric.from_precisions(total / used)
+                chains = chains._replace(metric=metric, steps=StepSize.start(chains.steps.average))
+                total, used, begin = 0.0, 0, i + 1
+        if progress is not None:
+            progress(chains, info)
+    return chains
+
+
+def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
+    """Advance the chains with their tuned settings.
+
+    Parameters
+    ----------
+    energy : callable
+    chains : Chains
+    plan : Plan
+    n_transitions : int
+    keep : callable
+        Called with the chains and the `Info` of every transition.
+    move, progress : callable, optional
+        As in `warm_up`.
+
+    Returns
+    -------
+    Chains
+    """
+    for _ in range(n_transitions):
+        chains, info = advance(energy, chains, plan, chains.steps.average, move)
+        keep(chains, info)
+        if progress is not None:
+            progress(chains, info)
+    return chains

@@ -1,0 +1,95 @@
+"""Hamiltonian dynamics of many chains at once, discretised by the leapfrog method."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+UNSTABLE = 1000.0  # rise of the total energy, in nats, at which a trajectory is given up
+
+
+class Phase(NamedTuple):
+    """Points of phase space, one per chain, with what was evaluated there.
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_chains, d)
+    momentum : ndarray of shape (n_chains, d)
+        In the coordinates of the metric, where its distribution is standard normal.
+    value : ndarray of shape (n_chains,)
+        Potential energy, minus log density up to a constant.
+    gradient : ndarray of shape (n_chains, d)
+    """
+
+    position: np.ndarray
+    momentum: np.ndarray
+    value: np.ndarray
+    gradient: np.ndarray
+
+    @property
+    def total(self):
+        """Potential plus kinetic energy, the Hamiltonian, of shape (n_chains,)."""
+        return self.value + 0.5 * np.sum(self.momentum**2, axis=-1)
+
+    def replaced(self, chains, other):
+        """A copy in which the given chains are those of ``other`` (all of them, in order)."""
+        result = Phase(*(field.copy() for field in self))
+        for mine, theirs in zip(result, other, strict=True):
+            mine[chains] = theirs
+        return result
+
+    def select(self, chains):
+        """Some of the chains."""
+        return Phase(*(field[chains] for field in self))
+
+
+def start(energy, position):
+    """Phase-space points at rest at the given positions."""
+    value, gradient = energy(position)
+    return Phase(position, np.zeros_like(position), value, gradient)
+
+
+def leapfrog(energy, phase, step_size, n_steps, metric):
+    """Follow every chain's trajectory for its own number of steps.
+
+    One step is ``p <- p - eps/2 g``, ``x <- x + eps p``, ``p <- p - eps/2 g`` (MacKay 2003,
+    algorithm 41.8; Neal 2011, equations 5.18-5.20): reversible, and it preserves volume. A chain
+    whose energy has risen by more than `UNSTABLE` or is not a number stops where it is.
+
+    Parameters
+    ----------
+    energy : callable
+        From positions (m, d) to values (m,) and gradients (m, d), row by row.
+    phase : Phase
+    step_size : ndarray of shape (n_chains,)
+    n_steps : ndarray of int, shape (n_chains,)
+    metric : Metric
+
+    Returns
+    -------
+    Phase
+        With infinite value where a trajectory was given up.
+    """
+    initial = phase.total
+    active = np.flatnonzero(n_steps > 0)
+    taken = 0
+    result = Phase(*(field.copy() for field in phase))
+    moving, own, eps = phase.select(active), metric.select(active), step_size[active, None]
+    with np.errstate(all="ignore"):  # where dynamics is unstable numbers overflow
+        force = own.force(moving.gradient)
+        while len(active):
+            taken += 1
+            half = moving.momentum - 0.5 * eps * force
+            position = moving.position + eps * own.velocity(half)
+            value, gradient = energy(position)
+            force = own.force(gradient)
+            moving = Phase(position, half - 0.5 * eps * force, value, gradient)
+            lost = ~(moving.total - initial[active] < UNSTABLE)
+            going = ~lost & (n_steps[active] > taken)
+            if not going.all():
+                moving.value[lost] = np.inf
+                done = ~going
+                for mine, theirs in zip(result, moving, strict=True):
+                    mine[active[done]] = theirs[done]
+                active, moving, force = active[going], moving.select(going), force[going]
+                own, eps = own.select(going), eps[going]
+    return result

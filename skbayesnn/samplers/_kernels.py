@@ -1,0 +1,94 @@
+"""One transition of every chain: Hamiltonian Monte Carlo and its relatives.
+
+Hamiltonian Monte Carlo draws momenta afresh, follows the dynamics, and accepts or rejects where it
+ends (Duane, Kennedy, Pendleton & Roweth 1987). With a single leapfrog step it is the Langevin
+method (MacKay 2003, algorithm 41.4). If momenta are refreshed only in part it is persistent
+(Horowitz 1991), and without the Metropolis test it is the stochastic dynamics of Neal (1992). All
+are one transition with different settings.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.samplers._dynamics import leapfrog
+
+
+class Info(NamedTuple):
+    """What happened in a transition, one entry per chain.
+
+    Attributes
+    ----------
+    acceptance : ndarray of float
+        Probability ``min(1, exp(-dH))`` of the Metropolis test, also where none is made.
+    error : ndarray of float
+        ``dH``, the change of the total energy along the trajectory.
+    diverged : ndarray of bool
+        Whether the trajectory was given up because its energy exploded.
+    n_steps : ndarray of int
+        Leapfrog steps, each costing one gradient.
+    """
+
+    acceptance: np.ndarray
+    error: np.ndarray
+    diverged: np.ndarray
+    n_steps: np.ndarray
+
+
+class Noise(NamedTuple):
+    """Random numbers of one transition.
+
+    Attributes
+    ----------
+    momentum : ndarray of shape (n_chains, d)
+        Standard normal.
+    uniform : ndarray of shape (n_chains,)
+        For the Metropolis test.
+    """
+
+    momentum: np.ndarray
+    uniform: np.ndarray
+
+    @classmethod
+    def draw(cls, rngs, dimension):
+        """Every chain's numbers from its own generator."""
+        momentum = np.stack([rng.standard_normal(dimension) for rng in rngs])
+        return cls(momentum, np.array([rng.random() for rng in rngs]))
+
+
+def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
+    """Refresh the momentum, follow the dynamics, accept or reject.
+
+    Parameters
+    ----------
+    energy : callable
+        From positions (m, d) to values (m,) and gradients (m, d), row by row.
+    phase : Phase
+    noise : Noise
+    step_size : ndarray of shape (n_chains,)
+    n_steps : ndarray of int, shape (n_chains,)
+    metric : Metric
+    persistence : float, default=0
+        ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws momenta afresh.
+    metropolis : bool, default=True
+        Without the test the distribution sampled is biased by the step size. A trajectory that was
+        given up is rejected all the same.
+
+    Returns
+    -------
+    phase : Phase
+        After a rejection the old position, with the momentum turned round: what keeps the target
+        invariant if momenta persist.
+    info : Info
+    """
+    momentum = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
+    phase = phase._replace(momentum=momentum)
+    end = leapfrog(energy, phase, step_size, n_steps, metric)
+    with np.errstate(all="ignore"):
+        error = end.total - phase.total
+        acceptance = np.where(np.isnan(error), 0.0, np.exp(np.minimum(0.0, -error)))
+    diverged = ~np.isfinite(end.value)
+    kept = diverged | (noise.uniform >= acceptance) if metropolis else diverged
+    back = phase._replace(momentum=-phase.momentum)
+    result = end.replaced(kept, back.select(kept))
+    return result, Info(acceptance, error, diverged, n_steps)
