@@ -14,27 +14,23 @@ from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._training import Trained
 from skbayesnn.posterior import Hyperparameters
 
-CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
+DEAR_HESSIAN = 3e8  # rows times squared weights from which gradients take the place of Hessians
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
 ROUGH = 1e-3  # decrease of M (nats) by one step that ends a descent during training
 FINE = 1e-7  # the same at the end
 MAX_MOVE = np.log(10.0)  # of any ln alpha at once
 MEMORY = 2  # earlier steps that the next one takes into account
+NOTHING = 1e-12  # well-determined weights of a group whose precision is left as it is
 TINY = np.finfo(float).tiny
 OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at first
 
 
-def cheap_hessian(posterior):
-    """Whether Hessians may be had by the hundred."""
-    return len(posterior.X) * posterior.network.n_weights**2 <= CHEAP_HESSIAN
-
-
 def by_descent(posterior):
     """Whether descents serve better than Gauss-Newton steps, which noise levels need."""
-    network = posterior.network
-    hidden = bool(network.hidden_layer_sizes)
-    return hidden and not posterior.likelihood.has_noise and not cheap_hessian(posterior)
+    network, likelihood = posterior.network, posterior.likelihood
+    dear = len(posterior.X) * network.n_weights**2 > DEAR_HESSIAN
+    return dear and bool(network.hidden_layer_sizes) and not likelihood.has_noise
 
 
 def descend(posterior, theta, hyper, tol=FINE, max_steps=DESCENT_STEPS):
@@ -77,7 +73,7 @@ def descend(posterior, theta, hyper, tol=FINE, max_steps=DESCENT_STEPS):
     return result.x if result.fun <= start else theta
 
 
-def precision_moves(posterior, hyper, energies, variances):
+def precision_moves(posterior, theta, hyper, variances):
     """Changes of ``ln alpha`` towards the highest evidence, the ratio between layers kept.
 
     With units in their linear range the evidence stays the same if the weights into them grow by a
@@ -86,39 +82,37 @@ def precision_moves(posterior, hyper, energies, variances):
     with them the precisions drift along this line for ever. The correction ``tau`` of
     `evidence_derivatives` needs a minimum and many Hessians. Therefore every layer is given the
     same part of the total ``gamma``, as on that line every layer has the same
-    ``sum_i alpha_i w_i^2``, and the mean ``ln alpha`` of all layers moves by the same amount.
-    Groups within a layer move apart as their own counts say.
+    ``sum_i alpha_i w_i^2``, and the precisions of all layers move by the same amount. Groups within
+    a layer move apart as their own counts say; groups that span layers need no such rule.
 
     Parameters
     ----------
     posterior : Posterior
+    theta : ndarray of shape (k,)
     hyper : Hyperparameters
         Of one network.
-    energies : Energies
     variances : ndarray of shape (k,)
         Diagonal of ``A^-1`` (Gauss-Newton).
 
     Returns
     -------
     moves : ndarray of shape (n_groups,)
-        Up to ``+-inf`` where a group has no energy or determines nothing.
+        Zero for groups that determine nothing.
     gamma : ndarray of shape (n_groups,)
         Shared out among the layers; the sum is that of the counts.
     """
-    groups, layers = posterior.groups, posterior.network.slices
-    counts = np.maximum(1.0 - groups.expand(hyper.alpha) * variances, 0.0)
-    fair = counts.sum() / len(layers)
-    gamma = groups.sums(
-        np.concatenate([counts[part] * (fair / max(counts[part].sum(), TINY)) for part in layers])
-    )
-    with np.errstate(divide="ignore"):
-        moves = np.log(gamma) - np.log(2.0 * hyper.alpha * energies.weights)  # equation 2.22
-    excess = np.empty(len(counts))
-    finite = np.clip(groups.expand(moves), -MAX_MOVE, MAX_MOVE)
-    for part in layers:
-        excess[part] = finite[part].mean()
-    excess -= np.mean([excess[part.start] for part in layers])
-    return moves - groups.sums(excess) / np.maximum(groups.sizes, 1), gamma
+    groups, alpha = posterior.groups, posterior.groups.expand(hyper.alpha)
+    sizes = [rows * columns for rows, columns in posterior.network.shapes]
+    layer = np.repeat(np.arange(len(sizes)), sizes)
+    counts, squares = np.maximum(1.0 - alpha * variances, 0.0), alpha * theta**2
+    fair = counts.sum() / len(sizes)
+    gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
+    excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))
+    excess -= excess.mean()
+    in_layer = groups.membership.T @ (layer[:, None] == np.arange(len(sizes)))
+    whole = in_layer == groups.sizes[:, None]  # groups that lie in one layer
+    moves = np.log(np.maximum(gamma, TINY) / np.maximum(groups.sums(squares), TINY))  # eq. 2.22
+    return np.where(gamma > NOTHING, moves - whole @ excess, 0.0), gamma
 
 
 def train_by_descent(posterior, theta, hyper, settings, progress=None):
@@ -146,13 +140,13 @@ def train_by_descent(posterior, theta, hyper, settings, progress=None):
     path = _FixedPoint(np.log(hyper.alpha[index]), free.prior.log_range)
     for iteration in range(1, settings.max_iter + 1):
         theta = descend(posterior, theta, hyper, ROUGH)
-        energies = posterior.energies(theta)
         if progress is not None:
-            progress(f"re-estimation {iteration}: energy M = {energies.total(hyper):.4f}")
+            energy = posterior.energies(theta).total(hyper)
+            progress(f"re-estimation {iteration}: energy M = {energy:.4f}")
         gaussian = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))[1][0].gaussian()
         if len(index) == 0 or gaussian is None:
             return Trained(theta, hyper, iteration, len(index) == 0)
-        moves, gamma = precision_moves(posterior, hyper, energies, gaussian.variances())
+        moves, gamma = precision_moves(posterior, theta, hyper, gaussian.variances())
         residual = path.inside(moves[index])
         gain = 0.25 * gamma[index] @ residual**2  # of evidence, to second order
         if gain < tol:

@@ -7,8 +7,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skbayesnn._threads import blas_threads
-from skbayesnn.inference._descent import by_descent, cheap_hessian, train_by_descent
+from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference._descent import by_descent, train_by_descent
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
     alpha_occam,
@@ -23,6 +23,7 @@ from skbayesnn.inference._redundancy import layers_switched_off, prune, same_min
 from skbayesnn.inference._training import random_starts, train
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
+CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
 
@@ -138,7 +139,7 @@ def distinct(minima):
 
 def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
-    with blas_threads(posterior.network.n_weights):
+    with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
@@ -205,7 +206,7 @@ def complete(posterior, theta, hyper, settings):
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
         pruned += units
         k = posterior.network.n_weights
-        cheap = cheap_hessian(posterior)
+        cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN and not by_descent(posterior)
         small = cheap and k * np.sum(free.mask) <= POLISH_SIZE
         max_iter = 100 if cheap else 20
         if units or settled is None:
