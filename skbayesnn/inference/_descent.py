@@ -14,7 +14,7 @@ from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._training import Trained
 from skbayesnn.posterior import Hyperparameters
 
-DEAR_HESSIAN = 3e8  # rows times squared weights from which gradients take the place of Hessians
+DEAR_HESSIAN = 1e9  # rows times squared weights from which gradients take the place of Hessians
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
 ROUGH = 1e-3  # decrease of M (nats) by one step that ends a descent during training

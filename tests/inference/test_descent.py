@@ -136,11 +136,11 @@ def test_fixed_precisions_stay_as_they_are():
 def test_which_networks_are_trained_by_descent():
     small, *_ = classification()
     assert not by_descent(small)
-    wide = Network((2, 600, 3))
+    wide = Network((2, 900, 3))
     large = small.with_network(wide, np.zeros(wide.n_weights, dtype=int))
     assert by_descent(large)
     noisy, *_ = make_problem("gaussian", (4,), n=60)
-    wide = Network((2, 600, 2))
+    wide = Network((2, 900, 2))
     assert not by_descent(noisy.with_network(wide, np.zeros(wide.n_weights, dtype=int)))
 
 
