@@ -27,10 +27,15 @@ OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at fir
 
 
 def by_descent(posterior):
-    """Whether descents serve better than Gauss-Newton steps, which noise levels need."""
+    """Whether descents serve better than Gauss-Newton steps.
+
+    They do for large softmax networks. With two classes most units are pruned, and Gauss-Newton
+    steps with ``tau`` lead to minima of higher evidence; noise levels need these steps, too.
+    """
     network, likelihood = posterior.network, posterior.likelihood
     dear = len(posterior.X) * network.n_weights**2 > DEAR_HESSIAN
-    return dear and bool(network.hidden_layer_sizes) and not likelihood.has_noise
+    softmax = network.n_outputs > 1 and not likelihood.has_noise
+    return dear and softmax and bool(network.hidden_layer_sizes)
 
 
 def descend(posterior, theta, hyper, tol=FINE, max_steps=DESCENT_STEPS):
