@@ -15,6 +15,9 @@ def _controller():
 
 def blas_threads(n_weights):
     """Context manager: one thread for networks of up to `SMALL` weights, else no change."""
-    if n_weights > SMALL:
-        return nullcontext()
+    return nullcontext() if n_weights > SMALL else one_blas_thread()
+
+
+def one_blas_thread():
+    """Context manager: results to the last bit the same, whatever threads other processes use."""
     return _controller().limit(limits=1, user_api="blas")

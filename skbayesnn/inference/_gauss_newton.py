@@ -19,8 +19,7 @@ def gauss_newton_forms(posterior, theta, hyper):
     curvature : list of DenseCurvature or DualCurvature
         One per network.
     """
-    network = posterior.network
-    if len(posterior.X) * network.n_outputs < network.n_weights:
+    if _form(posterior) is DualCurvature:
         gradient = posterior.gradient(theta, hyper)
         alphas = posterior.groups.expand(hyper.alpha)
         roots = posterior.weighted_jacobian(theta, hyper)
@@ -29,6 +28,13 @@ def gauss_newton_forms(posterior, theta, hyper):
         posterior.gradient_and_hessian(theta[i], hyper.select(i)) for i in range(len(theta))
     ]
     return np.stack([g for g, _ in pairs]), [DenseCurvature(A) for _, A in pairs]
+
+
+def _form(posterior):
+    """The smaller form of the curvature."""
+    network = posterior.network
+    dual = len(posterior.X) * network.n_outputs < network.n_weights
+    return DualCurvature if dual else DenseCurvature
 
 
 class DenseCurvature:
@@ -50,9 +56,11 @@ class DenseCurvature:
         """``step^T A step``."""
         return step @ self.matrix @ step
 
-    def trace_with(self, gaussian):
-        """``Tr(C A)`` with the covariance ``C`` of a Gaussian."""
-        return np.sum(self.matrix * gaussian.covariance())
+    @staticmethod
+    def traces(forms, gaussian):
+        """``Tr(C A)`` of several such curvatures with the covariance ``C`` of a Gaussian."""
+        covariance = gaussian.covariance()
+        return np.array([np.sum(form.matrix * covariance) for form in forms])
 
 
 class DualCurvature:
@@ -70,9 +78,13 @@ class DualCurvature:
         """``step^T A step``."""
         return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
 
-    def trace_with(self, gaussian):
-        """``Tr(C A)`` with the covariance ``C`` of a Gaussian."""
-        return self.alpha @ gaussian.variances() + np.sum(gaussian.project(self.S[:, None]))
+    @staticmethod
+    def traces(forms, gaussian):
+        """``Tr(C A)`` of several such curvatures with the covariance ``C`` of a Gaussian."""
+        variances = gaussian.variances()
+        return np.array(
+            [form.alpha @ variances + np.sum(gaussian.project(form.S[:, None])) for form in forms]
+        )
 
 
 def third_order(posterior, theta, hyper, gaussian, moves):
@@ -95,11 +107,10 @@ def third_order(posterior, theta, hyper, gaussian, moves):
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
     points = np.concatenate([theta + eps * moves, theta - eps * moves])
-    traces = [  # one at a time: the curvature of a large network fills the memory
-        gauss_newton_forms(posterior, point[None], hyper.repeated(1))[1][0].trace_with(gaussian)
-        for point in points
-    ]
-    plus, minus = np.split(np.array(traces), 2)
+    forms = (  # one at a time: the curvature of a large network fills the memory
+        gauss_newton_forms(posterior, point[None], hyper.repeated(1))[1][0] for point in points
+    )
+    plus, minus = np.split(_form(posterior).traces(forms, gaussian), 2)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 

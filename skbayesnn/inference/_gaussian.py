@@ -53,9 +53,10 @@ class DenseGaussian:
 
     def covariance(self):
         """``A^-1`` of shape (k, k)."""
-        inverse = lapack.dpotri(self.factor, lower=1)[0]
-        lower = np.tril(inverse)
-        return lower + np.tril(inverse, -1).T
+        inverse = lapack.dpotri(self.factor, lower=1)[0]  # its upper triangle is zero
+        covariance = inverse + inverse.T
+        covariance[np.diag_indices(len(inverse))] *= 0.5
+        return covariance
 
     def variances(self):
         """Diagonal of ``A^-1``, shape (k,)."""

@@ -7,7 +7,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skbayesnn._threads import blas_threads
+from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference._descent import by_descent, train_by_descent
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
     alpha_occam,
@@ -138,14 +139,22 @@ def distinct(minima):
 
 def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
-    with blas_threads(posterior.network.n_weights):
-        trained = train(posterior, theta, settings.with_fixed(hyper), settings, progress)
+    with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
-        for i in range(len(theta)):
-            minimum = complete(posterior, trained.theta[i], trained.hyper.select(i), settings)
-            minima.append(replace(minimum, n_iter=int(trained.n_iter[i])))
+        for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
+            minimum = complete(posterior, trained.theta, trained.hyper, settings)
+            minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
+
+
+def _training(posterior, theta, hyper, settings, progress):
+    """Networks one by one after training, by the method that suits their size."""
+    if by_descent(posterior):
+        for i in range(len(theta)):
+            yield train_by_descent(posterior, theta[i], hyper.select(i), settings, progress)
+    else:
+        yield from train(posterior, theta, hyper, settings, progress).networks()
 
 
 def _continued(posterior, old, settings, progress):
@@ -197,7 +206,7 @@ def complete(posterior, theta, hyper, settings):
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
         pruned += units
         k = posterior.network.n_weights
-        cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN
+        cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN and not by_descent(posterior)
         small = cheap and k * np.sum(free.mask) <= POLISH_SIZE
         max_iter = 100 if cheap else 20
         if units or settled is None:

@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from skbayesnn.inference._descent import by_descent, descend
 from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian
 
+LEVEL = 1e-9  # decrease of M (nats) that is none
 NEAR = 1e-2  # decrease of M (nats) by a damped step below which Newton steps are tried
 
 
@@ -63,7 +65,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     Mode
     """
     energies = posterior.energies(theta)
-    damping, near = 1e-3, True
+    damping, near = 1e-3, not by_descent(posterior)
     for iteration in range(max_iter + 1):
         if near or iteration == max_iter:
             gradient, A = posterior.gradient_and_hessian(theta, hyper, exact)
@@ -81,7 +83,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
                 if start - trial_energies.total(hyper) > 0.25 * decrement - 1e-11 * abs(start):
                     theta, energies = trial, trial_energies
                     continue
-        step = _damped_step(posterior, theta, hyper, energies, damping)
+        step = _downhill(posterior, theta, hyper, energies, damping)
         near = step is None or energies.total(hyper) - step[1].total(hyper) < NEAR
         if step is None:  # the gradient shows no way down
             step = (*_escape(posterior, theta, hyper, energies, exact), 1e-3)
@@ -111,7 +113,7 @@ def find_large_mode(posterior, theta, hyper, max_iter=100, tol=1e-4):
     energies, damping, gain = posterior.energies(theta), 1e-3, np.inf
     for _ in range(max_iter):
         before = energies.total(hyper)
-        step = _damped_step(posterior, theta, hyper, energies, damping)
+        step = _downhill(posterior, theta, hyper, energies, damping)
         if step is None:
             gain = 0.0
             break
@@ -124,6 +126,17 @@ def find_large_mode(posterior, theta, hyper, max_iter=100, tol=1e-4):
     return Mode(theta, energies, None, gaussian, norm, float(gain), bool(gain < 10 * tol))
 
 
+def _downhill(posterior, theta, hyper, energies, damping):
+    """A lower point by the cheaper method, its energies and damping; ``None`` if there is none."""
+    if not by_descent(posterior):
+        return _damped_step(posterior, theta, hyper, energies, damping)
+    trial = descend(posterior, theta, hyper)
+    trial_energies = posterior.energies(trial)
+    if energies.total(hyper) - trial_energies.total(hyper) < LEVEL:
+        return None
+    return trial, trial_energies, damping
+
+
 def _damped_step(posterior, theta, hyper, energies, damping):
     """A Levenberg-Marquardt step that lowers ``M``; ``None`` if it would gain nothing."""
     gradient, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))
@@ -133,7 +146,7 @@ def _damped_step(posterior, theta, hyper, energies, damping):
         if gaussian is not None:
             step = -gaussian.solve(gradient)
             slope = gradient @ step
-            if -slope < 1e-9:
+            if -slope < LEVEL:
                 return None
             trial, energies = _along(posterior, theta, hyper, step, gaussian, curvature.diagonal)
             if start - energies.total(hyper) > -1e-4 * slope:

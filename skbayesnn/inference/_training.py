@@ -68,12 +68,18 @@ class Settings(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Networks after training; the leading axis counts the networks."""
+    """Networks after training; the leading axis, if there are several, counts the networks."""
 
     theta: np.ndarray
     hyper: Hyperparameters
     n_iter: np.ndarray
     converged: np.ndarray
+
+    def networks(self):
+        """One by one."""
+        for i in range(len(self.theta)):
+            hyper = self.hyper.select(i)
+            yield Trained(self.theta[i], hyper, self.n_iter[i], self.converged[i])
 
 
 def random_starts(posterior, rngs):

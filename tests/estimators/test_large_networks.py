@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import _evidence, _minima
+from skbayesnn.inference import _descent, _evidence, _minima
 
 
 def rows(n=40, d=4, seed=0):
@@ -55,3 +56,46 @@ def test_exact_fits_are_called_so():
     y = X[:, 0] + 0.5 * X[:, 1] + np.sin(1.5 * X[:, 2]) + 0.5 * rng.standard_normal(100)
     model = EvidenceMLPRegressor((16,), n_restarts=2, noise_std=0.01, random_state=0).fit(X, y)
     assert "fitted exactly" in model.evidence_report_.minima[0].verdict
+
+
+def digits(n_train):
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = order[:n_train], order[n_train:]
+    return X[train], y[train], X[test], y[test]
+
+
+def test_large_softmax_networks_are_trained_by_descent(monkeypatch):
+    def never(*_):
+        raise AssertionError("Gauss-Newton training of a large classifier")
+
+    monkeypatch.setattr(_minima, "train", never)
+    X, y, X_test, y_test = digits(500)
+    model = EvidenceMLPClassifier((20,), n_restarts=1, random_state=0).fit(X, y)
+    assert model.n_iter_ < 20
+    assert np.isfinite(model.log_evidence_)
+    assert model.score(X_test, y_test) > 0.92
+    assert -np.mean(model.log_predictive_density(X_test, y_test)) < 0.5
+
+
+def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch):
+    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
+    X, y, X_test, _ = digits(150)
+    model = EvidenceMLPClassifier((4,), n_restarts=1, max_iter=3, random_state=0)
+    expected = model.fit(X, y).predict_proba(X_test[:20])
+    order = np.random.default_rng(1).permutation(len(X))
+    shuffled = model.fit(X[order], y[order]).predict_proba(X_test[:20])
+    np.testing.assert_array_equal(shuffled, expected)
+    twice = np.arange(len(X)) < 3
+    weighted = model.fit(X, y, sample_weight=1.0 + twice).predict_proba(X_test[:20])
+    repeated = model.fit(np.vstack([X, X[:3]]), np.append(y, y[:3])).predict_proba(X_test[:20])
+    np.testing.assert_array_equal(weighted, repeated)
+    assert np.any(weighted != expected)
+
+
+def test_descents_do_not_depend_on_processes():
+    X, y, X_test, _ = digits(500)
+    model = EvidenceMLPClassifier((20,), n_restarts=2, max_iter=1, random_state=0)
+    expected = model.fit(X, y).predict_proba(X_test[:20])
+    model.set_params(n_jobs=2)
+    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X_test[:20]), expected)

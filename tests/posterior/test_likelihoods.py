@@ -80,6 +80,7 @@ def test_derivatives_in_the_outputs(name, lead):
     likelihood, f, y, weight, beta = draw(name, lead=lead)
     gradient, curvature = likelihood.derivatives(f, y, weight, beta)
     assert gradient.shape == f.shape
+    np.testing.assert_allclose(likelihood.gradient(f, y, weight, beta), gradient, rtol=1e-12)
     if curvature.ndim == f.ndim:
         curvature = curvature[..., None] * np.eye(f.shape[-1])
     n, p = f.shape[-2:]

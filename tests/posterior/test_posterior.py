@@ -26,6 +26,8 @@ def test_energies(name, hidden):
     np.testing.assert_allclose(energies.data, expected, rtol=1e-13)
     members = [theta[posterior.groups.labels == c] for c in range(len(posterior.groups.names))]
     np.testing.assert_allclose(energies.weights, [0.5 * w @ w for w in members], rtol=1e-13)
+    both, _ = posterior.energies_and_gradient(theta, hyper)
+    np.testing.assert_allclose(np.concatenate(both), np.concatenate(energies), rtol=1e-13)
     total = hyper.beta @ energies.data - log_prior(posterior, theta, hyper.alpha)
     np.testing.assert_allclose(energies.total(hyper), total, rtol=1e-13)
 
