@@ -101,7 +101,7 @@ class BayesianMLP(BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         """Whether `fit` was completed."""
-        return hasattr(self, "networks_")
+        return hasattr(self, "_X_scaling")
 
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""

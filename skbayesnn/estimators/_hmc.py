@@ -141,7 +141,7 @@ class HMCMLP(BayesianMLP):
         )
 
     def _sample(self, problem, settings, seeds):
-        """Run the chains, or go on with those of the last fit if nothing but their length changed."""
+        """Run the chains, or go on with those of the last fit if only their length changed."""
         progress = print if self.verbose else None
         posterior = problem.posterior
         old = getattr(self, "_sampled", None) if self.warm_start else None

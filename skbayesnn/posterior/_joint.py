@@ -20,6 +20,7 @@ from skbayesnn.network import forward, hidden_gradient
 from skbayesnn.posterior._posterior import Hyperparameters
 
 FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
+DROWNING = 1e6  # entry of a matrix above which adding 1 loses too many digits
 COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
 
 
@@ -86,7 +87,7 @@ class PrecisionMap(NamedTuple):
         width = self.high - self.low
         bend = expit(self.low + width * place)
         slope = self.fine + (self.coarse - self.fine) * bend
-        inner = width * place * (1.0 - place)
+        inner = width * place * expit(-eta)
         second = (self.coarse - self.fine) * bend * (1.0 - bend) / slope
         return slope * inner, second * inner + 1.0 - 2.0 * place
 
@@ -391,19 +392,30 @@ class JointPosterior:
         place = self.place(q)
         if not self.integrated:
             return place.theta
-        mean, covariance = self._output_layer(place.theta, place.hyper)
-        factor = np.linalg.cholesky(covariance)
-        normal = np.stack([rng.standard_normal(mean.shape[-2:]) for rng in rngs])
-        layer = np.swapaxes(mean + (factor @ normal[..., None])[..., 0], -1, -2)
-        return np.concatenate([place.theta, layer.reshape(len(q), -1)], axis=-1)
+        normal = np.stack([rng.standard_normal(self._output_shape) for rng in rngs])
+        return self._with_outputs(place, normal)
 
     def mean_weights(self, q):
         """All weights at positions; an output layer that is integrated out has its mean."""
         place = self.place(q)
         if not self.integrated:
             return place.theta
-        layer = np.swapaxes(self._output_layer(place.theta, place.hyper)[0], -1, -2)
-        return np.concatenate([place.theta, layer.reshape(*q.shape[:-1], -1)], axis=-1)
+        return self._with_outputs(place, np.zeros(self._output_shape))
+
+    @property
+    def _output_shape(self):
+        width, n_outputs = self.posterior.network.shapes[-1]
+        return n_outputs, width
+
+    def _with_outputs(self, place, normal):
+        """Append output weights: their conditional mean plus ``covariance^(1/2) normal``."""
+        gram, moment, sd = self._output_layer(self._features(place.theta), place.hyper)
+        values, vectors = _spectrum(gram, len(self.posterior.X))
+        shrink = 1.0 / (1.0 + values)
+        along = (np.swapaxes(vectors, -1, -2) @ moment[..., None])[..., 0] * shrink
+        along = along + np.sqrt(shrink) * normal
+        layer = np.swapaxes(sd * (vectors @ along[..., None])[..., 0], -1, -2)
+        return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
 
     # --- natural coordinates ---------------------------------------------------------------------
 
@@ -426,12 +438,12 @@ class JointPosterior:
         full[..., : self.n_sampled] = theta
         return forward(network, full, self.posterior.X, order=1)
 
-    def _output_system(self, trace, hyper):
-        """Scaled precision ``B = 1 + A^(-1/2) beta Z^T Z A^(-1/2)`` of every output's weights.
+    def _output_layer(self, trace, hyper):
+        """Ridge regression of the targets on the hidden units, in units of the prior.
 
-        Its eigenvalues are at least 1, so that nothing is lost where ``alpha`` and ``beta`` differ
-        by many orders of magnitude. Returns ``B^-1``, its log determinant, the prior sds
-        ``A^(-1/2)`` ``(..., n_outputs, width)`` and the scaled moments ``A^(-1/2) beta Z^T y``.
+        Returns the scaled Gram matrices ``A^(-1/2) beta Z^T Z A^(-1/2)``, the moments ``A^(-1/2)
+        beta Z^T y`` and the prior sds ``A^(-1/2)`` of every output's weights, ``(..., n_outputs,
+        width, width)`` and ``(..., n_outputs, width)``.
         """
         posterior = self.posterior
         z = trace.inputs[-1]
@@ -440,25 +452,15 @@ class JointPosterior:
         precision = posterior.likelihood.precisions(hyper.beta)
         labels = posterior.groups.labels[self.n_sampled :].reshape(posterior.network.shapes[-1])
         sd = np.swapaxes(hyper.alpha[..., labels], -1, -2) ** -0.5
-        system = gram[..., None, :, :] * (sd[..., :, None] * sd[..., None, :])
-        system *= precision[..., None, None]
-        units = np.arange(system.shape[-1])
-        system[..., units, units] += 1.0
-        moment = moment * sd * precision[..., None]
-        return np.linalg.inv(system), np.linalg.slogdet(system)[1], sd, moment
-
-    def _output_layer(self, theta, hyper):
-        """Mean ``(..., n_outputs, width)`` and covariance of the output layer's weights."""
-        inverse, _, sd, moment = self._output_system(self._features(theta), hyper)
-        mean = sd * (inverse @ moment[..., None])[..., 0]
-        return mean, inverse * (sd[..., :, None] * sd[..., None, :])
+        gram = gram[..., None, :, :] * (sd[..., :, None] * sd[..., None, :])
+        return gram * precision[..., None, None], moment * sd * precision[..., None], sd
 
     def _marginal(self, theta, hyper):
         """Likelihood with the output layer integrated out (Bishop 2006, equation 3.86)."""
         posterior = self.posterior
         trace = self._features(theta)
-        inverse, log_det, sd, moment = self._output_system(trace, hyper)
-        scaled = (inverse @ moment[..., None])[..., 0]  # mean weights in prior units
+        gram, moment, sd = self._output_layer(trace, hyper)
+        scaled, inverse, log_det = _ridge(gram, moment, len(posterior.X))  # scaled: mean weights
         z, weight = trace.inputs[-1], posterior.sample_weight
         precision = posterior.likelihood.precisions(hyper.beta)
         mean = np.swapaxes(scaled * sd, -1, -2)
@@ -484,3 +486,34 @@ class JointPosterior:
         levels = posterior.likelihood.levels[:, None] == np.arange(posterior.likelihood.n_levels)
         by_beta = (per_output[..., None, :] @ levels.astype(float))[..., 0, :]
         return _Derivatives(value, by_theta, by_alpha, by_beta)
+
+
+def _ridge(gram, moment, rank):
+    """Mean ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
+
+    Where ``G``, whose rank is at most ``rank``, is so large that the 1 would drown in rounding, by
+    eigenvalues: then fewer rows than units do no harm however far apart ``alpha`` and ``beta`` are.
+    """
+    units = np.arange(gram.shape[-1])
+    system = gram.copy()
+    system[..., units, units] += 1.0
+    large = np.max(system[..., units, units], axis=-1) > DROWNING
+    inverse, log_det = np.linalg.inv(system), np.linalg.slogdet(system)[1]
+    mean = (inverse @ moment[..., None])[..., 0]
+    if np.any(large):
+        some = gram[large]
+        some = np.where(np.isfinite(some), some, 0.0)  # of trajectories that are given up
+        values, vectors = _spectrum(some, rank)
+        shrunk = vectors / (1.0 + values)[..., None, :]
+        along = np.swapaxes(vectors, -1, -2) @ moment[large][..., None]
+        mean[large] = (shrunk @ along)[..., 0]
+        inverse[large] = shrunk @ np.swapaxes(vectors, -1, -2)
+        log_det[large] = np.sum(np.log1p(values), axis=-1)
+    return mean, inverse, log_det
+
+
+def _spectrum(gram, rank):
+    """Eigenvalues, those beyond the rank exactly zero, and eigenvectors of ``Z^T Z``."""
+    values, vectors = np.linalg.eigh(gram)
+    values[..., : max(0, values.shape[-1] - rank)] = 0.0
+    return np.maximum(values, 0.0), vectors

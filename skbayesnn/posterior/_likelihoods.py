@@ -12,7 +12,7 @@ whose precision stays 1, so that one formula, ``M = sum_c alpha_c E_W^c + sum_l 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logsumexp
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,6 @@ class Gaussian:
         membership = self.levels[:, None] == np.arange(self.n_levels)
         return (squares[..., None, :] @ membership.astype(float))[..., 0, :]
 
-    def gradient(self, outputs, y, sample_weight, beta):
-        """Gradient ``r`` of the misfit, ``(..., n, n_outputs)``."""
-        return sample_weight[:, None] * self.precisions(beta)[..., None, :] * (outputs - y)
-
     def derivatives(self, outputs, y, sample_weight, beta):
         """Gradient ``r`` and (diagonal) curvature of the misfit, both ``(..., n, n_outputs)``."""
         curvature = sample_weight[:, None] * self.precisions(beta)[..., None, :]
@@ -99,10 +95,6 @@ class Bernoulli(_NoNoiseLevel):
         """``-G = sum_n s_n [log(1 + e^a) - t a]``, shape ``(..., 1)`` (MacKay 1992, eq. 5.1)."""
         return sample_weight @ (np.logaddexp(0.0, outputs) - y * outputs)
 
-    def gradient(self, outputs, y, sample_weight, beta):
-        """Gradient ``r`` of the misfit, ``(..., n, 1)``."""
-        return sample_weight[:, None] * beta[..., None, :] * (expit(outputs) - y)
-
     def derivatives(self, outputs, y, sample_weight, beta):
         """Gradient and (diagonal) curvature, both ``(..., n, 1)``."""
         p = expit(outputs)
@@ -126,10 +118,6 @@ class Categorical(_NoNoiseLevel):
         """``-G = sum_n s_n [logsumexp(a) - a_t]``, shape ``(..., 1)`` (Bishop 4.108)."""
         rows = logsumexp(outputs, axis=-1) - np.sum(y * outputs, axis=-1)
         return np.sum(rows * sample_weight, axis=-1, keepdims=True)
-
-    def gradient(self, outputs, y, sample_weight, beta):
-        """Gradient ``r`` of the misfit, ``(..., n, n_classes)``."""
-        return sample_weight[:, None] * beta[..., None, :] * (softmax(outputs, axis=-1) - y)
 
     def derivatives(self, outputs, y, sample_weight, beta):
         """Gradient ``(..., n, n_classes)``, full curvature ``diag(p) - p p^T`` (Bishop 4.110)."""

@@ -111,14 +111,9 @@ class Posterior:
 
     def energies_and_gradient(self, theta, hyper):
         """`energies` and `gradient` from one pass through the network, without any curvature."""
-        data, gradient = 0.0, self.groups.expand(hyper.alpha) * theta
-        for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
-            trace = forward(self.network, theta, self.X[rows], 1)
-            misfit = trace.outputs, self.y[rows], self.sample_weight[rows]
-            data = data + self.likelihood.errors(*misfit)
-            residual = self.likelihood.gradient(*misfit, hyper.beta)
-            gradient = gradient + vector_jacobian(trace, residual)
-        return Energies(0.5 * self.groups.sums(theta**2), data), gradient
+        errors, gradient = self.misfit(theta, hyper.beta)
+        energies = Energies(0.5 * self.groups.sums(theta**2), errors)
+        return energies, self.groups.expand(hyper.alpha) * theta + gradient
 
     def hessian(self, theta, hyper, exact=True):
         """``A = grad grad M`` of shape ``(..., k, k)``; Gauss-Newton unless ``exact``."""

@@ -11,7 +11,7 @@ from skbayesnn.samplers._metric import Metric
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is made anew
 FIRST_STEP = 0.1
-CAREFUL = 5.0  # factor by which the steps of every fourth transition are smaller
+CAREFUL = 5.0  # factor by which the steps of every fifth transition are smaller
 CURVATURES = 40  # positions per stage whose curvature is averaged, at most
 
 
@@ -85,7 +85,7 @@ def van_der_corput(count):
 
 def is_careful(plan, count):
     """Whether a transition takes small steps, for the sharp corners of the distribution."""
-    return plan.n_steps is None and count % 4 == 0
+    return plan.n_steps is None and count % 5 == 0
 
 
 def advance(energy, chains, plan, step_size, move=None):
@@ -135,8 +135,8 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
         From positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their mean over
         each stage is the inverse of the next metric. Without it the metric stays as it is.
     move : callable, optional
-        Another transition that leaves the target invariant, made after each of the dynamics: from the
-        energy, a phase, the chains' generators and the number of transitions to a phase.
+        Another transition that leaves the target as it is, made after each of the dynamics: from
+        the energy, a phase, the chains' generators and the number of transitions to a phase.
     progress : callable, optional
         Called after every transition with the chains and what happened.
 

@@ -80,7 +80,8 @@ def effective_sample_size(draws):
     positive = np.logical_and.accumulate(pairs > 0, axis=0)
     pairs = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
     time = np.maximum(2.0 * np.sum(pairs, axis=0) - 1.0, 1.0 / np.log10(m * n))
-    return np.where(pooled <= 1e-12, float(m * n), m * n / time)
+    constant = pooled <= (1e-12 * np.max(np.abs(chains), axis=(0, 1))) ** 2
+    return np.where(constant, float(m * n), m * n / time)
 
 
 def bulk_ess(draws):

@@ -80,7 +80,9 @@ def test_derivatives_in_the_outputs(name, lead):
     likelihood, f, y, weight, beta = draw(name, lead=lead)
     gradient, curvature = likelihood.derivatives(f, y, weight, beta)
     assert gradient.shape == f.shape
-    np.testing.assert_allclose(likelihood.gradient(f, y, weight, beta), gradient, rtol=1e-12)
+    errors, same = likelihood.errors_and_gradient(f, y, weight, beta)
+    np.testing.assert_allclose(errors, likelihood.errors(f, y, weight), rtol=1e-12)
+    np.testing.assert_allclose(same, gradient, rtol=1e-12)
     if curvature.ndim == f.ndim:
         curvature = curvature[..., None] * np.eye(f.shape[-1])
     n, p = f.shape[-2:]

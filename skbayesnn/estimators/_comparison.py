@@ -1,0 +1,102 @@
+"""Whether the Gaussian approximation was good enough, judged by samples of the same posterior."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+LARGEST_SHIFT = 0.25  # of predictive means, in predictive standard deviations
+LARGEST_RATIO = 1.25  # of error bars and of noise levels, either way
+LARGEST_CHANGE = 0.02  # of class probabilities, on average
+LARGEST_GAP = 3.0  # of log evidences, in nats, beyond three standard errors
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """An evidence fit beside samples from the same posterior, at the training inputs.
+
+    Attributes
+    ----------
+    quantities : dict
+        What was compared: name to (evidence fit, samples).
+    shift : float
+        Root mean squared difference of predictive means in units of the samples' predictive
+        standard deviation; for classifiers the mean absolute difference of class probabilities.
+    doubts : tuple of str
+        What speaks against the Gaussian approximation; empty if nothing does.
+    """
+
+    quantities: dict
+    shift: float
+    doubts: tuple
+
+    @property
+    def adequate(self):
+        """Whether the Gaussian approximation does."""
+        return not self.doubts
+
+    def __repr__(self):
+        lines = [f"{'':28s}{'evidence fit':>14s}{'samples':>12s}"]
+        lines += [
+            f"  {name:26s}{theirs:14.4g}{mine:12.4g}"
+            for name, (theirs, mine) in self.quantities.items()
+        ]
+        lines.append(f"  difference of predictions {self.shift:.3g}")
+        if self.adequate:
+            lines.append("The Gaussian approximation is adequate here.")
+        else:
+            lines.append("Use the samples: " + "; ".join(self.doubts) + ".")
+        return "\n".join(lines)
+
+
+def compare_regressors(fitted, sampler, X):
+    """Compare predictive means, error bars, noise levels and evidences.
+
+    Parameters
+    ----------
+    fitted : EvidenceMLPRegressor
+    sampler : HMCMLPRegressor
+    X : ndarray of shape (n, n_features)
+        In the user's units.
+
+    Returns
+    -------
+    Comparison
+    """
+    theirs, mine = fitted.predict(X), sampler.predict(X)
+    shift = float(np.sqrt(np.mean(((theirs - mine) / sampler.predict_std(X)) ** 2)))
+    quantities = {
+        "typical error bar (weights)": tuple(
+            float(np.sqrt(np.mean(model.predict_std(X, kind="epistemic") ** 2)))
+            for model in (fitted, sampler)
+        ),
+        "noise sd": tuple(float(np.mean(model.noise_std_)) for model in (fitted, sampler)),
+    }
+    doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > LARGEST_SHIFT else []
+    for name, (a, b) in quantities.items():
+        if not 1.0 / LARGEST_RATIO < a / b < LARGEST_RATIO:
+            doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
+    return _with_evidence(fitted, sampler, quantities, shift, doubts)
+
+
+def compare_classifiers(fitted, sampler, X):
+    """Compare class probabilities and evidences; arguments as for `compare_regressors`."""
+    theirs, mine = fitted.predict_proba(X), sampler.predict_proba(X)
+    shift = float(np.mean(np.abs(theirs - mine)))
+    quantities = {
+        "mean highest probability": (float(theirs.max(1).mean()), float(mine.max(1).mean()))
+    }
+    doubts = []
+    if shift > LARGEST_CHANGE:
+        doubts.append(f"class probabilities differ by {shift:.3f} on average")
+    return _with_evidence(fitted, sampler, quantities, shift, doubts)
+
+
+def _with_evidence(fitted, sampler, quantities, shift, doubts):
+    """Add the evidences, if both are known, and conclude."""
+    theirs, mine, error = fitted.log_evidence_, sampler.log_evidence_, sampler.log_evidence_std_
+    if not np.isnan([theirs, mine]).any():
+        quantities["log evidence"] = (theirs, mine)
+        gap = abs(theirs - mine)
+        if gap > LARGEST_GAP + 3.0 * error:
+            doubts.append(f"log evidences differ by {gap:.1f} nats")
+    return Comparison(quantities, shift, tuple(doubts))

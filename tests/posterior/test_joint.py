@@ -1,0 +1,532 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, log_softmax
+from scipy.stats import kstest, multivariate_normal, norm
+
+from skbayesnn.inference import FreeHyperparameters
+from skbayesnn.network import forward, outputs
+from skbayesnn.posterior import Hyperparameters, JointPosterior, LogUniform
+from tests.tools import LIKELIHOODS, assert_near, difference, make_problem
+
+RANGE = LogUniform(0.05, 20.0)
+DEPTHS = [(), (3,), (3, 2)]
+REGRESSION = [name for name in LIKELIHOODS if name.startswith("gaussian")]
+
+each_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
+each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+each_prior = pytest.mark.parametrize("prior", ["single", "layer", "ard"])
+each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
+
+
+def make_joint(
+    name, hidden=(3,), prior="layer", integrate=True, known=True, fixed=False, seed=0, **options
+):
+    """A joint posterior and some positions ``(3, dimension)``."""
+    posterior, _, hyper = make_problem(name, hidden, prior=prior, seed=seed, **options)
+    rng = np.random.default_rng(seed + 1)
+    alpha = np.ones(len(hyper.alpha), dtype=bool)
+    beta = np.full(len(hyper.beta), posterior.likelihood.has_noise)
+    if fixed:
+        alpha[-1] = beta[0] = False
+    information = np.exp(rng.normal(0.0, 2.0, len(alpha))) if known else np.zeros(len(alpha))
+    free = FreeHyperparameters(alpha, beta, RANGE)
+    joint = JointPosterior(posterior, free, hyper, information, integrate)
+    return joint, rng.standard_normal((3, joint.dimension))
+
+
+def with_data(joint, y=None, sample_weight=None):
+    y = joint.posterior.y if y is None else y
+    weight = joint.posterior.sample_weight if sample_weight is None else sample_weight
+    return replace(joint, posterior=replace(joint.posterior, y=y, sample_weight=weight))
+
+
+def log_precisions(joint, hyper):
+    free = joint.free
+    return np.log(np.concatenate([hyper.alpha[..., free.alpha], hyper.beta[..., free.beta]], -1))
+
+
+def output_precisions(joint, hyper):
+    """Prior precisions of the output layer, ``(width, n_outputs)``."""
+    network, groups = joint.posterior.network, joint.posterior.groups
+    return network.layers(groups.expand(hyper.alpha))[-1]
+
+
+# --- the energy ----------------------------------------------------------------------------------
+
+
+@each_likelihood
+@each_depth
+@each_prior
+@each_way
+@pytest.mark.parametrize(("known", "fixed"), [(True, True), (True, False), (False, False)], ids=str)
+def test_gradients(name, hidden, prior, integrate, known, fixed):
+    joint, q = make_joint(name, hidden, prior, integrate, known, fixed)
+    q = q[0]
+    terms = joint.terms(q)
+    both = difference(lambda q: np.stack(joint.terms(q)[::2]), q)
+    assert_near(terms.prior_gradient, both[0], 1e-7)
+    assert_near(terms.data_gradient, both[1], 1e-7)
+    value, gradient = joint.energy(q)
+    assert value == terms.prior + terms.data
+    np.testing.assert_array_equal(gradient, terms.prior_gradient + terms.data_gradient)
+
+
+@each_likelihood
+@each_depth
+@each_prior
+@pytest.mark.parametrize("fixed", [True, False], ids=["some", "free"])
+def test_prior_by_change_of_variables(name, hidden, prior, fixed):
+    # p(q) = p(w | alpha) p(ln alpha) |d (w, ln alpha) / dq|
+    joint, q = make_joint(name, hidden, prior, fixed=fixed)
+    q = q[0]
+
+    def natural(q):
+        place = joint.place(q)
+        return np.concatenate([place.theta, log_precisions(joint, place.hyper)])
+
+    place = joint.place(q)
+    alpha = place.hyper.alpha[joint.posterior.groups.labels[: joint.n_sampled]]
+    expected = np.sum(norm.logpdf(place.theta, scale=alpha**-0.5))
+    expected -= np.sum(joint.free.mask) * np.log(2.0 * np.log(20.0 / 0.05))
+    expected += np.linalg.slogdet(difference(natural, q))[1]
+    assert joint.terms(q).prior == pytest.approx(-expected, rel=1e-9, abs=1e-9)
+    np.testing.assert_array_equal(
+        place.hyper.alpha[~joint.free.alpha], joint.fixed.alpha[~joint.free.alpha]
+    )
+    np.testing.assert_array_equal(
+        place.hyper.beta[~joint.free.beta], joint.fixed.beta[~joint.free.beta]
+    )
+
+
+def log_likelihood(posterior, theta, beta):
+    """Row by row, by scipy's densities."""
+    f, y = outputs(posterior.network, theta, posterior.X), posterior.y
+    if posterior.likelihood.has_noise:
+        sd = posterior.likelihood.precisions(beta) ** -0.5
+        rows = norm.logpdf(y, f, sd).sum(axis=1)
+    elif f.shape[1] == 1:
+        rows = np.log(np.where(y == 1, expit(f), expit(-f)))[:, 0]
+    else:
+        rows = np.sum(y * log_softmax(f, axis=1), axis=1)
+    return posterior.sample_weight @ rows
+
+
+@each_likelihood
+@each_depth
+def test_likelihood_of_all_weights(name, hidden):
+    joint, q = make_joint(name, hidden, integrate=False)
+    place = joint.place(q)
+    assert place.theta.shape == (3, joint.posterior.network.n_weights)
+    expected = [
+        -log_likelihood(joint.posterior, theta, beta)
+        for theta, beta in zip(place.theta, place.hyper.beta, strict=True)
+    ]
+    np.testing.assert_allclose(joint.terms(q).data, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+@each_depth
+@each_prior
+def test_marginal_likelihood_is_a_multivariate_normal(name, hidden, prior):
+    joint, q = make_joint(name, hidden, prior)
+    posterior, values = joint.posterior, joint.terms(q).data
+    s = posterior.sample_weight
+    assert joint.n_sampled == posterior.network.slices[-1].start
+    for q_i, value in zip(q, values, strict=True):
+        hyper = joint.place(q_i).hyper
+        Z = forward(posterior.network, joint.mean_weights(q_i), posterior.X).inputs[-1]
+        alpha = output_precisions(joint, hyper)
+        beta = posterior.likelihood.precisions(hyper.beta)
+        expected = 0.0
+        for o in range(len(beta)):
+            # a row of weight s has noise precision s beta; N(.)^s is normalised differently
+            covariance = Z / alpha[:, o] @ Z.T + np.diag(1.0 / (s * beta[o]))
+            expected += multivariate_normal.logpdf(posterior.y[:, o], cov=covariance)
+            expected += 0.5 * np.sum((s - 1.0) * np.log(beta[o] / (2.0 * np.pi)) - np.log(s))
+        assert value == pytest.approx(-expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_marginal_likelihood_by_numerical_integration(name):
+    joint, q = make_joint(name, (1,), n=4)
+    q, posterior = q[0], joint.posterior
+    place = joint.place(q)
+    n_outputs = posterior.network.n_outputs
+    alpha = output_precisions(joint, place.hyper)
+    # the trapezoidal rule is exact for smooth functions that vanish at both ends
+    mean = posterior.network.layers(joint.mean_weights(q))[-1]
+    axis, total = np.linspace(-1.0, 1.0, 601), 0.0
+    width = 9.0 * np.array([1.0, 1.0]) / np.sqrt(alpha.min())
+    for o in range(n_outputs):
+        w, b = np.meshgrid(mean[0, o] + width[0] * axis, mean[1, o] + width[1] * axis)
+        z = forward(posterior.network, joint.mean_weights(q), posterior.X).inputs[-1]
+        beta = posterior.likelihood.precisions(place.hyper.beta)[o]
+        log_density = norm.logpdf(w, scale=alpha[0, o] ** -0.5)
+        log_density = log_density + norm.logpdf(b, scale=alpha[1, o] ** -0.5)
+        for n in range(len(z)):
+            row = norm.logpdf(posterior.y[n, o], w * z[n, 0] + b * z[n, 1], beta**-0.5)
+            log_density += posterior.sample_weight[n] * row
+        cell = width[0] * width[1] * (axis[1] - axis[0]) ** 2
+        top = log_density.max()
+        assert np.exp(log_density[0].max() - top) < 1e-14
+        total += top + np.log(np.sum(np.exp(log_density - top)) * cell)
+    assert joint.terms(q).data == pytest.approx(-total, rel=1e-9)
+
+
+@each_likelihood
+@each_way
+@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+def test_weight_two_is_a_repeated_row(name, hidden, integrate):
+    joint, q = make_joint(name, hidden, integrate=integrate)
+    posterior = joint.posterior
+    times = np.array([1, 2, 1, 3, 1, 1, 2])
+    weighted = with_data(joint, sample_weight=times.astype(float))
+    rows = np.repeat(np.arange(7), times)
+    ones = np.ones(len(rows))
+    again = replace(posterior, X=posterior.X[rows], y=posterior.y[rows], sample_weight=ones)
+    repeated = replace(joint, posterior=again)
+    for a, b in zip(weighted.terms(q), repeated.terms(q), strict=True):
+        assert_near(a, b, 1e-12)
+    assert_near(weighted.curvature(q), repeated.curvature(q), 1e-12)
+    assert_near(weighted.mean_weights(q), repeated.mean_weights(q), 1e-12)
+
+
+@each_likelihood
+@each_way
+@each_depth
+def test_leading_axes(name, hidden, integrate):
+    joint, _ = make_joint(name, hidden, integrate=integrate)
+    q = np.random.default_rng(5).standard_normal((2, 3, joint.dimension))
+    terms, curvature, mean = joint.terms(q), joint.curvature(q), joint.mean_weights(q)
+    assert terms.data.shape == terms.prior.shape == (2, 3)
+    assert curvature.shape == (2, 3, joint.dimension, joint.dimension)
+    for i in np.ndindex(2, 3):
+        for all_of_them, own in zip(terms, joint.terms(q[i]), strict=True):
+            assert_near(all_of_them[i], own, 1e-12)
+        assert_near(curvature[i], joint.curvature(q[i]), 1e-11)
+        assert_near(mean[i], joint.mean_weights(q[i]), 1e-11)
+
+
+@each_likelihood
+@each_way
+@pytest.mark.parametrize("hidden", [(), (3,), (9, 5)], ids=str)
+def test_chains_do_not_feel_each_other_in_the_last_bit(name, hidden, integrate):
+    joint, _ = make_joint(name, hidden, integrate=integrate, n=40)
+    q = np.random.default_rng(5).standard_normal((7, joint.dimension))
+
+    def evaluate(members):
+        rngs = [np.random.default_rng(i) for i in members]
+        part = q[members]
+        return (*joint.terms(part), joint.curvature(part), joint.complete_weights(part, rngs))
+
+    together = evaluate([0, 1, 2, 3, 4, 5, 6])
+    for members in ([0], [3], [6, 2], [1, 5, 4, 0]):
+        for own, field in zip(evaluate(members), together, strict=True):
+            assert own.tobytes() == field[members].tobytes()
+
+
+# --- the output layer ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+@pytest.mark.parametrize("prior", ["single", "ard"])
+def test_output_layer_given_the_rest(name, prior):
+    joint, q = make_joint(name, (2,), prior)
+    posterior, n = joint.posterior, 20_000
+    q = q[0]
+    hyper, mean = joint.place(q).hyper, joint.mean_weights(q)
+    hidden, last = slice(0, joint.n_sampled), posterior.network.slices[-1]
+    np.testing.assert_array_equal(mean[hidden], joint.place(q).theta)
+    # the optimum of the energy given the other weights, and its curvature there
+    assert_near(posterior.gradient(mean, hyper)[last], np.zeros(last.stop - last.start), 1e-9)
+    covariance = np.linalg.inv(posterior.hessian(mean, hyper)[last, last])
+    draws = joint.complete_weights(np.tile(q, (n, 1)), [np.random.default_rng(3)] * n)
+    np.testing.assert_array_equal(draws[:, hidden], np.tile(mean[hidden], (n, 1)))
+    white = np.linalg.solve(np.linalg.cholesky(covariance), (draws - mean)[:, last].T).T
+    assert np.all(np.abs(white.mean(axis=0)) < 4.0 / np.sqrt(n))
+    products = white[:, :, None] * white[:, None, :]
+    error = np.std(products, axis=0) / np.sqrt(n)
+    assert np.all(np.abs(products.mean(axis=0) - np.eye(white.shape[1])) < 4.0 * error)
+    assert kstest(white.ravel(), "norm").pvalue > 1e-3
+
+
+@each_likelihood
+def test_complete_weights_without_integration(name):
+    joint, q = make_joint(name, integrate=False)
+    np.testing.assert_array_equal(joint.complete_weights(q, []), joint.place(q).theta)
+    np.testing.assert_array_equal(joint.mean_weights(q), joint.place(q).theta)
+
+
+# --- positions -----------------------------------------------------------------------------------
+
+
+@each_likelihood
+@each_prior
+@each_way
+@pytest.mark.parametrize("fixed", [True, False], ids=["some", "free"])
+def test_position_and_place_are_inverse(name, prior, integrate, fixed):
+    joint, q = make_joint(name, prior=prior, integrate=integrate, fixed=fixed)
+    q = 2.0 * q
+    place = joint.place(q)
+    theta = np.zeros((3, joint.posterior.network.n_weights))
+    theta[:, : joint.n_sampled] = place.theta
+    assert_near(joint.position(theta, place.hyper), q, 1e-9)
+    rng = np.random.default_rng(8)
+    theta = rng.standard_normal(theta.shape)
+    alpha = np.exp(rng.uniform(-4, 4, place.hyper.alpha.shape))
+    beta = np.exp(rng.uniform(-4, 4, place.hyper.beta.shape))
+    alpha[:, ~joint.free.alpha] = joint.fixed.alpha[~joint.free.alpha]
+    beta[:, ~joint.free.beta] = joint.fixed.beta[~joint.free.beta]
+    place = joint.place(joint.position(theta, Hyperparameters(alpha, beta)))
+    assert_near(place.theta, theta[:, : joint.n_sampled], 1e-10)
+    np.testing.assert_allclose(place.hyper.alpha, alpha, rtol=1e-9)
+    np.testing.assert_allclose(place.hyper.beta, beta, rtol=1e-9)
+
+
+def test_positions_at_a_bound():
+    joint, _ = make_joint("gaussian", integrate=False)
+    theta = np.ones((2, joint.posterior.network.n_weights))
+    ends = np.exp(RANGE.log_range)
+    n_alpha, n_beta = len(joint.free.alpha), len(joint.free.beta)
+    for factor in (1.0, 1e3):  # at it, and beyond it
+        alpha = np.repeat(ends * [1.0 / factor, factor], n_alpha).reshape(2, -1)
+        beta = np.repeat(ends * [1.0 / factor, factor], n_beta).reshape(2, -1)
+        q = joint.position(theta, Hyperparameters(alpha, beta))
+        assert np.all(np.isfinite(q))
+        value, gradient = joint.energy(q)
+        assert np.all(np.isfinite(value))
+        assert np.all(np.isfinite(gradient))
+        place = joint.place(q)
+        np.testing.assert_allclose(
+            np.log(place.hyper.alpha), np.log(ends)[:, None] * np.ones(n_alpha), atol=0.1
+        )
+
+
+# --- the prior -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("information", [0.0, 1e-6, 1e-2, 1.0, 300.0, 1e7], ids=str)
+@pytest.mark.parametrize("size", ["none", "single"])
+def test_prior_of_a_precision_is_normalised(information, size):
+    # without hidden layer no weight is left in the position once the outputs are integrated out
+    joint, _ = make_joint("gaussian", (), "single", integrate=size == "none")
+    free = FreeHyperparameters(np.array([True]), np.array([False, False]), RANGE)
+    joint = replace(joint, free=free, information=np.array([information]))
+    assert joint.dimension == joint.n_sampled + 1
+
+    def density(eta):  # the weights' normal density at zero is divided out
+        q = np.concatenate([np.zeros(joint.n_sampled), [eta]])
+        normal = 0.5 * joint.n_sampled * np.log(joint.place(q).share[0] / (2.0 * np.pi))
+        return np.exp(-joint.terms(q).prior - normal)
+
+    total = sum(
+        quad(density, a, b, epsabs=1e-12, epsrel=1e-11, limit=200)[0]
+        for a, b in [(-35, -4), (-4, 0), (0, 4), (4, 35)]
+    )
+    assert total == pytest.approx(1.0, abs=1e-8)
+    # uniform in ln alpha: half of it lies below the middle
+    low, high = RANGE.log_range
+    below = Hyperparameters(np.exp(np.array([low + 0.5 * (high - low)])), np.ones(2))
+    middle = joint.position(np.zeros(joint.posterior.network.n_weights), below)[-1]
+    half = quad(density, -35, middle, epsabs=1e-12, points=[middle - 5, middle - 1], limit=200)[0]
+    assert half == pytest.approx(0.5, abs=1e-8)
+
+
+@each_way
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_draws_from_the_prior(integrate, known):
+    joint, _ = make_joint("gaussian", (2,), "layer", integrate, known, fixed=True)
+    rng = np.random.default_rng(0)
+    q = np.stack([joint.draw_prior(rng) for _ in range(4000)])
+    place = joint.place(q)
+    low, high = RANGE.log_range
+    logs = (log_precisions(joint, place.hyper) - low) / (high - low)
+    labels = joint.posterior.groups.labels[: joint.n_sampled]
+    scaled = place.theta * np.sqrt(place.hyper.alpha[:, labels])
+    for u in logs.T:
+        assert kstest(u, "uniform").pvalue > 1e-3
+    for z in scaled.T:
+        assert kstest(z, "norm").pvalue > 1e-3
+    both = np.concatenate([logs, scaled, scaled**2], axis=1)
+    correlation = np.corrcoef(both, rowvar=False) - np.eye(both.shape[1])
+    assert np.max(np.abs(correlation)) < 4.5 / np.sqrt(len(q))
+
+
+# --- rescaling -----------------------------------------------------------------------------------
+
+
+@each_prior
+@each_way
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize("fixed", [True, False], ids=["some", "free"])
+def test_rescaled(prior, integrate, known, fixed):
+    joint, q = make_joint("gaussian", (2,), prior, integrate, known, fixed)
+    if not joint.free.alpha.any():
+        return
+    shift = 0.5 * np.random.default_rng(2).standard_normal((3, len(joint.free.alpha)))
+    moved, log_volume = joint.rescaled(q, shift)
+    before, after = joint.place(q), joint.place(moved)
+    expected = np.log(before.hyper.alpha) + np.where(joint.free.alpha, shift, 0.0)
+    assert_near(np.log(after.hyper.alpha), expected, 1e-10)
+    np.testing.assert_array_equal(after.hyper.beta, before.hyper.beta)
+    labels = joint.posterior.groups.labels[: joint.n_sampled]
+    for place in (before, after):
+        place.theta[...] *= np.sqrt(place.hyper.alpha[:, labels])
+    assert_near(after.theta, before.theta, 1e-10)
+    for i in range(3):
+        J = difference(lambda x, i=i: joint.rescaled(x, shift[i])[0], q[i])
+        assert log_volume[i] == pytest.approx(np.linalg.slogdet(J)[1], rel=1e-8, abs=1e-8)
+    back, other = joint.rescaled(moved, -shift)
+    assert_near(back, q, 1e-9)
+    assert_near(other, -log_volume, 1e-9)
+
+
+def test_rescaled_beyond_the_bounds():
+    joint, q = make_joint("gaussian", (2,))
+    shift = np.zeros((3, len(joint.free.alpha)))
+    shift[1, 0], shift[2, 1] = 40.0, -40.0
+    moved, log_volume = joint.rescaled(q, shift)
+    assert np.all(np.isfinite(moved))
+    np.testing.assert_array_equal(np.isneginf(log_volume), [False, True, True])
+    assert_near(moved[0], q[0], 1e-10)
+
+
+# --- curvature -----------------------------------------------------------------------------------
+
+
+@each_likelihood
+@each_depth
+@each_prior
+@each_way
+def test_curvature_is_positive_definite(name, hidden, prior, integrate):
+    joint, q = make_joint(name, hidden, prior, integrate)
+    matrices = joint.curvature(3.0 * q)
+    assert_near(matrices, np.swapaxes(matrices, -1, -2), 1e-10)
+    assert np.min(np.linalg.eigvalsh(matrices)) > 0.0
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+@each_prior
+def test_curvature_of_linear_regression(name, prior):
+    joint, _ = make_joint(name, (), prior, integrate=False)
+    none = FreeHyperparameters(*(np.zeros_like(mask) for mask in joint.free[:2]), RANGE)
+    joint = replace(joint, free=none)
+    q = np.random.default_rng(0).standard_normal(joint.dimension)
+    H = difference(lambda q: joint.energy(q)[1], q)
+    assert_near(joint.curvature(q), H, 1e-9)
+
+
+def expected_hessian(joint, q):
+    """Mean of the exact Hessian over targets given the position, by targets of the same moments."""
+    posterior, place = joint.posterior, joint.place(q)
+    f = outputs(posterior.network, place.theta, posterior.X)
+    if posterior.likelihood.has_noise:
+        sd = np.broadcast_to(posterior.likelihood.precisions(place.hyper.beta) ** -0.5, f.shape)
+        targets = [f + sd, f - sd]
+    elif f.shape[1] == 1:
+        targets = [expit(f)]
+    else:
+        targets = [np.exp(log_softmax(f, axis=1))]
+    parts = [with_data(joint, y) for y in targets]
+    return np.mean([difference(lambda q, p=p: p.energy(q)[1], q) for p in parts], axis=0)
+
+
+@each_likelihood
+@each_depth
+@each_prior
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_curvature_is_the_expected_hessian(name, hidden, prior, known):
+    joint, q = make_joint(name, hidden, prior, integrate=False, known=known)
+    eta = q[0, joint.n_sampled :]
+    v = joint.place(q[0]).share[joint.posterior.groups.labels] ** -0.5  # where v^2 has its mean
+    both = [np.concatenate([sign * v, eta]) for sign in (1.0, -1.0)]
+    actual = np.mean([joint.curvature(q) for q in both], axis=0)
+    expected = np.mean([expected_hessian(joint, q) for q in both], axis=0)
+    # of the map from eta to ln alpha only the logistic part is counted
+    diagonal = np.arange(joint.n_sampled, joint.dimension)
+    bend = np.diagonal(difference(lambda eta: joint._map.derivatives(eta)[1], eta))
+    logistic = 2.0 * expit(eta) * expit(-eta)
+    expected[diagonal, diagonal] += bend + logistic
+    beta = diagonal[np.sum(joint.free.alpha) :]
+    np.testing.assert_allclose((bend + logistic)[np.isin(diagonal, beta)], 0.0, atol=1e-9)
+    assert_near(actual, expected, 1e-7)
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+@pytest.mark.parametrize("hidden", [(3,), (3, 2)], ids=str)
+def test_curvature_without_output_layer_is_a_schur_complement(name, hidden):
+    joint, q = make_joint(name, hidden, fixed=True)  # the output layer's precision
+    information = joint.information * np.array([1.0] * (len(joint.information) - 1) + [0.0])
+    joint = replace(joint, information=information)
+    complete = replace(joint, integrate_outputs=False)
+    m = joint.n_sampled
+    for q_i in q:
+        whole = complete.position(joint.mean_weights(q_i), joint.place(q_i).hyper)
+        matrix = complete.curvature(whole)
+        out = np.arange(m, complete.n_sampled)
+        n_beta = int(np.sum(joint.free.beta))
+        kept = np.delete(np.arange(complete.dimension), out)
+        cross = matrix[np.ix_(out, kept)]
+        expected = matrix[np.ix_(kept, kept)]
+        expected -= cross.T @ np.linalg.solve(matrix[np.ix_(out, out)], cross)
+        assert_near(cross[:, len(kept) - n_beta :], np.zeros((len(out), n_beta)))
+        assert_near(joint.curvature(q_i), expected, 1e-9)
+
+
+# --- extremes ------------------------------------------------------------------------------------
+
+
+def marginal_by_singular_values(joint, q):
+    """Minus log marginal likelihood, and the covariances of every output's weights.
+
+    Of the weighted features in prior units ``G = (s beta)^(1/2) Z A^(-1/2)``, never squared.
+    """
+    posterior, hyper = joint.posterior, joint.place(q).hyper
+    theta = np.zeros(posterior.network.n_weights)
+    theta[: joint.n_sampled] = joint.place(q).theta
+    Z = forward(posterior.network, theta, posterior.X).inputs[-1]
+    sd = output_precisions(joint, hyper) ** -0.5
+    value, covariances = -posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows), []
+    for o, beta in enumerate(posterior.likelihood.precisions(hyper.beta)):
+        root = np.sqrt(posterior.sample_weight * beta)
+        U, S, Vt = np.linalg.svd(root[:, None] * Z * sd[:, o])
+        variances, shrinkage = np.ones(len(Vt)), np.ones(len(U))
+        variances[: len(S)] = shrinkage[: len(S)] = 1.0 / (1.0 + S**2)
+        value += 0.5 * np.sum(shrinkage * (U.T @ (root * posterior.y[:, o])) ** 2)
+        value += 0.5 * np.sum(np.log1p(S**2))
+        covariances.append((Vt.T * variances) @ Vt * np.outer(sd[:, o], sd[:, o]))
+    return value, covariances
+
+
+@pytest.mark.parametrize(
+    ("n", "width", "log_ratio"),
+    [
+        *((7, 3, ratio) for ratio in (-6, 0, 6, 12)),
+        *((60, 20, ratio) for ratio in (-6, 0, 6, 12)),
+        *((7, 20, ratio) for ratio in (-6, 0, 5, 10)),
+    ],
+    ids=str,
+)
+def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
+    # the prior allows 12 orders of magnitude between noise and weights
+    joint, _ = make_joint("gaussian", (width,), n=n)
+    joint = replace(joint, free=joint.free._replace(prior=LogUniform()))
+    alpha, beta = np.ones(len(joint.free.alpha)), np.full(2, 10.0 ** (0.4995 * log_ratio))
+    alpha[-1] = 10.0 ** (-0.4995 * log_ratio)
+    theta = np.random.default_rng(0).standard_normal(joint.posterior.network.n_weights)
+    q = joint.position(theta, Hyperparameters(alpha, beta))
+    terms = joint.terms(q)
+    value, covariances = marginal_by_singular_values(joint, q)
+    assert terms.data == pytest.approx(value, rel=1e-9, abs=1e-6)
+    assert_near(terms.data_gradient, difference(lambda q: joint.terms(q).data, q), 1e-5)
+    # draws are the mean plus a factor of the covariance times normal numbers: read the factor off
+    place, (n_outputs, units) = joint.place(q), joint._output_shape
+    mean = joint.mean_weights(q)
+    columns = [joint._with_outputs(place, np.tile(e, (n_outputs, 1))) - mean for e in np.eye(units)]
+    factors = np.array(columns)[:, joint.n_sampled :].reshape(units, units, n_outputs)
+    for o, exact in enumerate(covariances):
+        assert_near(factors[:, :, o].T @ factors[:, :, o], exact, 1e-5)
+    assert np.min(np.linalg.eigvalsh(joint.curvature(q))) > 0.0

@@ -1,0 +1,510 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from skbayesnn.samplers import (
+    Chains,
+    Metric,
+    Noise,
+    Plan,
+    StepSize,
+    advance,
+    effective_sample_size,
+    r_hat,
+    sample,
+    start,
+    transition,
+    warm_up,
+)
+from skbayesnn.samplers._chains import CAREFUL, is_careful, van_der_corput
+from tests.tools import assert_near, difference
+
+
+class Gaussian:
+    """Zero-mean normal distribution as an energy, with exact draws."""
+
+    def __init__(self, covariance):
+        self.covariance = covariance
+        self.precision = np.linalg.inv(covariance)
+        self.factor = np.linalg.cholesky(covariance)
+
+    @classmethod
+    def correlated(cls, dimension, condition, seed=0):
+        """Random principal axes, variances from 1 down to 1 / condition."""
+        normal = np.random.default_rng(seed).standard_normal((dimension, dimension))
+        axes = np.linalg.qr(normal)[0]
+        return cls((axes * np.geomspace(1.0, 1.0 / condition, dimension)) @ axes.T)
+
+    def __call__(self, x):
+        gradient = (self.precision @ x[..., None])[..., 0]
+        return 0.5 * np.sum(x * gradient, axis=-1), gradient
+
+    def draw(self, n, rng):
+        return rng.standard_normal((n, len(self.factor))) @ self.factor.T
+
+    def curvature(self, x):
+        return np.tile(self.precision, (len(x), 1, 1))
+
+
+def banana(x):
+    """x_0 standard normal, x_1 normal around x_0^2 / 2, x_2 logistic."""
+    bend = x[..., 1] - 0.5 * x[..., 0] ** 2
+    value = 0.5 * (x[..., 0] ** 2 + bend**2) + x[..., 2] + 2.0 * np.logaddexp(0.0, -x[..., 2])
+    slope = [x[..., 0] * (1.0 - bend), bend, np.tanh(0.5 * x[..., 2])]
+    return value, np.stack(slope, axis=-1)
+
+
+def draw_banana(n, rng):
+    x = np.stack([rng.standard_normal(n), rng.standard_normal(n), rng.logistic(size=n)], axis=1)
+    x[:, 1] += 0.5 * x[:, 0] ** 2
+    return x
+
+
+def generators(n, seed=0):
+    return [np.random.default_rng([seed, i]) for i in range(n)]
+
+
+def collect(energy, chains, plan, n_transitions, **options):
+    """The chains at the end, positions (n_chains, n_transitions, d), and the Infos."""
+    positions, infos = [], []
+
+    def keep(chains, info):
+        positions.append(chains.phase.position)
+        infos.append(info)
+
+    chains = sample(energy, chains, plan, n_transitions, keep, **options)
+    return chains, np.stack(positions, axis=1), infos
+
+
+def assert_expected(values, expected):
+    """Means of draws (n_chains, n, ...) within 4 Monte Carlo standard errors."""
+    error = np.std(values, axis=(0, 1)) / np.sqrt(effective_sample_size(values))
+    assert np.all(np.abs(np.mean(values, axis=(0, 1)) - expected) < 4.0 * error)
+
+
+def assert_same_bits(first, second):
+    if isinstance(first, np.ndarray):
+        assert first.shape == second.shape
+        assert first.tobytes() == second.tobytes()
+    else:
+        for a, b in zip(first, second, strict=True):
+            assert_same_bits(a, b)
+
+
+# --- one transition ------------------------------------------------------------------------------
+
+
+def one_transition(energy, phase, uniform, step_size=0.5, n_steps=3, seed=3, **options):
+    m, d = phase.position.shape
+    noise = Noise(np.random.default_rng(seed).standard_normal((m, d)), np.full(m, uniform))
+    args = np.full(m, step_size), np.full(m, n_steps), Metric.identity(m, d)
+    return transition(energy, phase, noise, *args, **options), noise
+
+
+def test_gradient_of_the_targets():
+    x = np.random.default_rng(0).standard_normal(3)
+    for energy in (banana, Gaussian.correlated(3, 10.0)):
+        assert_near(energy(x)[1], difference(lambda x, f=energy: f(x)[0], x))
+
+
+def test_accepted_where_the_uniform_number_is_small():
+    phase = start(banana, draw_banana(50, np.random.default_rng(0)))
+    (end, info), noise = one_transition(banana, phase, 0.0)
+    assert np.all(np.any(end.position != phase.position, axis=1))
+    begin = phase.value + 0.5 * np.sum(noise.momentum**2, axis=1)
+    assert_near(info.error, end.total - begin, 1e-12)
+    assert_near(info.acceptance, np.minimum(1.0, np.exp(-info.error)), 1e-12)
+    assert np.min(info.acceptance) < 0.9
+    np.testing.assert_array_equal(info.n_steps, np.full(50, 3))
+    assert not info.diverged.any()
+    value, gradient = banana(end.position)
+    assert_near(end.value, value, 1e-12)
+    assert_near(end.gradient, gradient, 1e-12)
+
+
+def test_rejection_turns_the_momentum_round():
+    phase = start(banana, draw_banana(50, np.random.default_rng(0)))
+    (end, info), noise = one_transition(banana, phase, 0.97, step_size=0.8)
+    kept = info.acceptance <= 0.97
+    assert 5 < kept.sum() < 45
+    np.testing.assert_array_equal(np.all(end.position == phase.position, axis=1), kept)
+    np.testing.assert_array_equal(end.momentum[kept], -noise.momentum[kept])
+    for field in ("position", "value", "gradient"):
+        mine, before = getattr(end, field), getattr(phase, field)
+        np.testing.assert_array_equal(mine[kept], before[kept])
+    (free, other), _ = one_transition(banana, phase, 0.97, step_size=0.8, metropolis=False)
+    moved = np.any(free.position != phase.position, axis=1)
+    np.testing.assert_array_equal(moved, ~info.diverged)
+    np.testing.assert_array_equal(other.acceptance, info.acceptance)
+    assert_same_bits(free.select(~kept), end.select(~kept))
+
+
+@pytest.mark.parametrize("persistence", [0.0, 0.6, 1.0], ids=str)
+def test_refreshment_of_momenta(persistence):
+    phase = start(banana, draw_banana(4, np.random.default_rng(0)))
+    phase = phase._replace(momentum=np.random.default_rng(1).standard_normal((4, 3)))
+    (end, _), noise = one_transition(banana, phase, 0.5, n_steps=0, persistence=persistence)
+    expected = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
+    np.testing.assert_allclose(end.momentum, expected, rtol=1e-14)
+    np.testing.assert_array_equal(end.position, phase.position)
+
+
+@pytest.mark.parametrize("metropolis", [True, False], ids=str)
+def test_trajectories_given_up_are_rejected(metropolis):
+    energy = Gaussian(np.diag([1.0, 1e-4]))
+    phase = start(energy, np.array([[1.0, 0.01], [0.5, 0.02]]))
+    options = {"step_size": 0.5, "n_steps": 30, "metropolis": metropolis}
+    (end, info), noise = one_transition(energy, phase, 0.0, **options)
+    assert info.diverged.all()
+    np.testing.assert_array_equal(info.acceptance, [0.0, 0.0])
+    np.testing.assert_array_equal(end.position, phase.position)
+    np.testing.assert_array_equal(end.value, phase.value)
+    np.testing.assert_array_equal(end.momentum, -noise.momentum)
+
+
+def test_every_chain_has_its_own_random_numbers():
+    noise = Noise.draw(generators(3), 4)
+    for i, rng in enumerate(generators(3)):
+        np.testing.assert_array_equal(noise.momentum[i], rng.standard_normal(4))
+        assert noise.uniform[i] == rng.random()
+
+
+# --- distributions -------------------------------------------------------------------------------
+
+KINDS = {
+    "hmc": Plan(step_size=0.5, n_steps=6),
+    "lengths": Plan(step_size=0.5, length=2.0),
+    "langevin": Plan(step_size=0.8, n_steps=1),
+    "persistent": Plan(step_size=0.5, n_steps=1, persistence=0.9),
+}
+
+
+@pytest.mark.parametrize("persistence", [0.0, 0.8], ids=str)
+@pytest.mark.parametrize(("step_size", "n_steps"), [(1.4, 1), (0.9, 8)], ids=str)
+def test_energy_errors_in_equilibrium(step_size, n_steps, persistence):
+    # volume is preserved, hence E[exp(-dH)] = 1 (Duane et al. 1987; Creutz 1988)
+    energy, m = Gaussian.correlated(5, 4.0), 20_000
+    rng = np.random.default_rng(0)
+    phase = start(energy, energy.draw(m, rng))
+    phase = phase._replace(momentum=rng.standard_normal((m, 5)))
+    metric = Metric(np.tile(energy.factor, (m, 1, 1)))
+    noise = Noise(rng.standard_normal((m, 5)), rng.random(m))
+    args = np.full(m, step_size), np.full(m, n_steps), metric, persistence
+    end, info = transition(energy, phase, noise, *args)
+    weight = np.exp(-info.error)
+    assert np.std(info.error) > 0.2
+    assert abs(np.mean(weight) - 1.0) < 4.0 * np.std(weight) / np.sqrt(m)
+    # and the distribution is still the same, the momenta included
+    for x, covariance in [(end.position, energy.covariance), (end.momentum, np.eye(5))]:
+        products = x[:, :, None] * x[:, None, :]
+        error = np.std(products, axis=0) / np.sqrt(m)
+        assert np.all(np.abs(np.mean(products, axis=0) - covariance) < 4.0 * error)
+        assert np.all(np.abs(np.mean(x, axis=0)) < 4.0 * np.std(x, axis=0) / np.sqrt(m))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_moments(kind):
+    plan, m = KINDS[kind], 40
+    position = draw_banana(m, np.random.default_rng(0))
+    chains = Chains.start(banana, position, generators(m), plan)
+    _, x, infos = collect(banana, chains, plan, 800)
+    assert 0.5 < np.mean([info.acceptance for info in infos]) < 0.995  # the test matters
+    assert np.all(r_hat(x) < 1.05)
+    a, b, c = np.moveaxis(x, -1, 0)
+    assert_expected(np.stack([a, b, c], -1), [0.0, 0.5, 0.0])
+    assert_expected(np.stack([a**2, b**2, c**2], -1), [1.0, 1.75, np.pi**2 / 3.0])
+    assert_expected(np.stack([a * b, a * c, b * c, a**2 * b], -1), [0.0, 0.0, 0.0, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "persistence"), [(1, 0.0), (1, 0.9), (5, 0.0), (4, 0.5)], ids=str
+)
+@pytest.mark.parametrize("eps", [1.0, 0.5], ids=str)
+def test_stochastic_dynamics_samples_a_widened_distribution(eps, n_steps, persistence):
+    # leapfrog steps keep x^2 (1 - eps^2 / 4) + p^2 of the oscillator exactly, and so does the
+    # refreshment of momenta keep the distribution whose energy is half of it
+    m, d = 20, 50
+
+    def energy(x):
+        return 0.5 * np.sum(x**2, axis=-1), x
+
+    rng = np.random.default_rng(0)
+    width = (1.0 - 0.25 * eps**2) ** -0.5
+    phase = start(energy, width * rng.standard_normal((m, d)))
+    phase = phase._replace(momentum=rng.standard_normal((m, d)))
+    rngs, squares = generators(m), []
+    for _ in range(300):
+        args = np.full(m, eps), np.full(m, n_steps), Metric.identity(m, d), persistence
+        phase, _ = transition(energy, phase, Noise.draw(rngs, d), *args, metropolis=False)
+        squares.append(np.mean(phase.position**2, axis=1))
+    squares = np.stack(squares, axis=1)
+    assert_expected(squares, width**2)
+    error = np.std(squares) / np.sqrt(effective_sample_size(squares))
+    assert width**2 - 1.0 > 6.0 * error  # so that the bias is what is seen
+
+
+def test_the_metropolis_test_removes_the_bias():
+    m, d, eps = 20, 10, 1.0
+
+    def energy(x):
+        return 0.5 * np.sum(x**2, axis=-1), x
+
+    plan = Plan(step_size=eps, n_steps=1)
+    position = np.random.default_rng(0).standard_normal((m, d))
+    _, x, infos = collect(energy, Chains.start(energy, position, generators(m), plan), plan, 800)
+    assert np.mean([info.acceptance for info in infos]) < 0.95
+    assert_expected(np.mean(x**2, axis=-1), 1.0)
+
+
+# --- chains --------------------------------------------------------------------------------------
+
+
+def test_lengths_and_step_sizes_vary_evenly():
+    values = [van_der_corput(i) for i in range(1, 64)]
+    assert values[:7] == [0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875]
+    np.testing.assert_array_equal(np.sort(values), np.arange(1, 64) / 64)
+
+
+def test_trajectory_lengths():
+    energy, m = Gaussian.correlated(2, 2.0), 2
+    sizes = np.array([0.1, 0.03])
+    plan = Plan(length=2.0, max_steps=70)
+    chains = Chains.start(energy, np.ones((m, 2)), generators(m), plan)
+    made = []
+    for _ in range(63):
+        chains, info = advance(energy, chains, plan, sizes)
+        made.append(info.n_steps)
+    made = np.array(made)
+    assert made.max() == 70
+    assert made.min() >= 1
+    u = np.arange(1, 64) / 64
+    np.testing.assert_array_equal(np.sort(made[:, 0]), np.ceil(40.0 * u))
+    np.testing.assert_array_equal(np.sort(made[:, 1]), np.minimum(np.ceil(4.0 / 0.03 * u), 70))
+    assert chains.count == 63
+
+
+def test_some_transitions_take_small_steps():
+    energy = Gaussian.correlated(3, 4.0)
+    position = energy.draw(2, np.random.default_rng(0))
+    chains = Chains.start(energy, position, generators(2), Plan())
+    sizes, seen = np.array([1.7, 1.4]), []
+
+    def watched(x):
+        seen.append(x.copy())
+        return energy(x)
+
+    for count in range(1, 13):
+        before = chains.phase
+        chains, info = advance(watched, chains, Plan(), sizes)
+        careful = is_careful(Plan(), count)
+        assert careful == (count % 5 == 0)
+        eps = sizes / CAREFUL if careful else sizes
+        first, seen = seen[0], []
+        rngs = generators(2)  # the same numbers again
+        for _ in range(count):
+            noise = Noise.draw(rngs, 3)
+        half = noise.momentum - 0.5 * eps[:, None] * before.gradient
+        assert_near(first, before.position + eps[:, None] * half, 1e-12)
+        if careful:
+            assert np.all(info.acceptance > 0.85)
+
+
+def test_fixed_number_of_steps():
+    def energy(x):  # a free particle shows the step size
+        return np.zeros(len(x)), np.zeros_like(x)
+
+    for n_steps, low, high in [(1, 1.0, 1.0), (5, 0.8, 1.2)]:
+        plan = Plan(step_size=0.2, n_steps=n_steps)
+        chains = Chains.start(energy, np.zeros((1, 2)), generators(1), plan)
+        sizes = []
+        for _ in range(63):
+            before = chains.phase.position
+            chains, info = advance(energy, chains, plan, np.array([0.2]))
+            moved = chains.phase.position - before
+            sizes.append((moved / chains.phase.momentum)[0, 0] / (0.2 * n_steps))
+            np.testing.assert_array_equal(info.n_steps, [n_steps])
+        assert min(sizes) >= low - 1e-9
+        assert max(sizes) <= high + 1e-9
+        assert min(sizes) < low + 0.01
+        assert max(sizes) > high - 0.01
+
+
+@pytest.mark.parametrize("curved", [False, True], ids=["identity", "curvature"])
+@pytest.mark.parametrize("plan", [Plan(), Plan(n_steps=4, persistence=0.5)], ids=["auto", "fixed"])
+def test_a_chain_does_not_depend_on_its_neighbours(plan, curved):
+    energy = Gaussian.correlated(6, 100.0)
+    position = energy.draw(5, np.random.default_rng(0)) * np.arange(1.0, 6.0)[:, None]
+
+    def curvature(x):  # another one for every chain
+        return (1.0 + np.sum(x**2, axis=-1))[:, None, None] * energy.curvature(x)
+
+    def run(members):
+        rngs = [generators(5)[i] for i in members]
+        chains = Chains.start(energy, position[members], rngs, plan)
+        chains = warm_up(energy, chains, plan, 40, curvature if curved else None)
+        chains, x, infos = collect(energy, chains, plan, 15)
+        fields = [np.stack([info[i] for info in infos], axis=1) for i in range(4)]
+        return [x, *chains.phase, *chains.steps[:4], chains.metric.factor, *fields]
+
+    together = run([0, 1, 2, 3, 4])
+    assert len(np.unique(together[7])) == 5  # step sizes of their own
+    for members in ([0], [3], [4, 1], [2, 3, 0]):
+        assert_same_bits(run(members), [field[members] for field in together])
+
+
+@pytest.mark.parametrize("plan", [Plan(), Plan(n_steps=3, persistence=0.9)], ids=["auto", "fixed"])
+def test_going_on_equals_one_longer_run(plan):
+    energy = Gaussian.correlated(4, 50.0)
+
+    def warm():
+        position = energy.draw(3, np.random.default_rng(0))
+        chains = Chains.start(energy, position, generators(3), plan)
+        return warm_up(energy, chains, plan, 30, energy.curvature)
+
+    end, x, _ = collect(energy, warm(), plan, 40)
+    half, first, _ = collect(energy, warm(), plan, 15)
+    half = pickle.loads(pickle.dumps(half))
+    other, second, _ = collect(energy, half, plan, 25)
+    assert_same_bits(np.concatenate([first, second], axis=1), x)
+    assert_same_bits(other.phase, end.phase)
+    assert other.count == end.count == 70
+
+
+@pytest.mark.parametrize("curved", [False, True], ids=["identity", "curvature"])
+def test_ill_conditioned_gaussian(curved):
+    energy, m = Gaussian.correlated(20, 1e4), 4
+    position = energy.draw(m, np.random.default_rng(0)) + 0.3
+    plan = Plan(length=1.5)
+    chains = Chains.start(energy, position, generators(m), plan)
+    n = 800 if curved else 150
+    chains = warm_up(energy, chains, plan, 200, energy.curvature if curved else None)
+    chains, x, infos = collect(energy, chains, plan, n)
+    assert np.all(r_hat(x) < 1.05)
+    variances, axes = np.linalg.eigh(energy.covariance)
+    z = x @ axes / np.sqrt(variances)
+    assert_expected(z, np.zeros(20))
+    assert_expected(z[..., :, None] * z[..., None, :], np.eye(20))
+    assert not any(info.diverged.any() for info in infos)
+    gradients = np.mean([info.n_steps for info in infos])
+    size = chains.steps.average
+    if curved:  # round: all directions at once
+        assert np.all(size > 0.4)
+        assert gradients < 6
+        assert np.all(effective_sample_size(x) > 0.3 * m * n)
+        F = chains.metric.factor
+        assert_near(F @ np.swapaxes(F, -1, -2), np.tile(energy.covariance, (m, 1, 1)), 1e-6)
+    else:  # the narrowest direction, of standard deviation 0.01, sets the pace
+        assert np.all(size < 0.02)
+        assert gradients > 50
+
+
+@pytest.mark.parametrize(
+    ("target", "n_steps"), [(0.8, None), (0.95, None), (0.6, 1), (0.8, 1), (0.95, 1)], ids=str
+)
+def test_acceptance_comes_close_to_its_target(target, n_steps):
+    energy, m = Gaussian.correlated(20, 10.0), 8
+    plan = Plan(target=target, n_steps=n_steps)
+    position = energy.draw(m, np.random.default_rng(0))
+    chains = Chains.start(energy, position, generators(m), plan)
+    chains = warm_up(energy, chains, plan, 500)
+    _, _, infos = collect(energy, chains, plan, 300)
+    adapted = [info for i, info in enumerate(infos, start=501) if not is_careful(plan, i)]
+    acceptance = np.mean([info.acceptance for info in adapted], axis=0)
+    # the average of log step sizes lies a little below the step size of the mean acceptance
+    assert np.all(acceptance > target - 0.02)
+    assert np.all(acceptance < target + min(0.1, 0.6 * (1.0 - target)))
+
+
+def test_a_given_step_size_stays():
+    energy = Gaussian.correlated(3, 10.0)
+    plan = Plan(step_size=0.37, n_steps=2)
+    chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
+    chains = warm_up(energy, chains, plan, 50, energy.curvature)
+    np.testing.assert_allclose(chains.steps.current, [0.37, 0.37], rtol=1e-14)
+    np.testing.assert_allclose(chains.steps.average, [0.37, 0.37], rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_transitions", [0, 1, 2, 5, 13], ids=str)
+def test_warm_up_of_any_length(n_transitions):
+    energy, calls, seen = Gaussian.correlated(3, 10.0), [], []
+
+    def curvature(x):
+        calls.append(len(x))
+        return energy.curvature(x)
+
+    def progress(chains, info):
+        seen.append(chains.count)
+
+    chains = Chains.start(energy, np.ones((2, 3)), generators(2), Plan())
+    chains = warm_up(energy, chains, Plan(), n_transitions, curvature, progress=progress)
+    assert chains.count == n_transitions
+    assert seen == list(range(1, n_transitions + 1))
+    assert all(np.all(np.isfinite(part)) for part in [*chains.phase, *chains.steps[:4]])
+    if n_transitions:
+        F = chains.metric.factor
+        assert_near(F @ np.swapaxes(F, -1, -2), np.tile(energy.covariance, (2, 1, 1)), 1e-9)
+    else:
+        assert not calls
+
+
+def test_metric_is_the_mean_curvature_of_the_last_stage():
+    energy, seen = Gaussian.correlated(3, 10.0), []
+
+    def curvature(x):
+        seen.append((1.0 + np.sum(x**2, axis=-1))[:, None, None] * energy.precision)
+        return seen[-1].copy()
+
+    plan = Plan(step_size=0.5, n_steps=2)
+    chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
+    chains = warm_up(energy, chains, plan, 100, curvature)
+    F = chains.metric.factor
+    precision = np.mean(seen[-30:], axis=0)  # transitions 41 to 70
+    assert len(seen) == 1 + 70
+    assert_near(np.linalg.inv(F @ np.swapaxes(F, -1, -2)), precision, 1e-9)
+
+
+def test_another_kind_of_move():
+    energy, counts = Gaussian.correlated(3, 10.0), []
+
+    def move(density, phase, rngs, count):
+        assert density is energy
+        counts.append(count)
+        assert len(rngs) == 2
+        return start(energy, np.full((2, 3), float(count)))
+
+    plan = Plan(step_size=0.3, n_steps=2)
+    chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
+    chains = warm_up(energy, chains, plan, 4, move=move)
+    chains, x, _ = collect(energy, chains, plan, 3, move=move)
+    assert counts == [1, 2, 3, 4, 5, 6, 7]
+    np.testing.assert_array_equal(x[1, :, 2], [5.0, 6.0, 7.0])
+    np.testing.assert_array_equal(chains.phase.value, energy(np.full((2, 3), 7.0))[0])
+
+
+# --- step sizes ----------------------------------------------------------------------------------
+
+
+def test_dual_averaging_finds_the_target():
+    # of an acceptance that falls with the step size in a known way
+    scale = np.array([0.01, 1.0, 30.0])
+    steps = StepSize.start(np.full(3, 0.1))
+    for _ in range(2000):
+        steps = steps.updated(np.exp(-steps.current / scale), 0.7)
+    np.testing.assert_allclose(steps.average, -np.log(0.7) * scale, rtol=1e-2)
+    assert steps.count == 2000
+
+
+def test_dual_averaging_as_published():
+    # algorithm 5 of Hoffman & Gelman (2014), with gamma = 0.05, t0 = 10, kappa = 0.75
+    rng = np.random.default_rng(0)
+    acceptance = rng.uniform(size=(30, 1))
+    steps, mu = StepSize.start(np.array([0.4])), np.log(2.0 * 0.4)
+    error, log_average = 0.0, 0.0
+    for m, alpha in enumerate(acceptance[:, 0], start=1):
+        steps = steps.updated(np.array([alpha]), 0.8)
+        error = (1.0 - 1.0 / (m + 10.0)) * error + (0.8 - alpha) / (m + 10.0)
+        log_step = mu - np.sqrt(m) / 0.05 * error
+        log_average = m**-0.75 * log_step + (1.0 - m**-0.75) * log_average
+    np.testing.assert_allclose(steps.current, np.exp(log_step), rtol=1e-12)
+    np.testing.assert_allclose(steps.average, np.exp(log_average), rtol=1e-12)
