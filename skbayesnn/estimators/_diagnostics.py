@@ -82,6 +82,11 @@ class Diagnostics:
         return "\n".join(lines)
 
 
+def spread_rows(n):
+    """Up to `ROWS` row numbers, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, ROWS).round().astype(int))
+
+
 def diagnose(sampled, posterior, names, free):
     """Compare the chains of a run.
 
@@ -101,8 +106,8 @@ def diagnose(sampled, posterior, names, free):
     """
     draws = sampled.draws
     n_chains, n_draws = draws.energy.shape
-    rows = np.unique(np.linspace(0, len(posterior.X) - 1, ROWS).round().astype(int))
-    f = outputs(posterior.network, draws.theta.astype(float), posterior.X[rows])
+    rows = posterior.X[spread_rows(len(posterior.X))]
+    f = outputs(posterior.network, draws.theta.astype(float), rows)
     if f.shape[-1] > 1 and not posterior.likelihood.has_noise:
         f = f - f.mean(axis=-1, keepdims=True)  # a common shift changes no probability
     logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., free]

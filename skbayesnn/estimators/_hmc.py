@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
-from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose
+from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
 from skbayesnn.inference import SamplingSettings, estimate_evidence, run_chains, start_sampling
@@ -84,6 +84,10 @@ class HMCMLP(BayesianMLP):
             )
             self.log_evidence_ = log_evidence + self._scale_term(problem)
             self.log_evidence_std_ = std
+        vars(self).pop("comparison_", None)  # of an earlier fit with another init
+        if not isinstance(self.init, str):
+            rows = problem.posterior.X[spread_rows(len(problem.posterior.X))]
+            self.comparison_ = self._compare(thawed(self.init), self._X_scaling.inverse(rows))
         self._warn_of_trouble(sampled)
 
     def _check_engine_parameters(self):

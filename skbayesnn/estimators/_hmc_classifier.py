@@ -3,6 +3,7 @@
 import numpy as np
 
 from skbayesnn.estimators._classification import Classification
+from skbayesnn.estimators._comparison import compare_classifiers
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.network import outputs, row_blocks
 
@@ -73,6 +74,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Its standard error, from independent populations.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
+    comparison_ : Comparison
+        With a fitted estimator as ``init``: its predictions, noise and evidence beside those of the
+        samples, and whether its Gaussian approximation is adequate.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
@@ -168,6 +172,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
     def _probability_std(self, X):
         """Standard deviation of each class probability over the draws, ``(n, n_classes)``."""
         return self._class_moments(X)[1]
+
+    def _compare(self, fitted, X):
+        return compare_classifiers(fitted, self, X)
 
     def _class_moments(self, X):
         """Mean and standard deviation of class probabilities over the draws."""

@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn.estimators._comparison import compare_regressors
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._regression import Regression
 
@@ -79,6 +80,9 @@ class HMCMLPRegressor(Regression, HMCMLP):
         Its standard error, from independent populations.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
+    comparison_ : Comparison
+        With a fitted estimator as ``init``: its predictions, noise and evidence beside those of the
+        samples, and whether its Gaussian approximation is adequate.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
@@ -174,6 +178,9 @@ class HMCMLPRegressor(Regression, HMCMLP):
         """Of every draw and output, standardised."""
         beta = self._sampled.draws.beta
         return 1.0 / self._likelihood.precisions(beta.reshape(-1, beta.shape[-1]))
+
+    def _compare(self, fitted, X):
+        return compare_regressors(fitted, self, X)
 
     def _mean_and_joint_covariance(self, X):
         """Moments over the draws, ``(n,)`` and ``(n, n)``, for every output."""
