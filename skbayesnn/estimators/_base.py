@@ -27,7 +27,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedNetwork:
-    """One distinct minimum, in the units of X and y.
+    """One distinct minimum, or one draw, in the units of X and y.
 
     Attributes
     ----------

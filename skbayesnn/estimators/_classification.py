@@ -43,10 +43,12 @@ class Classification(ClassifierMixin):
         X : array-like of shape (n_samples, n_features)
             Inputs.
         moderated : bool or "closed_form", default=True
-            ``True``: averaged over the posterior of the activations (MacKay 1992, equation 5.7), by
+            ``True``: averaged over the posterior. Samplers: the mean over the drawn networks.
+            Evidence estimators: over Gaussian activations (MacKay 1992, equation 5.7), by
             quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for
-            more (errors of the order of 0.001). ``"closed_form"``: the approximation of equation
-            5.8, two classes only. ``False``: outputs of the most probable weights.
+            more (errors of the order of 0.001); ``"closed_form"`` is the approximation of equation
+            5.8, for two classes. ``False``: outputs of the most probable weights, or of the draw of
+            highest density.
 
         Returns
         -------

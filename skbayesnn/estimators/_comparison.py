@@ -23,16 +23,19 @@ class Comparison:
         standard deviation; for classifiers the mean absolute difference of class probabilities.
     doubts : tuple of str
         What speaks against the Gaussian approximation; empty if nothing does.
+    converged : bool
+        Whether the samples can judge: without agreement between chains there is no verdict.
     """
 
     quantities: dict
     shift: float
     doubts: tuple
+    converged: bool
 
     @property
     def adequate(self):
-        """Whether the Gaussian approximation does."""
-        return not self.doubts
+        """Whether the Gaussian approximation does; ``None`` if the chains do not agree."""
+        return not self.doubts if self.converged else None
 
     def __repr__(self):
         lines = [f"{'':28s}{'evidence fit':>14s}{'samples':>12s}"]
@@ -41,7 +44,9 @@ class Comparison:
             for name, (theirs, mine) in self.quantities.items()
         ]
         lines.append(f"  difference of predictions {self.shift:.3g}")
-        if self.adequate:
+        if not self.converged:
+            lines.append("No verdict: the chains do not agree, see diagnostics_.")
+        elif self.adequate:
             lines.append("The Gaussian approximation is adequate here.")
         else:
             lines.append("Use the samples: " + "; ".join(self.doubts) + ".")
@@ -99,4 +104,4 @@ def _with_evidence(fitted, sampler, quantities, shift, doubts):
         gap = abs(theirs - mine)
         if gap > LARGEST_GAP + 3.0 * error:
             doubts.append(f"log evidences differ by {gap:.1f} nats")
-    return Comparison(quantities, shift, tuple(doubts))
+    return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged)

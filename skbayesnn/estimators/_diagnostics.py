@@ -113,8 +113,9 @@ def diagnose(sampled, posterior, names, free):
     logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., free]
     enough = n_draws >= LEAST_DRAWS
     chosen = [name for name, is_free in zip(names, free, strict=True) if is_free]
-    hyper_r_hat = r_hat(logs) if enough else np.full(len(chosen), np.nan)
-    hyper_ess = bulk_ess(logs) if enough else np.full(len(chosen), np.nan)
+    comparable = enough and len(chosen) > 0
+    hyper_r_hat = r_hat(logs) if comparable else np.full(len(chosen), np.nan)
+    hyper_ess = bulk_ess(logs) if comparable else np.full(len(chosen), np.nan)
     bulk = bulk_ess(f) if enough else np.array([np.nan])
     return Diagnostics(
         r_hat=float(np.max(r_hat(f))) if enough else np.nan,

@@ -4,9 +4,11 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
@@ -17,6 +19,7 @@ from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
 
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
+DTYPES = ("float32", "float64", np.float32, np.float64)
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
 
@@ -52,7 +55,7 @@ class HMCMLP(BayesianMLP):
 
     @classmethod
     def from_evidence(cls, fitted, **parameters):
-        """A sampler of the same model whose chains start from an evidence fit's minima.
+        """A sampler of the same model whose first chains start from an evidence fit's minima.
 
         Parameters
         ----------
@@ -100,7 +103,7 @@ class HMCMLP(BayesianMLP):
             integer(self, name, 1)
         integer(self, "n_warmup", 0)
         is_boolean(self, "evidence")
-        if np.dtype(self.dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype!r}.")
         if self.sampler == "auto" and not (self.step_size is None and self.n_steps is None):
             raise ValueError(
@@ -108,16 +111,15 @@ class HMCMLP(BayesianMLP):
                 "'stochastic_dynamics'; sampler='auto' tunes its own."
             )
         known = isinstance(self.init, str) and self.init in ("modes", "prior")
-        if not (
-            known
-            or (
-                isinstance(thawed(self.init), EvidenceMLP) and hasattr(thawed(self.init), "_minima")
-            )
-        ):
+        if not (known or self._is_fitted_for_this_task(thawed(self.init))):
+            task = "Classifier" if is_classifier(self) else "Regressor"
             raise ValueError(
-                "init must be 'modes', 'prior' or a fitted EvidenceMLPRegressor or "
-                f"EvidenceMLPClassifier; got {self.init!r}."
+                f"init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got {self.init!r}."
             )
+
+    def _is_fitted_for_this_task(self, init):
+        same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
+        return same_task and hasattr(init, "_minima")
 
     def _search_options(self):
         return {}
@@ -151,7 +153,7 @@ class HMCMLP(BayesianMLP):
         old = getattr(self, "_sampled", None) if self.warm_start else None
         if old is not None and self._continues(old, problem, settings):
             done = old.draws.energy.shape[1]
-            if done >= self.n_draws:
+            if done == self.n_draws:
                 return old
             rest = settings._replace(n_draws=self.n_draws - done)
             more = run_chains(old.joint, old.chains, rest, False, self.n_jobs, progress)
@@ -164,7 +166,9 @@ class HMCMLP(BayesianMLP):
     def _continues(self, old, problem, settings):
         """Whether an earlier run was of the same posterior, sampled in the same way."""
         new, last = problem.posterior, old.joint.posterior
-        same = new.network == last.network and self.n_chains == len(old.draws.energy)
+        n_chains, n_draws = old.draws.energy.shape
+        same = new.network == last.network and self._origin == (self.init, self.random_state)
+        same = same and self.n_chains == n_chains and self.n_draws >= n_draws
         same = same and settings._replace(n_draws=0, search=None) == self._settings._replace(
             n_draws=0, search=None
         )
@@ -173,6 +177,7 @@ class HMCMLP(BayesianMLP):
             (last.X, last.y, last.sample_weight, last.groups.labels, *old.joint.fixed),
             strict=True,
         )
+        same = same and np.array_equal(problem.settings.free.mask, old.joint.free.mask)
         return same and all(np.array_equal(a, b) for a, b in arrays)
 
     def _minima_to_start_from(self, posterior):
@@ -196,6 +201,7 @@ class HMCMLP(BayesianMLP):
         """Set the fitted attributes."""
         posterior, draws = problem.posterior, sampled.draws
         self._sampled, self._settings = sampled, self._sampling_settings(problem)
+        self._origin = self.init, self.random_state
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood, self._network = posterior.likelihood, posterior.network
         names = list(posterior.groups.names)
@@ -220,6 +226,7 @@ class HMCMLP(BayesianMLP):
     @property
     def networks_(self):
         """All drawn networks, in the units of X and y."""
+        check_is_fitted(self)
         return NetworkDraws(self)
 
     def _warn_of_trouble(self, sampled):
@@ -234,10 +241,15 @@ class HMCMLP(BayesianMLP):
                 f"The dynamics is unstable ({found.divergences} trajectories exploded): make "
                 "step_size smaller"
             )
+        elif np.isnan(found.r_hat):
+            message = (
+                f"{found.n_draws} draws per chain are too few to tell whether the chains agree. "
+                "Raise n_draws"
+            )
         elif found.r_hat > LARGEST_R_HAT:
             message = (
                 f"The chains do not agree: R-hat of the outputs is {found.r_hat:.2f} (1.05 "
-                "wanted). Raise n_warmup and n_draws, or use fewer hidden units"
+                "wanted). Raise n_warmup and n_draws, or simplify the model"
             )
         elif stuck and not found.acceptance > 0.5:
             message = (
@@ -257,6 +269,7 @@ class HMCMLP(BayesianMLP):
             Groups ``posterior`` (weights in standardised units, prior and noise standard
             deviations) and ``sample_stats`` (energy, acceptance, leapfrog steps, divergences).
         """
+        check_is_fitted(self)
         try:
             import arviz
         except ImportError as error:

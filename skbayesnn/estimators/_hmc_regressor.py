@@ -56,8 +56,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
     dtype : {"float64", "float32"}, default="float64"
         In which drawn weights are stored.
     init : {"modes", "prior"} or fitted estimator, default="modes"
-        Where chains start: each at a minimum of its own; at draws from the prior; or at the minima
-        of a fitted `EvidenceMLPRegressor` (see `from_evidence`).
+        Where chains start: each at a minimum of its own; at draws from the prior; or the first at
+        the minima of a fitted `EvidenceMLPRegressor` (see `from_evidence`).
     evidence : bool, default=True
         Estimate ``log_evidence_`` as well, by a separate run. ``False`` saves its time.
     random_state : int, RandomState instance or None, default=None

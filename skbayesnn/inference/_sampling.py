@@ -8,7 +8,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._training import Settings, random_starts, train
-from skbayesnn.posterior import Hyperparameters, JointPosterior
+from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Chains, Plan, anneal, combine, sample, warm_up
 
 TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
@@ -112,8 +112,8 @@ def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jo
     seeds : list of numpy.random.SeedSequence
         One per chain.
     minima : sequence of Minimum, optional
-        Of an evidence fit, to start from in turn. Default: each chain is trained from its own
-        random start.
+        Of an evidence fit: the first chains start from these. Each other chain is trained briefly
+        from a random start of its own.
     from_prior : bool, default=False
         Start from draws from the prior instead.
     n_jobs : int, optional
@@ -134,14 +134,13 @@ def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jo
         integrate_outputs=settings.tuned,
     )
     with blas_threads(posterior.network.n_weights):
-        if minima:
-            theta, hyper = _embedded(posterior, [minima[i % len(minima)] for i in range(len(rngs))])
-        else:
-            theta, hyper = random_starts(posterior, rngs)
+        theta, hyper = random_starts(posterior, rngs)
         hyper = search.with_fixed(hyper)
-        if not minima and not from_prior:
+        if not from_prior:
             brief = search._replace(max_iter=TRAINING_STEPS)
             theta, hyper = train(posterior, theta, hyper, brief)[:2]
+        _embed(posterior, minima[: len(rngs)], theta, hyper)
+        hyper = search.with_fixed(hyper)
         joint = replace(plain, information=_information(plain, theta, hyper, settings))
         position = joint.position(theta, _moderate(hyper, search.free))
         if from_prior:
@@ -153,17 +152,25 @@ def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jo
         ]
 
 
-def _embedded(posterior, minima):
-    """Minima as weights of the full layout: pruned units come back switched off."""
-    network = posterior.network
-    theta = np.zeros((len(minima), network.n_weights))
-    for row, minimum in zip(theta, minima, strict=True):
+def _embed(posterior, minima, theta, hyper):
+    """Put minima in the first rows of weights and precisions; pruned units come back switched off.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of the full layout.
+    minima : sequence of Minimum
+    theta : ndarray of shape (n, k)
+    hyper : Hyperparameters
+        Of shapes (n, n_groups) and (n, n_levels); both are changed in place.
+    """
+    for i, minimum in enumerate(minima):
+        theta[i] = 0.0
         small = minimum.network.layers(minimum.theta)
-        for layer, part in zip(network.layers(row), small, strict=True):
+        for layer, part in zip(posterior.network.layers(theta[i]), small, strict=True):
             layer[: part.shape[0] - 1, : part.shape[1]] = part[:-1]
             layer[-1, : part.shape[1]] = part[-1]
-    alpha = np.stack([m.hyper.alpha for m in minima])
-    return theta, Hyperparameters(alpha, np.stack([m.hyper.beta for m in minima]))
+        hyper.alpha[i], hyper.beta[i] = minimum.hyper
 
 
 def _moderate(hyper, free):
@@ -242,7 +249,7 @@ def _run(joint, chains, settings, warm, progress):
         except KeyboardInterrupt:
             if record.n_draws < 4:  # too few to say anything
                 raise
-            broken = True
+            broken, chains = True, record.chains
     return record.draws(), chains, broken
 
 
@@ -289,7 +296,7 @@ class _Record:
 
     def __init__(self, joint, settings):
         self.joint, self.thin, self.dtype = joint, settings.thin, settings.dtype
-        self.kept, self.infos = [], []
+        self.kept, self.infos, self.chains = [], [], None
 
     def __call__(self, chains, info):
         """Take note of a transition."""
@@ -304,7 +311,7 @@ class _Record:
         diverged = np.sum([i.diverged for i in self.infos], axis=0)
         values = (theta.astype(self.dtype), *hyper, chains.phase.value)
         self.kept.append(Draws(*values, acceptance, n_steps, diverged))
-        self.infos = []
+        self.infos, self.chains = [], chains
 
     @property
     def n_draws(self):
@@ -345,7 +352,7 @@ class _Reference:
 
     def __init__(self, joint, draws):
         self.joint = joint
-        eta = joint.coordinates(draws.alpha, draws.beta).reshape(-1, joint.n_free)
+        eta = np.concatenate(joint.coordinates(draws.alpha, draws.beta))  # all chains
         self.centre = eta.mean(axis=0)
         self.scale = np.maximum(eta.std(axis=0), LEAST_SPREAD) * np.sqrt(2.0) / LOGISTIC_SD
 

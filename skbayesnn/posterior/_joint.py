@@ -14,82 +14,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from skbayesnn.network import forward, hidden_gradient
 from skbayesnn.posterior._posterior import Hyperparameters
+from skbayesnn.posterior._precision_map import COARSE, PrecisionMap
+from skbayesnn.posterior._ridge import ridge, spectrum
 
 FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
-DROWNING = 1e6  # entry of a matrix above which adding 1 loses too many digits
-COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
-
-
-class PrecisionMap(NamedTuple):
-    """Log precisions in their interval as functions of unbounded coordinates ``eta``.
-
-    ``psi = psi_low + (psi_high - psi_low) sigmoid(eta)`` and ``ln alpha = ln h + s psi +
-    (t - s) ln(1 + exp psi)``: steps ``s`` where the weights determine their precision, steps ``t``
-    where the prior is so strong that the data leave it open. Both are then passed at the same pace.
-
-    Attributes
-    ----------
-    centre, fine, coarse : ndarray of shape (n_free,)
-        ``ln h``, ``s`` and ``t``.
-    low, high : ndarray of shape (n_free,)
-        Ends of ``psi``.
-    """
-
-    centre: np.ndarray
-    fine: np.ndarray
-    coarse: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-    @classmethod
-    def build(cls, log_range, centre, fine, coarse):
-        """The map for an interval of ``ln alpha``."""
-        bare = cls(centre, fine, coarse, centre, centre)
-        low, high = (bare._invert(np.full_like(centre, end)) for end in log_range)
-        return bare._replace(low=low, high=high)
-
-    def select(self, index):
-        """The map of some of the precisions."""
-        return PrecisionMap(*(field[index] for field in self))
-
-    def _curve(self, psi):
-        return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
-
-    def _invert(self, log_precision):
-        """``psi`` where `_curve` takes given values: Newton's method on a convex function."""
-        psi = np.maximum(
-            (log_precision - self.centre) / self.fine, (log_precision - self.centre) / self.coarse
-        )
-        for _ in range(100):
-            slope = self.fine + (self.coarse - self.fine) * expit(psi)
-            step = (self._curve(psi) - log_precision) / slope
-            psi = psi - step
-            if np.all(np.abs(step) < 1e-12 * (1.0 + np.abs(psi))):
-                break
-        return psi
-
-    def eta(self, log_precision):
-        """Coordinates of log precisions; infinite at and beyond the bounds."""
-        share = (self._invert(log_precision) - self.low) / (self.high - self.low)
-        return logit(np.clip(share, 0.0, 1.0))
-
-    def log_precision(self, eta):
-        """``ln alpha`` at ``eta``."""
-        return self._curve(self.low + (self.high - self.low) * expit(eta))
-
-    def derivatives(self, eta):
-        """``d ln alpha / d eta``, and the derivative of its logarithm."""
-        place = expit(eta)
-        width = self.high - self.low
-        bend = expit(self.low + width * place)
-        slope = self.fine + (self.coarse - self.fine) * bend
-        inner = width * place * expit(-eta)
-        second = (self.coarse - self.fine) * bend * (1.0 - bend) / slope
-        return slope * inner, second * inner + 1.0 - 2.0 * place
 
 
 class _Derivatives(NamedTuple):
@@ -186,6 +118,11 @@ class JointPosterior:
         return self.n_sampled + self.n_free
 
     @cached_property
+    def n_alpha(self):
+        """Number of free precisions of weights."""
+        return int(np.sum(self.free.alpha))
+
+    @cached_property
     def n_free(self):
         """Number of free precisions."""
         return int(np.sum(self.free.mask))
@@ -225,7 +162,7 @@ class JointPosterior:
         """What positions ``(..., dimension)`` mean."""
         v, eta = q[..., : self.n_sampled], q[..., self.n_sampled :]
         precisions = np.exp(self._map.log_precision(eta))
-        n_alpha, lead = int(np.sum(self.free.alpha)), q.shape[:-1]
+        n_alpha, lead = self.n_alpha, q.shape[:-1]
         alpha = np.empty((*lead, len(self.free.alpha)))
         beta = np.empty((*lead, len(self.free.beta)))
         alpha[...], beta[...] = self.fixed
@@ -270,7 +207,7 @@ class JointPosterior:
             its interval.
         """
         place = self.place(q)
-        n_alpha = int(np.sum(self.free.alpha))
+        n_alpha = self.n_alpha
         eta = place.eta.copy()
         log_alpha = np.log(place.hyper.alpha)[..., self.free.alpha] + shift[..., self.free.alpha]
         part = self._map.select(slice(n_alpha))
@@ -321,7 +258,7 @@ class JointPosterior:
         normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
         by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
         value, by_eta = self.hyperprior(place.eta, stretch, change)
-        n_alpha = int(np.sum(self.free.alpha))
+        n_alpha = self.n_alpha
         by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
         gradient = np.concatenate([share[..., self._labels] * v, by_eta], axis=-1)
         return value + 0.5 * normal.sum(axis=-1), gradient
@@ -352,7 +289,7 @@ class JointPosterior:
         are eliminated (Schur complement) as in variable projection (Golub & Pereyra 1973).
         """
         posterior, place = self.posterior, self.place(q)
-        k, m, n_alpha = posterior.network.n_weights, self.n_sampled, int(np.sum(self.free.alpha))
+        k, m, n_alpha = posterior.network.n_weights, self.n_sampled, self.n_alpha
         theta = self.mean_weights(q)
         share, (stretch, _) = place.share, self._map.derivatives(place.eta)
         scale = posterior.groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
@@ -410,7 +347,7 @@ class JointPosterior:
     def _with_outputs(self, place, normal):
         """Append output weights: their conditional mean plus ``covariance^(1/2) normal``."""
         gram, moment, sd = self._output_layer(self._features(place.theta), place.hyper)
-        values, vectors = _spectrum(gram, len(self.posterior.X))
+        values, vectors = spectrum(gram, len(self.posterior.X))
         shrink = 1.0 / (1.0 + values)
         along = (np.swapaxes(vectors, -1, -2) @ moment[..., None])[..., 0] * shrink
         along = along + np.sqrt(shrink) * normal
@@ -426,7 +363,7 @@ class JointPosterior:
         """Likelihood given all weights."""
         posterior = self.posterior
         errors, gradient = posterior.misfit(theta, hyper.beta)
-        value = np.sum(hyper.beta * errors, -1)
+        value = (hyper.beta * errors).sum(axis=-1)
         value = value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
         by_beta = hyper.beta * errors - 0.5 * self._counts
         return _Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
@@ -460,7 +397,7 @@ class JointPosterior:
         posterior = self.posterior
         trace = self._features(theta)
         gram, moment, sd = self._output_layer(trace, hyper)
-        scaled, inverse, log_det = _ridge(gram, moment, len(posterior.X))  # scaled: mean weights
+        scaled, inverse, log_det = ridge(gram, moment, len(posterior.X))  # scaled: mean weights
         z, weight = trace.inputs[-1], posterior.sample_weight
         precision = posterior.likelihood.precisions(hyper.beta)
         mean = np.swapaxes(scaled * sd, -1, -2)
@@ -486,34 +423,3 @@ class JointPosterior:
         levels = posterior.likelihood.levels[:, None] == np.arange(posterior.likelihood.n_levels)
         by_beta = (per_output[..., None, :] @ levels.astype(float))[..., 0, :]
         return _Derivatives(value, by_theta, by_alpha, by_beta)
-
-
-def _ridge(gram, moment, rank):
-    """Mean ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
-
-    Where ``G``, whose rank is at most ``rank``, is so large that the 1 would drown in rounding, by
-    eigenvalues: then fewer rows than units do no harm however far apart ``alpha`` and ``beta`` are.
-    """
-    units = np.arange(gram.shape[-1])
-    system = gram.copy()
-    system[..., units, units] += 1.0
-    large = np.max(system[..., units, units], axis=-1) > DROWNING
-    inverse, log_det = np.linalg.inv(system), np.linalg.slogdet(system)[1]
-    mean = (inverse @ moment[..., None])[..., 0]
-    if np.any(large):
-        some = gram[large]
-        some = np.where(np.isfinite(some), some, 0.0)  # of trajectories that are given up
-        values, vectors = _spectrum(some, rank)
-        shrunk = vectors / (1.0 + values)[..., None, :]
-        along = np.swapaxes(vectors, -1, -2) @ moment[large][..., None]
-        mean[large] = (shrunk @ along)[..., 0]
-        inverse[large] = shrunk @ np.swapaxes(vectors, -1, -2)
-        log_det[large] = np.sum(np.log1p(values), axis=-1)
-    return mean, inverse, log_det
-
-
-def _spectrum(gram, rank):
-    """Eigenvalues, those beyond the rank exactly zero, and eigenvectors of ``Z^T Z``."""
-    values, vectors = np.linalg.eigh(gram)
-    values[..., : max(0, values.shape[-1] - rank)] = 0.0
-    return np.maximum(values, 0.0), vectors

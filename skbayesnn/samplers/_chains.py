@@ -11,6 +11,7 @@ from skbayesnn.samplers._metric import Metric
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is made anew
 FIRST_STEP = 0.1
+WARM_UP_STEPS = 50  # of a trajectory, at most: step sizes are often far too small at first
 CAREFUL = 5.0  # factor by which the steps of every fifth transition are smaller
 CURVATURES = 40  # positions per stage whose curvature is averaged, at most
 
@@ -35,7 +36,7 @@ class Plan(NamedTuple):
 
     step_size: float | None = None
     n_steps: int | None = None
-    length: float = 3.0
+    length: float = 4.0
     max_steps: int = 256
     persistence: float = 0.0
     metropolis: bool = True
@@ -148,11 +149,12 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
     if curvature is not None and n_transitions > 0:
         metric = Metric.from_precisions(curvature(chains.phase.position))
         chains = chains._replace(metric=metric)
+    brief = plan._replace(max_steps=min(plan.max_steps, WARM_UP_STEPS))
     ends = [round(share * n_transitions) for share in STAGES]
     total, used, begin = 0.0, 0, 0
     every = max(1, round(0.3 * n_transitions / CURVATURES))
     for i in range(n_transitions):
-        chains, info = advance(energy, chains, plan, chains.steps.current, move)
+        chains, info = advance(energy, chains, brief, chains.steps.current, move)
         if plan.step_size is None and not is_careful(plan, chains.count):
             steps = chains.steps.updated(info.acceptance, plan.target)
             chains = chains._replace(steps=steps)

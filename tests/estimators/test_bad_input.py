@@ -5,18 +5,29 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
 from skbayesnn.inference import _minima
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 2))
 Y = X[:, 0] + 0.1 * RNG.standard_normal(30)
 LABELS = np.where(Y > 0, "yes", "no")
-ESTIMATORS = [EvidenceMLPRegressor, EvidenceMLPClassifier]
+EVIDENCE = [EvidenceMLPRegressor, EvidenceMLPClassifier]
+SAMPLERS = [HMCMLPRegressor, HMCMLPClassifier]
+ESTIMATORS = [*EVIDENCE, *SAMPLERS]
+REGRESSORS = [EvidenceMLPRegressor, HMCMLPRegressor]
+CLASSIFIERS = [EvidenceMLPClassifier, HMCMLPClassifier]
 
 
 def targets(estimator):
-    return Y if estimator is EvidenceMLPRegressor else LABELS
+    return Y if estimator in REGRESSORS else LABELS
 
 
 def replaced(array, index, value):
@@ -26,7 +37,10 @@ def replaced(array, index, value):
 
 
 def make(estimator=EvidenceMLPRegressor, **options):
-    return estimator(**({"hidden_layer_sizes": (2,), "n_restarts": 1, "random_state": 0} | options))
+    few = {"n_restarts": 1}
+    if estimator in SAMPLERS:
+        few = {"sampler": "langevin", "n_chains": 2, "n_warmup": 3, "n_draws": 8, "evidence": False}
+    return estimator(**({"hidden_layer_sizes": (2,), "random_state": 0} | few | options))
 
 
 PARAMETERS = [
@@ -41,17 +55,6 @@ PARAMETERS = [
     ({"prior": [0, 1, 2]}, ValueError, r"label for each of the 9 weights; got shape \(3,\)"),
     ({"prior": np.zeros((3, 3))}, ValueError, r"each of the 9 weights; got shape \(3, 3\)"),
     ({"prior": None}, ValueError, "each of the 9 weights"),
-    ({"combine": "vote"}, ValueError, "combine must be one of .*'stacking'; got 'vote'"),
-    ({"combine": None}, ValueError, "combine must be one of"),
-    ({"hessian": "diagonal"}, ValueError, "hessian must be one of .* got 'diagonal'"),
-    ({"n_restarts": 0}, ValueError, "n_restarts must be at least 1, got 0"),
-    ({"n_restarts": 2.0}, TypeError, "n_restarts must be an integer, got 2.0"),
-    ({"n_restarts": True}, TypeError, "n_restarts must be an integer, got True"),
-    ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
-    ({"max_iter": "many"}, TypeError, "max_iter must be an integer, got 'many'"),
-    ({"tol": 0.0}, ValueError, "tol must be a positive number, got 0.0"),
-    ({"tol": np.nan}, ValueError, "tol must be a positive number, got nan"),
-    ({"tol": "small"}, ValueError, "tol must be a positive number, got 'small'"),
     ({"standardize": "yes"}, TypeError, "standardize must be True or False, got 'yes'"),
     ({"warm_start": 1}, TypeError, "warm_start must be True or False, got 1"),
     ({"random_state": "seed"}, ValueError, "'seed' cannot be used to seed"),
@@ -77,6 +80,49 @@ PARAMETERS = [
     ({"weight_precision": {"output": "auto"}}, ValueError, "got 'auto' for 'output'"),
     ({"weight_precision": object()}, (TypeError, ValueError), "weight_precision must be"),
 ]
+EVIDENCE_PARAMETERS = [
+    ({"combine": "vote"}, ValueError, "combine must be one of .*'stacking'; got 'vote'"),
+    ({"combine": None}, ValueError, "combine must be one of"),
+    ({"hessian": "diagonal"}, ValueError, "hessian must be one of .* got 'diagonal'"),
+    ({"n_restarts": 0}, ValueError, "n_restarts must be at least 1, got 0"),
+    ({"n_restarts": 2.0}, TypeError, "n_restarts must be an integer, got 2.0"),
+    ({"n_restarts": True}, TypeError, "n_restarts must be an integer, got True"),
+    ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
+    ({"max_iter": "many"}, TypeError, "max_iter must be an integer, got 'many'"),
+    ({"tol": 0.0}, ValueError, "tol must be a positive number, got 0.0"),
+    ({"tol": np.nan}, ValueError, "tol must be a positive number, got nan"),
+    ({"tol": "small"}, ValueError, "tol must be a positive number, got 'small'"),
+]
+SAMPLER_PARAMETERS = [
+    ({"n_chains": 0}, ValueError, "n_chains must be at least 1, got 0"),
+    ({"n_chains": 2.0}, TypeError, "n_chains must be an integer, got 2.0"),
+    ({"n_draws": 0}, ValueError, "n_draws must be at least 1, got 0"),
+    ({"n_draws": "many"}, TypeError, "n_draws must be an integer, got 'many'"),
+    ({"n_warmup": -1}, ValueError, "n_warmup must be at least 0, got -1"),
+    ({"n_warmup": True}, TypeError, "n_warmup must be an integer, got True"),
+    ({"thin": 0}, ValueError, "thin must be at least 1, got 0"),
+    ({"thin": None}, TypeError, "thin must be an integer, got None"),
+    ({"sampler": "nuts"}, ValueError, "sampler must be one of 'auto', .* got 'nuts'"),
+    ({"sampler": None}, ValueError, "sampler must be one of"),
+    ({"step_size": -1.0}, ValueError, "step_size must be a positive number, got -1"),
+    ({"step_size": 0.0}, ValueError, "step_size must be a positive number, got 0"),
+    ({"step_size": np.inf}, ValueError, "step_size must be a positive number, got inf"),
+    ({"step_size": "auto"}, ValueError, "step_size must be a positive number, got 'auto'"),
+    ({"n_steps": 0}, ValueError, "n_steps must be at least 1, got 0"),
+    ({"n_steps": 1.5}, TypeError, "n_steps must be an integer, got 1.5"),
+    ({"sampler": "auto", "step_size": 0.1}, ValueError, "sampler='auto' tunes its own"),
+    ({"sampler": "auto", "n_steps": 10}, ValueError, "sampler='auto' tunes its own"),
+    ({"dtype": "int"}, ValueError, "dtype must be float32 or float64, got 'int'"),
+    ({"dtype": np.float16}, ValueError, "dtype must be float32 or float64, got .*float16"),
+    ({"dtype": "single precision"}, ValueError, "dtype must be float32 or float64, got 'single"),
+    ({"dtype": None}, ValueError, "dtype must be float32 or float64, got None"),
+    ({"evidence": "yes"}, TypeError, "evidence must be True or False, got 'yes'"),
+    ({"init": "best"}, ValueError, "init must be 'modes', 'prior' or a fitted .* got 'best'"),
+    ({"init": None}, ValueError, "init must be 'modes', 'prior' or a fitted .* got None"),
+    ({"init": EvidenceMLPRegressor()}, ValueError, "init must be 'modes', 'prior' or a fitted"),
+    ({"init": EvidenceMLPClassifier()}, ValueError, "init must be 'modes', 'prior' or a fitted"),
+    ({"init": EvidenceMLPRegressor}, ValueError, "init must be 'modes', 'prior' or a fitted"),
+]
 REGRESSOR_PARAMETERS = [
     (
         {"noise": "gaussian"},
@@ -100,10 +146,25 @@ def test_parameters(estimator, options, error, message):
         make(estimator, **options).fit(X, targets(estimator))
 
 
-@pytest.mark.parametrize(("options", "error", "message"), REGRESSOR_PARAMETERS, ids=str)
-def test_parameters_of_the_regressor(options, error, message):
+@pytest.mark.parametrize("estimator", EVIDENCE)
+@pytest.mark.parametrize(("options", "error", "message"), EVIDENCE_PARAMETERS, ids=str)
+def test_parameters_of_the_evidence_engine(estimator, options, error, message):
     with pytest.raises(error, match=message):
-        make(**options).fit(X, Y)
+        make(estimator, **options).fit(X, targets(estimator))
+
+
+@pytest.mark.parametrize("estimator", SAMPLERS)
+@pytest.mark.parametrize(("options", "error", "message"), SAMPLER_PARAMETERS, ids=str)
+def test_parameters_of_the_samplers(estimator, options, error, message):
+    with pytest.raises(error, match=message):
+        make(estimator, **options).fit(X, targets(estimator))
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS)
+@pytest.mark.parametrize(("options", "error", "message"), REGRESSOR_PARAMETERS, ids=str)
+def test_parameters_of_the_regressors(estimator, options, error, message):
+    with pytest.raises(error, match=message):
+        make(estimator, **options).fit(X, Y)
 
 
 DATA = [
@@ -139,44 +200,56 @@ def test_data(estimator, what, value, message):
     assert vars(model) == vars(make(estimator))
 
 
-TARGETS = [
-    (EvidenceMLPRegressor, replaced(Y, 3, np.nan), "Input y contains NaN"),
-    (EvidenceMLPRegressor, replaced(Y, 3, -np.inf), "Input y contains infinity"),
-    (EvidenceMLPRegressor, replaced(np.column_stack([Y, Y]), (3, 1), np.nan), "y contains NaN"),
-    (EvidenceMLPRegressor, LABELS, "y must hold numbers; .* EvidenceMLPClassifier"),
-    (EvidenceMLPRegressor, LABELS.astype(object), "y must hold numbers; .* EvidenceMLPClassifier"),
-    (EvidenceMLPRegressor, Y[:-1], "inconsistent numbers of samples"),
-    (EvidenceMLPRegressor, Y[:, None, None], "dim 3"),
-    (EvidenceMLPRegressor, np.empty((30, 0)), "y|output|target"),
-    (EvidenceMLPRegressor, None, "requires y to be passed"),
-    (EvidenceMLPClassifier, np.full(30, "yes"), "only one class: .*yes"),
-    (EvidenceMLPClassifier, Y, "Unknown label type: continuous"),
-    (EvidenceMLPClassifier, replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
-    (EvidenceMLPClassifier, np.column_stack([Y > 0, Y > 1]), "y should be a 1d array"),
-    (EvidenceMLPClassifier, LABELS[:-1], "inconsistent numbers of samples"),
-    (EvidenceMLPClassifier, None, "requires y to be passed"),
+TARGETS_OF_REGRESSORS = [
+    (replaced(Y, 3, np.nan), "Input y contains NaN"),
+    (replaced(Y, 3, -np.inf), "Input y contains infinity"),
+    (replaced(np.column_stack([Y, Y]), (3, 1), np.nan), "y contains NaN"),
+    (LABELS, "y must hold numbers; .* EvidenceMLPClassifier"),
+    (LABELS.astype(object), "y must hold numbers; .* EvidenceMLPClassifier"),
+    (Y[:-1], "inconsistent numbers of samples"),
+    (Y[:, None, None], "dim 3"),
+    (np.empty((30, 0)), "y|output|target"),
+    (None, "requires y to be passed"),
+]
+TARGETS_OF_CLASSIFIERS = [
+    (np.full(30, "yes"), "only one class: .*yes"),
+    (Y, "Unknown label type: continuous"),
+    (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
+    (np.column_stack([Y > 0, Y > 1]), "y should be a 1d array"),
+    (LABELS[:-1], "inconsistent numbers of samples"),
+    (None, "requires y to be passed"),
 ]
 
 
-@pytest.mark.parametrize(("estimator", "y", "message"), TARGETS)
-def test_targets(estimator, y, message):
+@pytest.mark.parametrize("estimator", REGRESSORS)
+@pytest.mark.parametrize(("y", "message"), TARGETS_OF_REGRESSORS)
+def test_targets_of_regressors(estimator, y, message):
     with pytest.raises(ValueError, match=message):
         make(estimator).fit(X, y)
 
 
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+@pytest.mark.parametrize(("y", "message"), TARGETS_OF_CLASSIFIERS)
+def test_targets_of_classifiers(estimator, y, message):
+    with pytest.raises(ValueError, match=message):
+        make(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS)
 @pytest.mark.parametrize("hidden", [(), (2,)], ids=str)
-def test_one_row(hidden):
+def test_one_row(estimator, hidden):
     with pytest.raises(ValueError, match=r"1 sample .* at least 2"):
-        make(hidden_layer_sizes=hidden).fit(X[:1], Y[:1])
+        make(estimator, hidden_layer_sizes=hidden).fit(X[:1], Y[:1])
     with pytest.raises(ValueError, match=r"1 sample .* at least 2"):
-        make(hidden_layer_sizes=hidden).fit(X[[0, 0]], Y[[0, 0]])
+        make(estimator, hidden_layer_sizes=hidden).fit(X[[0, 0]], Y[[0, 0]])
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_one_class_of_positive_weight(estimator):
     with pytest.raises(ValueError, match="only one class"):
-        make(EvidenceMLPClassifier, hidden_layer_sizes=hidden).fit(X[:1], LABELS[:1])
-
-
-def test_one_class_of_positive_weight():
+        make(estimator).fit(X[:1], LABELS[:1])
     with pytest.raises(ValueError, match=r"positive weight.*only one class.*no"):
-        make(EvidenceMLPClassifier).fit(X, LABELS, sample_weight=(LABELS == "no").astype(float))
+        make(estimator).fit(X, LABELS, sample_weight=(LABELS == "no").astype(float))
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS, ids=lambda estimator: estimator.__name__)
@@ -185,7 +258,7 @@ def fitted(request):
 
 
 METHODS = {
-    EvidenceMLPRegressor: [
+    "Regressor": [
         "predict",
         "predict_std",
         "predict_output_cov",
@@ -193,7 +266,7 @@ METHODS = {
         "sample_y",
         "sample_prior",
     ],
-    EvidenceMLPClassifier: [
+    "Classifier": [
         "predict",
         "predict_proba",
         "predict_log_proba",
@@ -202,7 +275,13 @@ METHODS = {
         "sample_prior",
     ],
 }
-ALL_METHODS = [(e, m) for e, methods in METHODS.items() for m in methods]
+
+
+def methods(estimator):
+    return METHODS["Regressor" if estimator in REGRESSORS else "Classifier"]
+
+
+ALL_METHODS = [(e, m) for e in ESTIMATORS for m in methods(e)]
 
 
 @pytest.mark.parametrize(("estimator", "method"), ALL_METHODS)
@@ -219,14 +298,15 @@ def test_scores_of_an_unfitted_estimator(estimator):
         make(estimator).score(X, targets(estimator))
 
 
-def test_noise_of_an_unfitted_regressor():
+@pytest.mark.parametrize("estimator", REGRESSORS)
+def test_noise_of_an_unfitted_regressor(estimator):
     with pytest.raises(AttributeError):  # NotFittedError is one: hasattr says False
-        _ = make().noise_std_
-    assert not hasattr(make(), "noise_std_")
+        _ = make(estimator).noise_std_
+    assert not hasattr(make(estimator), "noise_std_")
 
 
 def test_rows_to_predict(fitted):
-    for method in METHODS[type(fitted)]:
+    for method in methods(type(fitted)):
         with pytest.raises(ValueError, match=r"3 features, but .* expecting 2 features"):
             getattr(fitted, method)(np.column_stack([X, Y]))
         with pytest.raises(ValueError, match="Input X contains NaN"):
@@ -235,8 +315,9 @@ def test_rows_to_predict(fitted):
             getattr(fitted, method)(X[0])
 
 
-def test_options_of_predictions():
-    regressor, classifier = make().fit(X, Y), make(EvidenceMLPClassifier).fit(X, LABELS)
+@pytest.mark.parametrize("pair", [EVIDENCE, SAMPLERS], ids=["evidence", "samplers"])
+def test_options_of_predictions(pair):
+    regressor, classifier = make(pair[0]).fit(X, Y), make(pair[1]).fit(X, LABELS)
     with pytest.raises(RuntimeError, match="At most one of return_std and return_cov"):
         regressor.predict(X, return_std=True, return_cov=True)
     for method in (regressor.predict_std, regressor.predict_output_cov):
@@ -245,7 +326,7 @@ def test_options_of_predictions():
     for coverage in (0.0, 1.0, 95, -0.1, np.nan, "0.9"):
         with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got"):
             regressor.predict_interval(X, coverage=coverage)
-    with pytest.raises(ValueError, match="moderated must be True, False or 'closed_form'"):
+    with pytest.raises(ValueError, match="moderated must be True"):
         classifier.predict_proba(X, moderated="quadrature")
     with pytest.raises(ValueError, match=r"classes that were not in the training data: .*maybe"):
         classifier.log_predictive_density(X[:2], ["yes", "maybe"])
@@ -277,7 +358,7 @@ def interrupt(monkeypatch, place):
     monkeypatch.setattr(_minima, place, press)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", EVIDENCE)
 @pytest.mark.parametrize("place", PLACES)
 def test_interrupted_first_fit(monkeypatch, estimator, place):
     model = make(estimator)
@@ -289,7 +370,7 @@ def test_interrupted_first_fit(monkeypatch, estimator, place):
         model.predict(X)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", EVIDENCE)
 @pytest.mark.parametrize("place", [*PLACES, "_keep_networks", "_warn_of_trouble"])
 def test_interrupted_later_fit(monkeypatch, estimator, place):
     model = make(estimator).fit(X, targets(estimator))

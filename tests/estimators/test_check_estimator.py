@@ -6,9 +6,21 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
 
-LEAST_CHECKS = {EvidenceMLPRegressor: 59, EvidenceMLPClassifier: 61}  # of scikit-learn 1.9
+LEAST_CHECKS = {  # of scikit-learn 1.9
+    EvidenceMLPRegressor: 59,
+    EvidenceMLPClassifier: 61,
+    HMCMLPRegressor: 59,
+    HMCMLPClassifier: 61,
+}
+SAMPLERS = [HMCMLPRegressor, HMCMLPClassifier]
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
 
 
 def run(estimator):
@@ -39,7 +51,25 @@ def test_small_networks(estimator, hidden):
     assert_all_pass(estimator(hidden_layer_sizes=hidden, n_restarts=1))
 
 
+@pytest.mark.parametrize("estimator", SAMPLERS)
+def test_few_draws(estimator):
+    assert_all_pass(estimator((2,), sampler="langevin", **FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", SAMPLERS)
+def test_few_draws_of_the_tuned_sampler(estimator):
+    assert_all_pass(estimator((2,), **FEW))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_defaults(estimator):
+    assert_all_pass(estimator())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", SAMPLERS)
+def test_defaults_of_the_samplers(estimator):
+    """Takes more than an hour each: some hundred fits."""
     assert_all_pass(estimator())

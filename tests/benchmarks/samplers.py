@@ -1,0 +1,143 @@
+"""The samplers: how well chains mix, and how well their averages predict.
+
+``mixing``: R-hat and effective sample size (ESS) of outputs at the test rows, per second and per
+gradient, with defaults but 8 hidden units and no evidence run. The same data, model and rows as
+numpyro_peer.py, whose results stand beside these. CPU time adds up the cores; BLAS uses one.
+
+``robot``: the error of averaged predictions (see robot_arm.py) of 16 hidden units, beside the
+evidence estimator's combination of minima, its single minima, and a Gaussian process.
+
+Run with::
+
+    SKBAYESNN_DATA=folder python tests/benchmarks/samplers.py --parts mixing --seeds 0 1 2
+    python tests/benchmarks/samplers.py --parts robot --sets 10
+
+The folder holds ``ripley_synth.npz`` and ``ripley_pima.npz``: arrays ``X``, ``y``, ``train_idx``,
+``test_idx``. Without it only the robot arm is sampled.
+"""
+
+import argparse
+import os
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+from problems import robot_arm_error
+from reporting import counted_warnings, mean_and_error, print_table
+from robot_arm import training_set
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
+from skbayesnn._threads import blas_threads
+from skbayesnn.samplers import bulk_ess, r_hat
+
+RIPLEY = ("ripley_synth", "ripley_pima")
+
+
+def load(name):
+    """Training and test rows of a classification set."""
+    with np.load(Path(os.environ["SKBAYESNN_DATA"]) / f"{name}.npz") as file:
+        X, y, train, test = (file[key] for key in ("X", "y", "train_idx", "test_idx"))
+    train, test = np.atleast_2d(train)[0], np.atleast_2d(test)[0]
+    return X[train], y[train], X[test], y[test]
+
+
+def mixing(name, seed, n_draws):
+    """Fit one sampler; a row of results."""
+    if name in RIPLEY:
+        X, y, X_test, y_test = load(name)
+        model = HMCMLPClassifier((8,), n_draws=n_draws, evidence=False, random_state=seed)
+    else:
+        X, y, X_test, y_test = training_set(0)
+        model = HMCMLPRegressor((8,), n_draws=n_draws, evidence=False, random_state=seed)
+    wall, cpu = perf_counter(), process_time()
+    with counted_warnings() as messages:
+        model.fit(X, y)
+    wall, cpu = perf_counter() - wall, process_time() - cpu
+    f = model._activations(model._check_X(X_test), need_covariance=False)[0]
+    f = f.reshape(model.n_chains, -1, *f.shape[1:])
+    ess, found = bulk_ess(f), model.diagnostics_
+    if name in RIPLEY:
+        quality = -np.mean(model.log_predictive_density(X_test, y_test))
+    else:
+        quality = robot_arm_error(model.predict(X_test), y_test)
+    return {
+        "set": name,
+        "seed": seed,
+        "wall s": wall,
+        "CPU s": cpu,
+        "gradients": found.n_gradients,
+        "R-hat": float(np.max(r_hat(f))),
+        "ESS min": float(ess.min()),
+        "ESS median": float(np.median(ess)),
+        "min/CPU s": float(ess.min()) / cpu,
+        "min/1000 gradients": 1000.0 * float(ess.min()) / found.n_gradients,
+        "divergences": found.divergences,
+        "log loss or error": float(quality),
+        "warnings": len(messages),
+    }
+
+
+def robot(index, width):
+    """Errors of all methods on one training set."""
+    X, y, X_test, y_test = training_set(index)
+    kernel = RBF([1.0, 1.0], (1e-2, 1e3)) + WhiteKernel(1e-3, (1e-6, 1.0))
+    models = {
+        "sampling": HMCMLPRegressor((width,), evidence=False, random_state=index),
+        "evidence, combined": EvidenceMLPRegressor((width,), random_state=index),
+        "evidence, best": EvidenceMLPRegressor((width,), combine="best", random_state=index),
+        "Gaussian process": GaussianProcessRegressor(
+            kernel, n_restarts_optimizer=4, normalize_y=True, random_state=index
+        ),
+    }
+    errors = {"set": index}
+    for name, model in models.items():
+        start = perf_counter()
+        with counted_warnings():
+            model.fit(X, y)
+        errors[name] = float(robot_arm_error(model.predict(X_test), y_test))
+        errors[f"{name}, s"] = perf_counter() - start
+    errors["R-hat"] = models["sampling"].diagnostics_.r_hat
+    combined = models["evidence, combined"]
+    singles = [network_error(network, X_test, y_test) for network in combined.networks_]
+    errors["single networks, median"] = float(np.median(singles))
+    return errors
+
+
+def network_error(network, X, exact):
+    """Error of one optimised network, from its weights."""
+    z = X
+    for W, b in zip(network.coefs[:-1], network.intercepts[:-1], strict=True):
+        z = np.tanh(z @ W + b)
+    return robot_arm_error(z @ network.coefs[-1] + network.intercepts[-1], exact)
+
+
+def main():
+    """Run the chosen parts."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--parts", nargs="+", default=["mixing", "robot"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--sets", type=int, default=10)
+    parser.add_argument("--width", type=int, default=16)
+    parser.add_argument("--only", nargs="+", default=None, help="names of the sets to sample")
+    args = parser.parse_args()
+    if "mixing" in args.parts:
+        names = [*(RIPLEY if "SKBAYESNN_DATA" in os.environ else ()), "robot_arm"]
+        chosen = [name for name in names if args.only is None or name in args.only]
+        rows = [mixing(name, seed, args.draws) for name in chosen for seed in args.seeds]
+        print_table("How chains mix", rows)
+    if "robot" in args.parts:
+        rows = []
+        for index in range(args.sets):
+            rows.append(robot(index, args.width))
+            print({k: round(v, 5) for k, v in rows[-1].items()}, flush=True)
+        names = [key for key in rows[0] if key != "set"]
+        table = [{"quantity": n, "mean": mean_and_error([r[n] for r in rows], 5)} for n in names]
+        print_table(f"Robot arm, {args.width} hidden units, {len(rows)} training sets", table)
+
+
+if __name__ == "__main__":
+    with blas_threads(1):
+        main()

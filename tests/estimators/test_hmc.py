@@ -1,0 +1,590 @@
+"""The contract of `HMCMLPRegressor` and `HMCMLPClassifier`: what a fit leaves and predicts."""
+
+import pickle
+import sys
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logsumexp, softmax
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "evidence": False, "random_state": 0}
+QUICK = FEW | {"sampler": "langevin"}
+REGRESSIONS = ["1-D", "one column", "two columns"]
+CLASSIFICATIONS = ["two classes", "three classes"]
+KINDS = [*REGRESSIONS, *CLASSIFICATIONS]
+
+
+def make_rows(kind="1-D", n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 30.0]
+    y = np.sin(1.5 * X[:, 0]) + X[:, 1] / 60.0 + 0.2 * rng.standard_normal(n)
+    if kind == "two classes":
+        return X, np.where(y > 0, "yes", "no")
+    if kind == "three classes":
+        return X, np.digitize(y, [-0.5, 0.5])
+    if kind == "two columns":
+        return X, np.column_stack([10.0 * y + 50.0, np.cos(X[:, 0]) + 0.1 * y])
+    return X, (10.0 * y + 50.0).reshape((n, 1) if kind == "one column" else n)
+
+
+def fit(kind="1-D", X=None, y=None, **options):
+    if X is None:
+        X, y = make_rows(kind)
+    estimator = HMCMLPClassifier if "classes" in kind else HMCMLPRegressor
+    return estimator(**({"hidden_layer_sizes": (3,)} | FEW | options)).fit(X, y)
+
+
+GRID = make_rows(n=9, seed=5)[0]
+
+
+@cache
+def fitted(kind):
+    return fit(kind)
+
+
+@pytest.fixture(scope="module", params=REGRESSIONS)
+def regressor(request):
+    return fitted(request.param)
+
+
+@pytest.fixture(scope="module", params=CLASSIFICATIONS)
+def classifier(request):
+    return fitted(request.param)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request):
+    return fitted(request.param)
+
+
+def columns(model):
+    return () if np.ndim(model.noise_std_) == 0 else (model.n_outputs_,)
+
+
+def run_network(network, X, activation=np.tanh):
+    """Outputs in the users' units, from weights in these units."""
+    for W, b in zip(network.coefs[:-1], network.intercepts[:-1], strict=True):
+        X = activation(X @ W + b)
+    return X @ network.coefs[-1] + network.intercepts[-1]
+
+
+def run_networks(model, X):
+    return np.array([run_network(network, X) for network in model.networks_])
+
+
+def noise_of_draws(model, y):
+    """Standard deviations ``(m, n_outputs)`` in units of y; alpha and beta are standardised."""
+    beta = model._sampled.draws.beta
+    return np.reshape(y, (len(y), -1)).std(axis=0) / np.sqrt(beta.reshape(-1, beta.shape[-1]))
+
+
+# --- regression ----------------------------------------------------------------------------------
+
+
+def test_shapes(regressor):
+    extra, n_outputs = columns(regressor), regressor.n_outputs_
+    mean, std = regressor.predict(GRID, return_std=True)
+    assert regressor.predict(GRID).shape == mean.shape == std.shape == (9, *extra)
+    assert regressor.predict(GRID, return_cov=True)[1].shape == (9, 9, *extra)
+    for kind in ("total", "epistemic", "aleatoric"):
+        assert regressor.predict_std(GRID, kind=kind).shape == (9, *extra)
+        assert regressor.predict_output_cov(GRID, kind=kind).shape == (9, n_outputs, n_outputs)
+    assert regressor.predict_interval(GRID).shape == (9, *extra, 2)
+    for sample in (regressor.sample_y, regressor.sample_prior):
+        assert sample(GRID).shape == (9, *extra, 1)
+        assert sample(GRID, 4).shape == (9, *extra, 4)
+    assert regressor.log_predictive_density(GRID, mean).shape == (9,)
+    assert [w.shape for w in regressor.coefs_] == [(2, 3), (3, n_outputs)]
+    assert [b.shape for b in regressor.intercepts_] == [(3,), (n_outputs,)]
+    assert np.shape(regressor.noise_std_) == extra
+    assert regressor.weight_precisions_.shape == (3,)
+    assert regressor.weight_group_names_ == ["hidden1_weights", "hidden1_biases", "output"]
+
+
+def test_moments_are_those_of_the_drawn_networks(regressor):
+    f = run_networks(regressor, GRID)
+    noise = noise_of_draws(regressor, make_rows("two columns")[1][:, : regressor.n_outputs_])
+    mean, std = regressor.predict(GRID, return_std=True)
+    assert_allclose(mean.reshape(9, -1), f.mean(axis=0), rtol=1e-10)
+    assert_allclose(regressor.predict(GRID), mean, rtol=1e-12)
+    variance = f.var(axis=0) + np.mean(noise**2, axis=0)
+    assert_allclose(std.reshape(9, -1) ** 2, variance, rtol=1e-9)
+    _, cov = regressor.predict(GRID, return_cov=True)
+    for o, own in enumerate(np.moveaxis(cov.reshape(9, 9, -1), -1, 0)):
+        expected = np.cov(f[..., o].T, bias=True) + np.mean(noise[:, o] ** 2) * np.eye(9)
+        assert_allclose(own, expected, rtol=1e-8, atol=1e-8 * np.max(expected))
+    assert_allclose(np.ravel(regressor.noise_std_), noise.mean(axis=0), rtol=1e-10)
+
+
+def test_parts_add_up(regressor):
+    parts = [regressor.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric")]
+    total = regressor.predict_std(GRID)
+    assert_allclose(parts[0] ** 2 + parts[1] ** 2, total**2, rtol=1e-12)
+    assert_allclose(total, regressor.predict(GRID, return_std=True)[1], rtol=1e-12)
+    assert np.all(parts[0] > 0)
+    assert np.all(parts[1] > 0)
+    for kind, std in zip(("epistemic", "aleatoric", "total"), (*parts, total), strict=True):
+        cov = regressor.predict_output_cov(GRID, kind=kind)
+        squares = std.reshape(9, -1) ** 2
+        assert_allclose(np.diagonal(cov, axis1=1, axis2=2), squares, rtol=1e-12)
+
+
+def test_covariance_between_outputs():
+    model = fitted("two columns")
+    f = run_networks(model, GRID)
+    expected = np.array([np.cov(f[:, i].T, bias=True) for i in range(9)])
+    assert_allclose(model.predict_output_cov(GRID, kind="epistemic"), expected, rtol=1e-8)
+    noise = model.predict_output_cov(GRID, kind="aleatoric")
+    assert np.all(noise[:, 0, 1] == 0.0)
+    assert_allclose(model.predict_output_cov(GRID), expected + noise, rtol=1e-8)
+
+
+def test_density_and_intervals_are_those_of_the_mixture(regressor):
+    X, y = make_rows("two columns", 9, seed=5)
+    y = y[:, : regressor.n_outputs_]
+    f, noise = run_networks(regressor, X), noise_of_draws(regressor, make_rows("two columns")[1])
+    noise = noise[:, None, : regressor.n_outputs_]
+    logs = norm(f, noise).logpdf(y).sum(axis=-1)
+    expected = logsumexp(logs, axis=0) - np.log(len(logs))
+    target = y[:, 0] if columns(regressor) == () else y
+    assert_allclose(regressor.log_predictive_density(X, target), expected, rtol=1e-8)
+    for coverage in (0.5, 0.95):
+        ends = np.moveaxis(regressor.predict_interval(X, coverage), -1, 0).reshape(2, 9, -1)
+        for end, below in zip(ends, (0.5 - coverage / 2, 0.5 + coverage / 2), strict=True):
+            assert_allclose(norm(f, noise).cdf(end).mean(axis=0), below, atol=1e-9)
+
+
+def test_standard_deviation_or_covariance(regressor):
+    with pytest.raises(RuntimeError, match="At most one of return_std and return_cov"):
+        regressor.predict(GRID, return_std=True, return_cov=True)
+
+
+def test_sampled_functions_are_drawn_networks(regressor):
+    f = run_networks(regressor, GRID)
+    draws = np.moveaxis(regressor.sample_y(GRID, 200, random_state=1).reshape(9, -1, 200), -1, 0)
+    far = np.max(np.abs(draws[:, None] - f), axis=(2, 3)) / np.max(np.abs(f))
+    nearest = np.argmin(far, axis=1)
+    assert np.max(np.min(far, axis=1)) < 1e-10
+    assert len(set(nearest)) > len(f) / 2  # 200 of 30 draws
+
+
+def test_seeds_of_functions(regressor):
+    for sample in (regressor.sample_y, regressor.sample_prior):
+        assert_array_equal(sample(GRID, 5, random_state=3), sample(GRID, 5, random_state=3))
+        assert_array_equal(sample(GRID, 5), sample(GRID, 5, random_state=0))
+        assert np.any(sample(GRID, 5, random_state=3) != sample(GRID, 5, random_state=4))
+
+
+def test_prior_functions_of_a_linear_model():
+    X, y = make_rows()
+    model = fit(hidden_layer_sizes=(), weight_precision=0.25)
+    size = 20_000
+    draws = (model.sample_prior(GRID, size, random_state=1) - y.mean()) / y.std()
+    Phi = np.column_stack([(GRID - X.mean(axis=0)) / X.std(axis=0), np.ones(9)])
+    products = draws[:, None] * draws[None]
+    error = products.std(axis=-1) / np.sqrt(size)
+    assert np.all(np.abs(products.mean(axis=-1) - Phi @ Phi.T / 0.25) < 4 * error)
+
+
+def test_score(regressor):
+    X, y = make_rows("two columns")
+    y = y[:, : regressor.n_outputs_]
+    residual = y - regressor.predict(X).reshape(y.shape)
+    r2 = np.mean(1 - np.sum(residual**2, axis=0) / np.sum((y - y.mean(axis=0)) ** 2, axis=0))
+    assert regressor.score(X, y) == pytest.approx(r2, rel=1e-12)
+
+
+# --- classification ------------------------------------------------------------------------------
+
+
+def class_probabilities(f):
+    if f.shape[-1] == 1:
+        return np.concatenate([expit(-f), expit(f)], axis=-1)
+    return softmax(f, axis=-1)
+
+
+def test_probabilities_are_means_over_the_drawn_networks(classifier):
+    p = class_probabilities(run_networks(classifier, GRID))
+    proba = classifier.predict_proba(GRID)
+    assert_allclose(proba, p.mean(axis=0), rtol=1e-10)
+    assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    assert_allclose(classifier.predict_std(GRID), p.std(axis=0), rtol=1e-8, atol=1e-12)
+    assert_array_equal(classifier.predict(GRID), classifier.classes_[np.argmax(proba, axis=1)])
+    assert_allclose(classifier.predict_log_proba(GRID), np.log(proba), rtol=1e-12, atol=1e-14)
+
+
+def test_probabilities_that_are_not_moderated(classifier):
+    """Those of the draw of highest density, which is `coefs_` and `intercepts_`."""
+    index = np.argmin(classifier.diagnostics_.energy)
+    best = classifier.networks_[int(index)]
+    expected = class_probabilities(run_network(best, GRID))
+    assert_allclose(classifier.predict_proba(GRID, moderated=False), expected, rtol=1e-10)
+    for mine, its in zip(classifier.coefs_, best.coefs, strict=True):
+        assert_array_equal(mine, its)
+    for value in ("closed_form", "yes", None):
+        with pytest.raises(ValueError, match="moderated must be True or False, got"):
+            classifier.predict_proba(GRID, moderated=value)
+
+
+def test_decision_function(classifier):
+    log_proba, decision = classifier.predict_log_proba(GRID), classifier.decision_function(GRID)
+    if len(classifier.classes_) == 2:
+        assert_allclose(decision, log_proba[:, 1] - log_proba[:, 0], rtol=1e-12)
+    else:
+        assert_allclose(decision, log_proba, rtol=1e-12)
+
+
+def test_classes(classifier):
+    X, y = make_rows("two classes" if len(classifier.classes_) == 2 else "three classes")
+    assert_array_equal(classifier.classes_, np.unique(y))
+    log_density = classifier.log_predictive_density(X, y)
+    index = np.searchsorted(classifier.classes_, y)
+    expected = np.log(classifier.predict_proba(X)[np.arange(len(y)), index])
+    assert_allclose(log_density, expected, rtol=1e-12)
+    assert classifier.score(X, y) == np.mean(classifier.predict(X) == y)
+    draws = classifier.sample_prior(GRID, 5)
+    assert draws.shape == (9, len(classifier.classes_), 5)
+    assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
+    assert_array_equal(draws, classifier.sample_prior(GRID, 5, random_state=0))
+
+
+def test_labels_are_names_only():
+    X, y = make_rows("three classes")
+    names = np.array(["high", "low", "medium"])
+    model = fit("three classes", X, names[y], **QUICK)
+    plain = fit("three classes", X, y, **QUICK)
+    assert_array_equal(model.predict(GRID), names[plain.predict(GRID)])
+    assert_array_equal(model.predict_proba(GRID), plain.predict_proba(GRID))
+
+
+# --- what a fit leaves ---------------------------------------------------------------------------
+
+
+def test_networks(model):
+    total = model.diagnostics_.n_chains * model.diagnostics_.n_draws
+    assert len(model.networks_) == total == 30
+    assert [network.weight for network in model.networks_] == [1 / 30] * 30
+    assert np.isnan(model.networks_[0].log_evidence)
+    assert_array_equal(model.networks_[-1].coefs[0], model.networks_[29].coefs[0])
+    part = model.networks_[3:9:2]
+    assert len(part) == 3
+    assert_array_equal(part[1].coefs[0], model.networks_[5].coefs[0])
+    with pytest.raises(IndexError):
+        model.networks_[30]
+    best = model.networks_[int(np.argmin(model.diagnostics_.energy))]
+    for mine, its in zip(model.intercepts_, best.intercepts, strict=True):
+        assert_array_equal(mine, its)
+
+
+def test_fitted_attributes(model):
+    assert model.n_iter_ == 10 + 15
+    assert model.n_features_in_ == 2
+    draws = model._sampled.draws
+    assert_allclose(np.log(model.weight_precisions_), np.log(draws.alpha).mean(axis=(0, 1)))
+    assert np.isnan(model.log_evidence_)
+    assert np.isnan(model.log_evidence_std_)
+    assert not hasattr(model, "feature_relevance_")
+    assert not hasattr(model, "comparison_")
+
+
+def test_diagnostics(model):
+    found = model.diagnostics_
+    noise = [f"noise_{o}" for o in range(model.n_outputs_)]
+    names = model.weight_group_names_ + ([] if hasattr(model, "classes_") else noise)
+    assert list(found.hyper_r_hat) == list(found.hyper_ess) == names
+    assert found.energy.shape == (2, 15)
+    assert found.step_size.shape == found.acceptance_by_chain.shape == (2,)
+    assert found.acceptance == pytest.approx(found.acceptance_by_chain.mean(), rel=1e-12)
+    assert 0.0 < found.acceptance <= 1.0
+    assert found.r_hat >= 1.0 - 1e-2
+    assert 0.0 < found.bulk_ess <= found.median_bulk_ess
+    assert found.n_gradients >= 30
+    assert found.converged == (found.r_hat <= 1.05)
+    text = repr(found)
+    assert ("NOT converged" in text) != found.converged
+    assert "2 chains of 15 draws" in text
+    for name in names:
+        assert name in text
+
+
+METHODS = ["predict", "predict_std", "sample_prior"]
+OWN_METHODS = {
+    HMCMLPRegressor: [*METHODS, "predict_output_cov", "predict_interval", "sample_y"],
+    HMCMLPClassifier: [*METHODS, "predict_proba", "predict_log_proba", "decision_function"],
+}
+
+
+@pytest.mark.parametrize("estimator", OWN_METHODS)
+def test_nothing_without_fit(estimator):
+    for method in OWN_METHODS[estimator]:
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(estimator(), method)(GRID)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        estimator().log_predictive_density(GRID, np.zeros(9))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        estimator().to_inference_data()
+    for name in ("noise_std_", "networks_", "diagnostics_", "coefs_", "log_evidence_"):
+        assert not hasattr(estimator(), name)
+
+
+def everything(model):
+    """What a model says about rows."""
+    if hasattr(model, "classes_"):
+        return [model.predict_proba(GRID), model.predict_std(GRID)]
+    return [*model.predict(GRID, return_std=True), model.sample_y(GRID, 3)]
+
+
+def test_pickling(model):
+    copy = pickle.loads(pickle.dumps(model))
+    for mine, its in zip(everything(model), everything(copy), strict=True):
+        assert_array_equal(mine, its)
+    assert_array_equal(model.networks_[7].coefs[0], copy.networks_[7].coefs[0])
+    assert repr(copy.diagnostics_) == repr(model.diagnostics_)
+
+
+@pytest.mark.parametrize("kind", ["1-D", "two classes"])
+def test_single_precision_needs_half_the_memory(kind):
+    options = QUICK | {"hidden_layer_sizes": (20,), "n_draws": 300}
+    double = fit(kind, **options)
+    for dtype in ("float32", np.float32, np.dtype("float32")):
+        single = fit(kind, dtype=dtype, **options)
+        theta = single._sampled.draws.theta
+        assert theta.dtype == np.float32
+        assert_array_equal(theta, double._sampled.draws.theta.astype(np.float32))
+    assert len(pickle.dumps(single)) < 0.6 * len(pickle.dumps(double))
+    for mine, its in zip(everything(single), everything(double), strict=True):
+        assert mine.dtype == np.float64
+        assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
+
+
+def test_clone(model):
+    copy = clone(model)
+    assert not hasattr(copy, "diagnostics_")
+    assert copy.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("kind", ["1-D", "two classes"])
+def test_pipeline_and_grid_search(kind):
+    X, y = make_rows(kind)
+    estimator = HMCMLPClassifier if kind == "two classes" else HMCMLPRegressor
+    pipeline = make_pipeline(StandardScaler(), estimator((3,), **QUICK))
+    name = estimator.__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__hidden_layer_sizes": [(), (2,)]}, cv=2)
+    search.fit(X, y)
+    assert search.best_params_[f"{name}__hidden_layer_sizes"] in [(), (2,)]
+    assert search.predict(X).shape == (40,)
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+
+
+def test_data_frames():
+    X, y = make_rows()
+    frame = pd.DataFrame(X, columns=["length", "width"])
+    model = fit(X=frame, y=pd.Series(y), prior="ard", **QUICK)
+    assert list(model.feature_names_in_) == ["length", "width"]
+    assert model.weight_group_names_[:2] == ["input_length", "input_width"]
+    assert list(model.diagnostics_.hyper_r_hat)[:2] == ["input_length", "input_width"]
+    plain = fit(X=X, y=y, prior="ard", **QUICK)
+    assert_array_equal(model.predict(frame), plain.predict(X))
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_classics(kind, sampler):
+    model = fit(kind, sampler=sampler, n_steps=2)
+    assert model.diagnostics_.n_gradients == 2 * 15 * 2
+    assert np.all(np.isfinite(model.predict_std(GRID)))
+    given = fit(kind, sampler=sampler, step_size=0.003)
+    assert_allclose(given.diagnostics_.step_size, 0.003, rtol=1e-12)
+
+
+def test_leapfrog_steps_of_the_classics():
+    steps = {
+        name: fit(sampler=name).diagnostics_.n_gradients / 30
+        for name in ("hmc", "langevin", "stochastic_dynamics")
+    }
+    assert steps == {"hmc": 20, "langevin": 1, "stochastic_dynamics": 1}
+
+
+def test_thinning():
+    """Every third state of the same chains; output layers are drawn for those only."""
+    options = QUICK | {"n_draws": 12}
+    every, third = fit(**options), fit(**(options | {"n_draws": 4, "thin": 3}))
+    draws, thinned = every._sampled.draws, third._sampled.draws
+    assert_array_equal(thinned.theta, draws.theta[:, 2::3])
+    assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
+    assert_allclose(thinned.acceptance, draws.acceptance.reshape(2, 4, 3).mean(axis=-1))
+    assert third.n_iter_ == every.n_iter_ == 10 + 12
+
+
+@pytest.mark.parametrize("sampler", ["auto", "langevin"])
+@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+def test_fixed_precisions_are_honoured(sampler, hidden):
+    model = fit(hidden_layer_sizes=hidden, sampler=sampler, weight_precision=2.0, noise_std=1.5)
+    assert_allclose(model.weight_precisions_, 2.0, rtol=1e-12)
+    assert model.noise_std_ == pytest.approx(1.5, rel=1e-12)
+    assert model.diagnostics_.hyper_r_hat == {}
+    assert_allclose(model.predict_std(GRID, kind="aleatoric"), 1.5, rtol=1e-12)
+    model = fit("two classes", hidden_layer_sizes=hidden, sampler=sampler, weight_precision=0.5)
+    assert_allclose(model.weight_precisions_, 0.5, rtol=1e-12)
+
+
+def test_some_fixed_precisions():
+    model = fit(weight_precision={"hidden1_biases": 7.0}, **QUICK)
+    assert model.weight_precisions_[1] == pytest.approx(7.0, rel=1e-12)
+    assert list(model.diagnostics_.hyper_r_hat) == ["hidden1_weights", "output", "noise_0"]
+    model = fit("two columns", noise_std={1: 0.25}, **QUICK)
+    assert model.noise_std_[1] == pytest.approx(0.25, rel=1e-12)
+    assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
+
+
+def test_evidence_of_fixed_precisions():
+    """Bayesian linear regression: the evidence estimator's is exact."""
+    X, y = make_rows()
+    options = {"weight_precision": 2.0, "noise_std": 4.0}
+    exact = EvidenceMLPRegressor((), **options).fit(X, y).log_evidence_
+    model = fit(hidden_layer_sizes=(), evidence=True, **options)
+    assert model.log_evidence_ == pytest.approx(exact, rel=1e-10)
+    assert model.log_evidence_std_ < 1e-10
+
+
+def test_shared_noise_is_equal_in_units_of_y():
+    model = fit("two columns", noise="shared", **QUICK)
+    assert model.noise_std_[0] == pytest.approx(model.noise_std_[1], rel=1e-12)
+    assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
+
+
+def test_without_standardisation_nothing_is_scaled():
+    X, y = make_rows()
+    model = fit(X=X, y=y, standardize=False, **QUICK)
+    theta = model._sampled.draws.theta.reshape(30, -1)[4]
+    assert_allclose(model.networks_[4].coefs[0].ravel(), theta[:6], rtol=1e-12)
+    assert_allclose(model.networks_[4].coefs[1].ravel(), theta[9:12], rtol=1e-12)
+
+
+ACTIVATIONS = {"relu": lambda a: np.maximum(a, 0.0), "logistic": expit, "identity": lambda a: a}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("hidden", [(), (2,), (3, 2)], ids=str)
+def test_networks_can_be_rebuilt(activation, hidden):
+    model = fit("two columns", hidden_layer_sizes=hidden, activation=activation, **QUICK)
+    run = [run_network(network, GRID, ACTIVATIONS[activation]) for network in model.networks_]
+    assert_allclose(np.mean(run, axis=0), model.predict(GRID), rtol=1e-10)
+
+
+def test_relevance_tells_live_from_dead_inputs():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (80, 3))
+    y = np.sin(2 * X[:, 1]) + 0.1 * rng.standard_normal(80)
+    model = fit(X=X, y=y, prior="ard", hidden_layer_sizes=(2,), n_warmup=30, n_draws=20)
+    relevance = model.feature_relevance_
+    assert relevance.shape == (3,)
+    assert relevance[1] > 3 * relevance[[0, 2]].max()
+    alpha = model._sampled.draws.alpha[..., :3]
+    assert_allclose(relevance, np.mean(alpha**-0.5, axis=(0, 1)), rtol=1e-12)
+    model.set_params(prior="layer").fit(X, y)
+    assert not hasattr(model, "feature_relevance_")
+
+
+@pytest.fixture(scope="module")
+def evidence_fit():
+    return EvidenceMLPRegressor((3,), n_restarts=2, random_state=0).fit(*make_rows())
+
+
+def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
+    """Without warm-up and with tiny steps they stay there."""
+    options = {"sampler": "langevin", "step_size": 1e-8, "n_warmup": 0}
+    model = fit(init=evidence_fit, **options)
+    networks = [model.networks_[0], model.networks_[15]]
+    minima = [evidence_fit._minima[i % len(evidence_fit._minima)] for i in range(2)]
+    for network, minimum in zip(networks, minima, strict=True):
+        its = evidence_fit._in_user_units(minimum.network, minimum.theta)
+        width = its[0][0].shape[1]
+        assert_allclose(network.coefs[0][:, :width], its[0][0], rtol=1e-4, atol=1e-4)
+        assert np.max(np.abs(network.coefs[0][:, width:]), initial=0.0) < 1e-4
+    assert_allclose(run_network(networks[0], GRID), evidence_fit.predict(GRID)[:, None], rtol=0.01)
+    assert hasattr(model, "comparison_")
+    assert not hasattr(model.set_params(init="modes").fit(*make_rows()), "comparison_")
+
+
+def test_chains_that_begin_at_draws_from_the_prior():
+    model, other = fit(init="prior", **QUICK), fit(**QUICK)
+    assert np.all(np.isfinite(model.predict(GRID)))
+    assert np.all(model.diagnostics_.energy[:, 0] > other.diagnostics_.energy[:, 0])
+
+
+def test_from_evidence(evidence_fit):
+    model = HMCMLPRegressor.from_evidence(evidence_fit, **QUICK)
+    shared = {"hidden_layer_sizes", "activation", "prior", "weight_precision", "noise_std", "noise"}
+    for name in shared:
+        assert getattr(model, name) == getattr(evidence_fit, name)
+    assert model.n_draws == 15
+    copy = clone(model)
+    for some in (model, copy):
+        some.fit(*make_rows())
+    assert_array_equal(model.predict(GRID), copy.predict(GRID))
+    assert_array_equal(model.predict(GRID), fit(init=evidence_fit, **QUICK).predict(GRID))
+    wider = HMCMLPRegressor.from_evidence(evidence_fit, **(QUICK | {"hidden_layer_sizes": (5,)}))
+    assert wider.fit(*make_rows()).coefs_[0].shape == (2, 5)
+
+
+def test_from_an_evidence_classifier():
+    X, y = make_rows("two classes")
+    evidence_fit = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, y)
+    model = HMCMLPClassifier.from_evidence(evidence_fit, **QUICK).fit(X, y)
+    assert model.hidden_layer_sizes == (2,)
+    assert len(model.networks_) == 30
+
+
+def test_evidence_fits_of_other_networks(evidence_fit):
+    X, y = make_rows()
+    for options in (
+        {"hidden_layer_sizes": (2, 2)},
+        {"hidden_layer_sizes": (1,)},
+        {"prior": "single"},
+    ):
+        with pytest.raises(ValueError, match="no starting points for this network"):
+            fit(init=evidence_fit, **(QUICK | options))
+    with pytest.raises(ValueError, match="no starting points for this network"):
+        fit(X=X[:, :1], y=y, init=evidence_fit, **QUICK)
+    with pytest.raises(ValueError, match="a fitted EvidenceMLPClassifier; got Evidence"):
+        fit("two classes", init=evidence_fit, **QUICK)
+
+
+def test_inference_data():
+    arviz = pytest.importorskip("arviz")
+    data = fit("two columns").to_inference_data()
+    assert data.posterior["weights"].shape == (2, 15, 17)
+    assert data.posterior["prior_sd"].shape == (2, 15, 3)
+    assert data.posterior["noise_sd"].shape == (2, 15, 2)
+    assert data.sample_stats["energy"].shape == (2, 15)
+    assert len(arviz.summary(data)) == 17 + 3 + 2
+    assert "noise_sd" not in fit("two classes", **QUICK).to_inference_data().posterior
+
+
+def test_inference_data_without_arviz(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)  # its import fails
+    model = fit(**QUICK)
+    with pytest.raises(ImportError, match=r"pip install skbayesnn\[arviz\]"):
+        model.to_inference_data()

@@ -1,0 +1,407 @@
+"""How the sampling estimators run chains: seeds, going on, interruptions, warnings."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
+from skbayesnn.estimators import _hmc
+from skbayesnn.posterior import JointPosterior
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "evidence": False, "random_state": 0}
+QUICK = FEW | {"sampler": "langevin", "n_warmup": 20, "n_draws": 20}
+KINDS = ["one output", "two outputs", "two classes", "three classes"]
+GRID = np.random.default_rng(99).uniform(-3, 3, (17, 2))
+
+
+def make_rows(kind="one output", n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.standard_normal(n)
+    if kind == "two outputs":
+        return X, np.column_stack([y, 3.0 * X[:, 1] ** 2 + rng.standard_normal(n)])
+    if kind == "two classes":
+        return X, (y > 0).astype(int)
+    if kind == "three classes":
+        return X, np.digitize(y, [-0.6, 0.6])
+    return X, y
+
+
+def make(kind="one output", **options):
+    estimator = HMCMLPClassifier if "classes" in kind else HMCMLPRegressor
+    return estimator(**({"hidden_layer_sizes": (3,)} | FEW | options))
+
+
+def fit(kind="one output", **options):
+    return make(kind, **options).fit(*make_rows(kind))
+
+
+def draws_of(model):
+    return model._sampled.draws
+
+
+def assert_same_draws(model, other):
+    for mine, its in zip(draws_of(model), draws_of(other), strict=True):
+        assert np.all(np.isfinite(mine))
+        assert_array_equal(mine, its)
+
+
+def differ(model, other):
+    mine, its = draws_of(model).theta, draws_of(other).theta
+    return mine.shape != its.shape or np.any(mine != its)
+
+
+# --- what must not matter ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampler", ["auto", "langevin"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_integer_weights_are_repeated_rows_in_any_order(kind, sampler):
+    X, y = make_rows(kind)
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = make(kind, sampler=sampler).fit(X, y, sample_weight=weight)
+    order = np.random.default_rng(2).permutation(weight.sum())
+    repeated = make(kind, sampler=sampler)
+    repeated.fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight, axis=0)[order])
+    assert_same_draws(weighted, repeated)
+    plain = make(kind, sampler=sampler).fit(X, y)
+    assert differ(weighted, plain)
+
+
+@pytest.mark.parametrize("options", [{}, {"sampler": "hmc"}, {"hidden_layer_sizes": ()}], ids=str)
+@pytest.mark.parametrize("kind", ["one output", "three classes"])
+def test_number_of_processes(kind, options):
+    options = {"n_chains": 3} | options
+    assert_same_draws(fit(kind, n_jobs=1, **options), fit(kind, n_jobs=2, **options))
+
+
+@pytest.mark.slow
+def test_number_of_processes_and_the_evidence():
+    options = {"hidden_layer_sizes": (), "weight_precision": 1.0}
+    models = [fit("two classes", n_jobs=n, **(options | {"evidence": True})) for n in (1, 2)]
+    assert models[0].log_evidence_ == models[1].log_evidence_
+    assert models[0].log_evidence_std_ == models[1].log_evidence_std_ > 0.0
+
+
+@pytest.mark.parametrize("options", [{}, QUICK], ids=["auto", "langevin"])
+def test_seeds(options):
+    model = fit(**options)
+    assert_same_draws(model, fit(**options))
+    seeded = make(**(options | {"random_state": np.random.RandomState(0)}))
+    assert_same_draws(model, seeded.fit(*make_rows()))
+    assert differ(model, seeded.fit(*make_rows()))
+    assert differ(model, fit(**(options | {"random_state": 1})))
+    theta = draws_of(model).theta
+    assert np.all(np.any(theta[0] != theta[1], axis=-1))
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "stochastic_dynamics"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_chains_do_not_depend_on_their_number(kind, sampler):
+    """True of the classics with fixed prior precisions, and of any chains from given positions.
+
+    Free precisions have coordinates that are made from the starting points of all chains
+    (`start_sampling`), so there, and in the metric of the tuned sampler, more chains mean other
+    coordinates.
+    """
+    options = {"sampler": sampler, "weight_precision": 1.0}
+    two, four = fit(kind, n_chains=2, **options), fit(kind, n_chains=4, **options)
+    for mine, its in zip(draws_of(two), draws_of(four), strict=True):
+        assert_array_equal(mine, its[:2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_input_is_not_changed(kind):
+    X, y = make_rows(kind)
+    before = X.copy(), y.copy()
+    for array in (X, y):
+        array.setflags(write=False)
+    make(kind, **QUICK).fit(X, y)
+    assert_array_equal(X, before[0])
+    assert_array_equal(y, before[1])
+
+
+# --- going on ------------------------------------------------------------------------------------
+
+RESUMED = {
+    "auto": {},
+    "float32": {"dtype": "float32"},
+    "linear": {"hidden_layer_sizes": ()},
+    "hmc": {"sampler": "hmc", "n_steps": 3},
+    "stochastic dynamics": {"sampler": "stochastic_dynamics"},
+    "thinned": {"sampler": "langevin", "thin": 3},
+    "processes": {"sampler": "langevin", "n_jobs": 2},
+    "prior": {"sampler": "langevin", "init": "prior"},
+}
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+@pytest.mark.parametrize("options", RESUMED.values(), ids=RESUMED)
+@pytest.mark.parametrize("kind", ["one output", "two classes"])
+def test_more_draws_equal_one_longer_fit(kind, options, pickled):
+    model = fit(kind, warm_start=True, **(options | {"n_draws": 5}))
+    first = model.networks_[0].coefs[0]
+    if pickled:
+        model = pickle.loads(pickle.dumps(model))
+    model.set_params(n_draws=8).fit(*make_rows(kind))
+    assert_same_draws(model, fit(kind, **options))
+    assert model.diagnostics_.n_draws == 8
+    assert model.n_iter_ == 8 + 8 * model.thin
+    assert len(model.networks_) == 16
+    assert_array_equal(model.networks_[0].coefs[0], first)
+
+
+def test_more_draws_with_other_numbers_of_processes():
+    model = fit(warm_start=True, **(QUICK | {"n_draws": 9, "n_chains": 3}))
+    model.set_params(n_draws=20, n_jobs=2).fit(*make_rows())
+    assert_same_draws(model, fit(**(QUICK | {"n_chains": 3})))
+
+
+@pytest.mark.slow
+def test_evidence_of_a_resumed_fit():
+    options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "evidence": True}
+    model = fit("two classes", warm_start=True, **(options | {"n_draws": 5}))
+    model.set_params(n_draws=8).fit(*make_rows("two classes"))
+    whole = fit("two classes", **options)
+    assert (model.log_evidence_, model.log_evidence_std_) == (
+        whole.log_evidence_,
+        whole.log_evidence_std_,
+    )
+
+
+def test_nothing_to_do():
+    model = fit(warm_start=True, **QUICK)
+    draws = draws_of(model)
+    assert draws_of(model.fit(*make_rows())) is draws
+    cold = fit(**QUICK)
+    draws = draws_of(cold)
+    assert draws_of(cold.fit(*make_rows())) is not draws
+
+
+CHANGES = [
+    {"n_warmup": 15},
+    {"n_chains": 3},
+    {"n_draws": 9},
+    {"thin": 2},
+    {"sampler": "hmc"},
+    {"step_size": 0.01},
+    {"n_steps": 2},
+    {"dtype": "float32"},
+    {"random_state": 1},
+    {"init": "prior"},
+    {"hidden_layer_sizes": (2,)},
+    {"activation": "logistic"},
+    {"prior": "single"},
+    {"weight_precision": 1.0},
+    {"weight_precision": 2.0},
+    {"noise_std": 0.1},
+    {"standardize": False},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_another_parameter_begins_anew(change):
+    model = fit(warm_start=True, **QUICK)
+    before = fit(**QUICK)
+    assert_same_draws(model, before)
+    model.set_params(**change).fit(*make_rows())
+    anew = fit(**(QUICK | change))
+    assert_same_draws(model, anew)
+    assert differ(model, before)
+
+
+def test_freeing_a_precision_begins_anew():
+    model = fit(warm_start=True, weight_precision=1.0, **QUICK)
+    model.set_params(weight_precision="auto").fit(*make_rows())
+    assert_same_draws(model, fit(**QUICK))
+
+
+def test_other_data_begin_anew():
+    X, y = make_rows()
+    weight = np.tile([1.0, 2.0], 15)
+    for other in ((X[::2], y[::2]), (X, np.tanh(y)), (X[:, :1], y), (X, y, weight)):
+        model = make(warm_start=True, **QUICK).fit(X, y)
+        first = model.fit(X, y)._sampled
+        model.fit(*other)
+        assert model._sampled is not first
+        assert_same_draws(model, make(**QUICK).fit(*other))
+    two = make_rows("two outputs")
+    assert_same_draws(model.fit(*two), make(**QUICK).fit(*two))
+
+
+# --- interruptions -------------------------------------------------------------------------------
+
+
+class Keyboard:
+    """Breaks off at some call of a function."""
+
+    def __init__(self, at, function=lambda *args: None):
+        self.calls, self.at, self.function = 0, at, function
+
+    def __call__(self, *args):
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+        return self.function(*args)
+
+
+def interrupt_lines(monkeypatch, at):
+    """Ctrl-C while a line of progress is printed; there are ten, one in four transitions."""
+    monkeypatch.setattr(_hmc, "print", Keyboard(at), raising=False)
+
+
+def interrupt_energy(monkeypatch, at):
+    keyboard, energy = Keyboard(at), JointPosterior.energy
+
+    def press(joint, q):
+        keyboard()
+        return energy(joint, q)
+
+    monkeypatch.setattr(JointPosterior, "energy", press)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupted_sampling_keeps_the_draws(monkeypatch, kind):
+    options = QUICK | {"verbose": 1}
+    interrupt_lines(monkeypatch, 8)  # after 20 + 12 transitions
+    with pytest.warns(ConvergenceWarning, match="Interrupted: the 12 draws of each") as record:
+        model = fit(kind, warm_start=True, **options)
+    assert len(record) == 1
+    monkeypatch.undo()
+    whole = fit(kind, **QUICK)
+    assert model.diagnostics_.n_draws == 12
+    assert len(model.networks_) == 24
+    assert model.n_iter_ == 32
+    assert_array_equal(draws_of(model).theta, draws_of(whole).theta[:, :12])
+    resumed = model.set_params(verbose=0).fit(*make_rows(kind))
+    assert_same_draws(resumed, whole)
+
+
+def test_interrupted_energy_keeps_the_draws(monkeypatch):
+    interrupt_energy(monkeypatch, 1 + 20 + 7)
+    with pytest.warns(ConvergenceWarning, match="Interrupted: the 6 draws of each chain"):
+        model = fit(warm_start=True, **(QUICK | {"n_steps": 1, "weight_precision": 1.0}))
+    monkeypatch.undo()
+    assert np.all(np.isfinite(model.predict(GRID)))
+    model.fit(*make_rows())
+    assert draws_of(model).theta.shape[1] == 20
+    assert not model._sampled.interrupted
+
+
+@pytest.mark.parametrize("at", [1, 20, 1 + 20 + 3])
+def test_interrupted_warm_up_leaves_nothing(monkeypatch, at):
+    """Nor does an interruption in the first few draws, which say nothing."""
+    interrupt_energy(monkeypatch, at)
+    model = make(**QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*make_rows())
+    assert vars(model) == vars(make(**QUICK))
+    with pytest.raises(NotFittedError):
+        model.predict(GRID)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize("at", [1, 3])
+def test_interrupted_later_fit_leaves_the_old_one(monkeypatch, at, warm_start):
+    model = fit(warm_start=warm_start, **QUICK)
+    before, predicted = vars(model).copy(), model.predict(GRID)
+    interrupt_energy(monkeypatch, at)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(n_draws=40).fit(*make_rows())
+    monkeypatch.undo()
+    model.set_params(n_draws=20)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert_array_equal(model.predict(GRID), predicted)
+
+
+@pytest.mark.parametrize("place", ["estimate_evidence", "diagnose"])
+def test_interrupted_after_sampling(monkeypatch, place):
+    def press(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_hmc, place, press)
+    model = make(**(QUICK | {"evidence": True}))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*make_rows())
+    assert vars(model) == vars(make(**(QUICK | {"evidence": True})))
+
+
+# --- what a fit says -----------------------------------------------------------------------------
+
+
+def test_progress_is_printed_on_demand(capsys):
+    fit(**QUICK)
+    fit(verbose=False, **QUICK)
+    assert capsys.readouterr() == ("", "")
+    fit(verbose=1, **QUICK)
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("transition 4 of 40 (warm-up): acceptance ")
+    assert lines[-1].startswith("transition 40 of 40 (sampling): acceptance ")
+    assert all("leapfrog steps, energy" in line for line in lines)
+
+
+def warnings_of(kind="one output", **options):
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        model = fit(kind, **options)
+    assert all(w.category is ConvergenceWarning for w in record)
+    assert all(w.filename == __file__ for w in record)  # where fit was called
+    return model, [str(w.message) for w in record]
+
+
+def test_chains_that_do_not_agree():
+    model, messages = warnings_of(init="prior", **(QUICK | {"n_warmup": 0}))
+    assert len(messages) == 1
+    assert "The chains do not agree: R-hat of the outputs is" in messages[0]
+    assert "Raise n_warmup and n_draws" in messages[0]
+    assert not model.diagnostics_.converged
+
+
+def test_too_few_draws_to_tell():
+    model, messages = warnings_of(**(QUICK | {"n_draws": 7}))
+    assert len(messages) == 1
+    assert "7 draws per chain are too few to tell" in messages[0]
+    assert np.isnan(model.diagnostics_.r_hat)
+    assert not model.diagnostics_.converged
+    assert "NOT converged" in repr(model.diagnostics_)
+    assert np.all(np.isfinite(model.predict_std(GRID)))
+
+
+@pytest.mark.parametrize("kind", ["one output", "two classes"])
+def test_chains_that_agree_are_silent(kind):
+    options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "n_chains": 4}
+    options |= {"n_warmup": 100, "n_draws": 250}
+    model, messages = warnings_of(kind, **options)
+    assert messages == []
+    assert model.diagnostics_.converged
+    assert model.diagnostics_.bulk_ess > 100
+
+
+def test_unstable_dynamics():
+    model, messages = warnings_of(sampler="stochastic_dynamics", step_size=30.0)
+    assert len(messages) == 1
+    assert "The dynamics is unstable" in messages[0]
+    assert "make step_size smaller" in messages[0]
+    assert model.diagnostics_.divergences > 0
+    assert np.all(np.isfinite(model.predict(GRID)))
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "langevin"])
+def test_steps_that_are_far_too_long(sampler):
+    """Nothing is accepted: chains stay where they began, and a warning says why or that."""
+    options = {"init": EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())}
+    model, messages = warnings_of(sampler=sampler, step_size=1e3, n_chains=1, **options)
+    assert len(messages) == 1
+    assert "make step_size smaller" in messages[0] or "do not agree" in messages[0]
+    assert model.diagnostics_.acceptance < 0.01
+    assert np.all(np.isfinite(model.predict(GRID)))

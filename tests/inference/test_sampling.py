@@ -1,0 +1,366 @@
+"""Chains and evidences against another program, quadrature and closed forms."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logsumexp
+
+import tests.reference
+from skbayesnn.inference import (
+    FreeHyperparameters,
+    SamplingSettings,
+    Settings,
+    estimate_evidence,
+    run_chains,
+    start_sampling,
+)
+from skbayesnn.inference._sampling import ScaleMoves
+from skbayesnn.network import Network, outputs
+from skbayesnn.posterior import (
+    Bernoulli,
+    Gaussian,
+    Hyperparameters,
+    LogUniform,
+    Posterior,
+    weight_groups,
+)
+from skbayesnn.samplers import Plan
+
+CASES = ["regression_one_group", "binary"]
+BOUND = 2.0 * np.log(1e3)  # of ln alpha and ln beta
+
+
+def settings_of(posterior, hyper=None, n_warmup=100, n_draws=100, tuned=True, **plan):
+    """All precisions fixed at ``hyper``, or all of them free."""
+    n_groups, n_levels = len(posterior.groups.names), posterior.likelihood.n_levels
+    free = FreeHyperparameters(
+        np.full(n_groups, hyper is None),
+        np.full(n_levels, hyper is None and posterior.likelihood.has_noise),
+        LogUniform(),
+    )
+    if hyper is None:
+        hyper = Hyperparameters(np.ones(n_groups), np.ones(n_levels))
+    search = Settings(free=free, fixed=hyper)
+    return SamplingSettings(search, Plan(**plan), n_warmup, n_draws, tuned=tuned)
+
+
+def run(posterior, settings, n_chains=16, seed=0):
+    seeds = np.random.SeedSequence(seed).spawn(n_chains)
+    joint, chains = start_sampling(posterior, settings, seeds)
+    return run_chains(joint, chains, settings)
+
+
+def evidence(sampled, n_runs=1):
+    """Mean of several estimates, as the error of one, from six populations, is itself uncertain."""
+    seeds = np.random.SeedSequence(1).spawn(n_runs)
+    runs = [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
+    values, errors = np.transpose(runs)
+    return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
+
+
+def mean_with_error(values):
+    """Mean of (n_chains, n_draws, ...) and its standard error from the chains."""
+    means = np.mean(values, axis=1)
+    return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
+
+
+# --- another program's chains ---------------------------------------------------------------------
+
+
+def load(name):
+    """A case of `tests.reference` with what the other program's chains and annealing gave."""
+    case = tests.reference.load(name)
+    path = Path(tests.reference.__file__).parent / "posteriors.json"
+    entry = json.loads(path.read_text())[name]
+    case.expected = SimpleNamespace(**{key: np.array(value) for key, value in entry.items()})
+    assert_array_equal(case.X_test, case.expected.X_test)
+    assert_array_equal(case.trained_fixed.alpha, case.expected.alpha)
+    case.hyper = case.trained_fixed.hyper
+    return case
+
+
+WAYS = {
+    "tuned": {"tuned": True, "n_warmup": 200, "n_draws": 600},
+    "all_weights": {"tuned": False, "n_warmup": 300, "n_draws": 600, "n_steps": 60},
+}
+
+
+@pytest.fixture(scope="module", params=[(c, w) for c in CASES for w in WAYS], ids="-".join)
+def chains(request):
+    name, way = request.param
+    case = load(name)
+    settings = settings_of(case.posterior, case.hyper, **WAYS[way])
+    case.sampled = run(case.posterior, settings)
+    case.way = way
+    return case
+
+
+def total_energy(case, theta):
+    """``beta E_D + alpha E_W + N/2 log(2 pi / beta)``, the other program's energy."""
+    posterior, hyper = case.posterior, case.hyper
+    normaliser = posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+    return posterior.energies(theta).total(hyper) - normaliser
+
+
+@pytest.mark.slow
+def test_which_weights_are_sampled(chains):
+    network, joint = chains.posterior.network, chains.sampled.joint
+    integrated = chains.way == "tuned" and chains.posterior.likelihood.has_noise
+    assert joint.n_sampled == (network.slices[-1].start if integrated else network.n_weights)
+    assert joint.n_free == 0
+
+
+@pytest.mark.slow
+def test_activations_of_another_program(chains):
+    """The reference's variances are given the errors of its means, as if both mixed alike."""
+    expected, draws = chains.expected, chains.sampled.draws
+    f = outputs(chains.posterior.network, draws.theta, chains.X_test)
+    mean, error = mean_with_error(f)
+    theirs = expected.activation_mean_se
+    assert np.all(np.abs(mean - expected.activation_mean) < 4 * np.hypot(error, theirs))
+    squares = (f - expected.activation_mean) ** 2
+    variance, error = mean_with_error(squares)
+    n_effective = (expected.activation_sd / theirs) ** 2
+    theirs = squares.std(axis=(0, 1)) / np.sqrt(n_effective)
+    error = np.hypot(error, theirs)
+    assert np.all(np.abs(variance - expected.activation_sd**2) < 4 * error)
+
+
+@pytest.mark.slow
+def test_energy_of_another_program(chains):
+    energy = total_energy(chains, chains.sampled.draws.theta)
+    mean, error = mean_with_error(energy)
+    expected = chains.expected
+    assert abs(mean - expected.E_mean) < 4 * np.hypot(error, expected.E_mean_se)
+
+
+@pytest.mark.slow
+def test_probabilities_of_another_program(chains):
+    if chains.posterior.likelihood.has_noise:
+        return
+    f = outputs(chains.posterior.network, chains.sampled.draws.theta, chains.X_test)
+    mean, error = mean_with_error(expit(f))
+    theirs = chains.expected.prob_mean_se
+    assert np.all(np.abs(mean - chains.expected.prob_mean) < 4 * np.hypot(error, theirs))
+
+
+@pytest.mark.slow
+def test_evidence_of_another_program(chains):
+    value, error = evidence(chains.sampled, 3)
+    expected = chains.expected
+    assert 0.0 < error < 0.3
+    combined = np.hypot(error, expected.log_marginal_likelihood_se)
+    assert abs(value - expected.log_marginal_likelihood) < 3 * combined
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_energy_of_the_position(name):
+    """With all weights in the dynamics, the posterior's energy with all constants."""
+    case = load(name)
+    settings = settings_of(case.posterior, case.hyper, 5, 4, tuned=False, n_steps=2)
+    draws = run(case.posterior, settings, n_chains=2).draws
+    k = case.posterior.network.n_weights
+    expected = total_energy(case, draws.theta) - 0.5 * k * np.log(case.hyper.alpha[0] / 2 / np.pi)
+    assert_allclose(draws.energy, expected, rtol=1e-9)
+    assert_array_equal(draws.alpha, np.broadcast_to(case.hyper.alpha, draws.alpha.shape))
+    assert_array_equal(draws.beta, np.broadcast_to(case.hyper.beta, draws.beta.shape))
+
+
+# --- models whose evidence can be had otherwise --------------------------------------------------
+
+
+def linear_rows(n=40, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X @ np.linspace(1.0, -0.5, d) + 0.4 + 0.5 * rng.standard_normal(n)
+
+
+def linear_posterior(X, y, likelihood=None):
+    network = Network((X.shape[1], 1), "tanh")
+    groups = weight_groups(network, "single")
+    likelihood = Gaussian.per_output(1) if likelihood is None else likelihood
+    return Posterior(network, likelihood, groups, X, y[:, None].astype(float), np.ones(len(X)))
+
+
+def with_bias(X):
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def log_marginal_linear(X, y, log_alpha, log_beta):
+    """``ln N(y; 0, 1/beta + Phi Phi^T / alpha)`` through the eigenvalues of ``Phi Phi^T``."""
+    values, vectors = np.linalg.eigh(with_bias(X) @ with_bias(X).T)
+    total = 0.0
+    for value, along in zip(np.maximum(values, 0.0), vectors.T @ y, strict=True):
+        variance = np.exp(-log_beta) + value * np.exp(-log_alpha)
+        total = total - 0.5 * (np.log(2.0 * np.pi * variance) + along**2 / variance)
+    return total
+
+
+def averaged(table):
+    """Log of the mean over the points of log-uniform axes (trapezoidal rule)."""
+    for _ in range(table.ndim):
+        share = np.full(table.shape[-1], 1.0 / (table.shape[-1] - 1))
+        share[[0, -1]] *= 0.5
+        table = logsumexp(table + np.log(share), axis=-1)
+    return float(table)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tuned", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+def test_evidence_of_a_linear_model(tuned, scale):
+    """Weights, alpha and beta sampled; the reference integrates over the two by quadrature."""
+    X, y = linear_rows()
+    y = scale * y
+    log_alpha = np.linspace(-BOUND, BOUND, 401)[:, None]
+    log_beta = np.linspace(-BOUND, BOUND, 1601)
+    exact = averaged(log_marginal_linear(X, y, log_alpha, log_beta))
+    posterior = linear_posterior(X, y)
+    plan = {} if tuned else {"n_steps": 10}
+    value, error = evidence(run(posterior, settings_of(posterior, tuned=tuned, **plan), 4), 4)
+    assert 0.0 < error < 0.1
+    assert abs(value - exact) < 3 * error
+
+
+@pytest.mark.parametrize("tuned", [True, False])
+def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
+    X, y = linear_rows()
+    hyper = Hyperparameters(np.array([0.7]), np.array([3.0]))
+    exact = log_marginal_linear(X, y, *np.log([0.7, 3.0]))
+    posterior = linear_posterior(X, y)
+    plan = {} if tuned else {"n_steps": 10}
+    settings = settings_of(posterior, hyper, tuned=tuned, **plan)
+    value, error = evidence(run(posterior, settings, 2))
+    if tuned:  # nothing is left to sample
+        assert_allclose(value, exact, rtol=1e-10)
+        assert error < 1e-10
+    else:
+        assert 0.0 < error < 0.3
+        assert abs(value - exact) < 3 * error
+
+
+def logistic_rows(n=100, d=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    a = X @ np.linspace(2.0, -1.0, d) + 0.5
+    return X, (a + rng.logistic(size=n) > 0).astype(int)
+
+
+def log_likelihood_on_a_grid(X, y, n_grid, reach):
+    """Weights ``(m, k)`` on a grid, the log likelihood there, the log volume of a point."""
+    k = X.shape[1] + 1
+    steps = reach * (2.0 * (np.arange(n_grid) + 0.5) / n_grid - 1.0)
+    table = np.stack(np.meshgrid(*[steps] * k, indexing="ij"), axis=-1).reshape(-1, k)
+    sign = 2.0 * y - 1.0
+    total = np.zeros(len(table))
+    for row, s in zip(with_bias(X), sign, strict=True):
+        total -= np.logaddexp(0.0, -s * (table @ row))
+    return table, total, k * np.log(2.0 * reach / n_grid)
+
+
+def log_evidence_logistic(table, total, log_volume, alpha):
+    k = table.shape[1]
+    prior = 0.5 * (k * np.log(alpha / 2.0 / np.pi) - alpha * np.sum(table**2, axis=1))
+    return logsumexp(total + prior) + log_volume
+
+
+@pytest.mark.parametrize(("d", "n_grid"), [(1, 300), (2, 70)])
+def test_evidence_of_logistic_regression_of_fixed_precision(d, n_grid):
+    X, y = logistic_rows(d=d)
+    grid = log_likelihood_on_a_grid(X, y, n_grid, 6.0)
+    exact = log_evidence_logistic(*grid, 0.4)
+    posterior = linear_posterior(X, y, Bernoulli())
+    hyper = Hyperparameters(np.array([0.4]), np.ones(1))
+    value, error = evidence(run(posterior, settings_of(posterior, hyper), 2))
+    assert 0.0 < error < 0.3
+    assert abs(value - exact) < 3 * error
+
+
+@pytest.mark.slow
+def test_evidence_of_logistic_regression():
+    """Where the prior is too narrow for the grid the evidence is e^-15 of what it is elsewhere."""
+    X, y = logistic_rows(200, d=1)
+    grid = log_likelihood_on_a_grid(X, y, 300, 6.0)
+    log_alpha = np.linspace(-BOUND, BOUND, 301)
+    values = np.array([log_evidence_logistic(*grid, alpha) for alpha in np.exp(log_alpha)])
+    nothing = -len(y) * np.log(2.0)  # without weights
+    values = np.where(log_alpha > np.log(500.0), nothing, values)
+    assert nothing < values.max() - 15.0
+    posterior = linear_posterior(X, y, Bernoulli())
+    value, error = evidence(run(posterior, settings_of(posterior), 4), 4)
+    assert 0.0 < error < 0.1
+    assert abs(value - averaged(values)) < 3 * error
+
+
+# --- typicality ----------------------------------------------------------------------------------
+
+
+def energies_along_chains(posterior, hyper, n_draws):
+    settings = settings_of(posterior, hyper, 100, n_draws, tuned=False, n_steps=8)
+    draws = run(posterior, settings).draws
+    return posterior.energies(draws.theta).total(hyper)
+
+
+def test_typical_energy_of_a_linear_model():
+    """A Gaussian posterior: ``M - M(w_MP)`` is gamma distributed, mean and variance ``k/2``.
+
+    MacKay (2003), section 41.4: samples live where the energy is ``k/2`` above its minimum.
+    """
+    X, y = linear_rows(d=5)
+    posterior = linear_posterior(X, y)
+    hyper = Hyperparameters(np.array([0.7]), np.array([4.0]))
+    Phi, k = with_bias(X), 6
+    mode = np.linalg.solve(0.7 * np.eye(k) + 4.0 * Phi.T @ Phi, 4.0 * Phi.T @ y)
+    lowest = 2.0 * np.sum((Phi @ mode - y) ** 2) + 0.35 * mode @ mode
+    above = energies_along_chains(posterior, hyper, 400) - lowest
+    assert np.all(above > 0)
+    mean, error = mean_with_error(above)
+    assert error < 0.1
+    assert abs(mean - 0.5 * k) < 4 * error
+    variance, error = mean_with_error((above - 0.5 * k) ** 2)
+    assert error < 0.3
+    assert abs(variance - 0.5 * k) < 4 * error
+
+
+def test_typical_energy_of_logistic_regression():
+    """With many rows the posterior is nearly Gaussian: corrections are of the order 1/n."""
+    X, y = logistic_rows(2000, d=2)
+    posterior = linear_posterior(X, y, Bernoulli())
+    hyper = Hyperparameters(np.array([0.7]), np.ones(1))
+    theta = np.zeros(3)
+    for _ in range(20):
+        theta -= np.linalg.solve(posterior.hessian(theta, hyper), posterior.gradient(theta, hyper))
+    assert np.max(np.abs(posterior.gradient(theta, hyper))) < 1e-8
+    above = energies_along_chains(posterior, hyper, 150)
+    mean, error = mean_with_error(above - posterior.energies(theta).total(hyper))
+    assert error < 0.1
+    assert abs(mean - 1.5) < 4 * error
+
+
+# --- how chains are run --------------------------------------------------------------------------
+
+
+def test_batches_do_not_matter():
+    """From the same starting points: chains together, and each by itself."""
+    case = load("regression_one_group")
+    settings = settings_of(case.posterior, case.hyper, 10, 6)
+    together = run(case.posterior, settings, n_chains=4)
+    seeds = np.random.SeedSequence(0).spawn(4)
+    joint, batches = start_sampling(case.posterior, settings, seeds, n_jobs=4)
+    assert [len(batch.phase.value) for batch in batches] == [1, 1, 1, 1]
+    alone = run_chains(joint, batches, settings)
+    for mine, its in zip(together.draws, alone.draws, strict=True):
+        assert_array_equal(mine, its)
+
+
+def test_scale_moves_of_fixed_precisions_do_nothing():
+    case = load("binary")
+    settings = settings_of(case.posterior, case.hyper, 0, 1)
+    joint, (chains,) = start_sampling(case.posterior, settings, np.random.SeedSequence(0).spawn(2))
+    move = ScaleMoves(joint)
+    assert move.directions == []
+    assert move(joint.energy, chains.phase, chains.rngs, 1) is chains.phase
