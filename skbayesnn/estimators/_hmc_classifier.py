@@ -39,8 +39,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Of the classics; by default adapted during warm-up to 80 % acceptance.
     n_steps : int, optional
         Leapfrog steps per transition of the classics; by default 20, 1 and 1.
-    n_chains : int, default=8
-        Chains; they advance together as one batch and do not influence each other.
+    n_chains : int, default=4
+        Chains; they advance together as one batch, each with random numbers of its own.
     n_warmup : int, default=300
         Transitions in which chains tune themselves; not kept.
     n_draws : int, default=500
@@ -106,7 +106,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
     >>> from sklearn.datasets import load_iris
     >>> from skbayesnn import HMCMLPClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = HMCMLPClassifier((), n_chains=4, evidence=False, random_state=0).fit(X, y)
+    >>> model = HMCMLPClassifier((), evidence=False, random_state=0).fit(X, y)
     >>> model.predict_proba(X[:1]).shape
     (1, 3)
     >>> bool(model.score(X, y) > 0.9)
@@ -124,7 +124,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         sampler="auto",
         step_size=None,
         n_steps=None,
-        n_chains=8,
+        n_chains=4,
         n_warmup=300,
         n_draws=500,
         thin=1,

@@ -45,8 +45,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
         Of the classics; by default adapted during warm-up to 80 % acceptance.
     n_steps : int, optional
         Leapfrog steps per transition of the classics; by default 20, 1 and 1.
-    n_chains : int, default=8
-        Chains; they advance together as one batch and do not influence each other.
+    n_chains : int, default=4
+        Chains; they advance together as one batch, each with random numbers of its own.
     n_warmup : int, default=300
         Transitions in which chains tune themselves; not kept.
     n_draws : int, default=500
@@ -113,7 +113,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (60, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
-    >>> model = HMCMLPRegressor((6,), n_chains=4, evidence=False, random_state=0).fit(X, y)
+    >>> model = HMCMLPRegressor((6,), evidence=False, random_state=0).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(0.5)) < 3 * std[0])
     True
@@ -132,7 +132,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         sampler="auto",
         step_size=None,
         n_steps=None,
-        n_chains=8,
+        n_chains=4,
         n_warmup=300,
         n_draws=500,
         thin=1,

@@ -15,6 +15,7 @@ TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 N_POPULATIONS, N_PARTICLES = 6, 64  # for the evidence
 LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
+PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
 DENSE_LIMIT = 3000  # sampled weights up to which the metric is a dense matrix
 
@@ -345,9 +346,10 @@ class _Teller:
 class _Reference:
     """Where annealing begins: the prior, but for precisions near those of the posterior.
 
-    The coordinates of the precisions are logistic with the draws' mean and twice their variance.
-    From their own prior, which spans six decades each, hardly any particle would reach the
-    posterior; the evidence stays exact, whatever the reference.
+    The coordinates of the precisions are logistic with the draws' mean and twice their variance,
+    mixed with a little of their own prior, so that no part of the posterior is out of reach. From
+    that prior alone, which spans six decades for each, hardly any particle would get there; the
+    evidence stays exact, whatever the reference.
     """
 
     def __init__(self, joint, draws):
@@ -358,19 +360,24 @@ class _Reference:
 
     def draw(self, rng):
         """A position."""
-        eta = self.centre + self.scale * rng.logistic(size=len(self.centre))
-        return self.joint.draw_weights(eta, rng)
+        near = self.centre + self.scale * rng.logistic(size=len(self.centre))
+        far = self.joint.draw_coordinates(rng)
+        return self.joint.draw_weights(
+            np.where(rng.random(len(near)) < PRIOR_SHARE, far, near), rng
+        )
 
     def terms(self, q):
         """Minus log of this density, minus log of posterior over it, and both gradients."""
         joint = self.joint
-        terms = joint.terms(q)
-        eta = q[..., joint.n_sampled :]
+        terms, eta = joint.terms(q), q[..., joint.n_sampled :]
         half = 0.5 * (eta - self.centre) / self.scale
-        value = 2.0 * np.logaddexp(half, -half) + np.log(self.scale)
-        own, own_gradient = value.sum(axis=-1), np.tanh(half) / self.scale
-        prior, prior_gradient = joint.hyperprior(eta)
-        change, change_gradient = prior - own, prior_gradient - own_gradient
+        near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
+        prior, prior_slope = joint.hyperprior(eta)
+        far = np.log(PRIOR_SHARE) - prior
+        log_density = np.logaddexp(near, far)
+        slope = -np.exp(near - log_density) * np.tanh(half) / self.scale
+        slope = slope - np.exp(far - log_density) * prior_slope
+        change, change_gradient = np.sum(prior + log_density, axis=-1), prior_slope + slope
         by_prior, by_data = terms.prior_gradient.copy(), terms.data_gradient.copy()
         by_prior[..., joint.n_sampled :] -= change_gradient
         by_data[..., joint.n_sampled :] += change_gradient

@@ -224,8 +224,11 @@ class JointPosterior:
 
     def draw_prior(self, rng):
         """A position drawn from the prior."""
-        log_precisions = rng.uniform(*self.free.prior.log_range, self.n_free)
-        return self.draw_weights(self._map.eta(log_precisions), rng)
+        return self.draw_weights(self.draw_coordinates(rng), rng)
+
+    def draw_coordinates(self, rng):
+        """Coordinates of the precisions drawn from their prior."""
+        return self._map.eta(rng.uniform(*self.free.prior.log_range, self.n_free))
 
     def draw_weights(self, eta, rng):
         """A position with given coordinates of the precisions, its weights drawn from the prior."""
@@ -261,14 +264,13 @@ class JointPosterior:
         n_alpha = self.n_alpha
         by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
         gradient = np.concatenate([share[..., self._labels] * v, by_eta], axis=-1)
-        return value + 0.5 * normal.sum(axis=-1), gradient
+        return value.sum(axis=-1) + 0.5 * normal.sum(axis=-1), gradient
 
     def hyperprior(self, eta, stretch=None, change=None):
-        """Minus log prior density of the coordinates of the precisions, and its gradient."""
+        """Minus log prior density of each coordinate of the precisions, and its derivative."""
         if stretch is None:
             stretch, change = self._map.derivatives(eta)
-        density = np.log(stretch) + self.free.prior.log_density
-        return -density.sum(axis=-1), -change
+        return -np.log(stretch) - self.free.prior.log_density, -change
 
     def _data(self, place, stretch):
         """Minus log likelihood (all constants included), and its gradient."""
@@ -349,8 +351,9 @@ class JointPosterior:
         gram, moment, sd = self._output_layer(self._features(place.theta), place.hyper)
         values, vectors = spectrum(gram, len(self.posterior.X))
         shrink = 1.0 / (1.0 + values)
-        along = (np.swapaxes(vectors, -1, -2) @ moment[..., None])[..., 0] * shrink
-        along = along + np.sqrt(shrink) * normal
+        to_eigenvectors = np.swapaxes(vectors, -1, -2)
+        along = (to_eigenvectors @ moment[..., None])[..., 0] * shrink
+        along = along + np.sqrt(shrink) * (to_eigenvectors @ normal[..., None])[..., 0]
         layer = np.swapaxes(sd * (vectors @ along[..., None])[..., 0], -1, -2)
         return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
 

@@ -51,9 +51,10 @@ class PrecisionMap(NamedTuple):
         for _ in range(100):
             slope = self.fine + (self.coarse - self.fine) * expit(psi)
             step = (self._curve(psi) - log_precision) / slope
-            psi = psi - step
-            if np.all(np.abs(step) < 1e-12 * (1.0 + np.abs(psi))):
+            moving = np.abs(step) > 1e-12 * (1.0 + np.abs(psi))
+            if not np.any(moving):
                 break
+            psi = np.where(moving, psi - step, psi)  # each stops by itself, whatever the others do
         return psi
 
     def eta(self, log_precision):

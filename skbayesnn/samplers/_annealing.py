@@ -133,13 +133,16 @@ def combine(log_evidences):
     Parameters
     ----------
     log_evidences : ndarray of shape (n_populations,)
+        Of at least 4.
 
     Returns
     -------
     log_evidence, standard_error : float
-        The error by the delta method from the spread of the estimates.
+        The error by the delta method from the spread of the estimates; a spread of so few is
+        uncertain itself, which the standard deviation of Student's t takes into account.
     """
     n = len(log_evidences)
+    few = np.sqrt((n - 1.0) / (n - 3.0))
     total = logsumexp(log_evidences) - np.log(n)
     ratios = np.exp(log_evidences - total)
-    return float(total), float(np.std(ratios, ddof=1) / np.sqrt(n))
+    return float(total), float(few * np.std(ratios, ddof=1) / np.sqrt(n))
