@@ -32,15 +32,18 @@ class Plan(NamedTuple):
     metropolis : bool
     target : float
         Mean acceptance probability that step sizes are adapted to.
+    metric_power : float
+        Of the mean curvature, in `Metric.from_precisions`.
     """
 
     step_size: float | None = None
     n_steps: int | None = None
     length: float = 4.0
-    max_steps: int = 256
+    max_steps: int = 512
     persistence: float = 0.0
     metropolis: bool = True
     target: float = 0.8
+    metric_power: float = 0.5
 
 
 class Chains(NamedTuple):
@@ -134,7 +137,7 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
     n_transitions : int
     curvature : callable, optional
         From positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their mean over
-        each stage is the inverse of the next metric. Without it the metric stays as it is.
+        each stage makes the next metric. Without it the metric stays as it is.
     move : callable, optional
         Another transition that leaves the target as it is, made after each of the dynamics: from
         the energy, a phase, the chains' generators and the number of transitions to a phase.
@@ -147,7 +150,7 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
         With the step sizes to be used from now on.
     """
     if curvature is not None and n_transitions > 0:
-        metric = Metric.from_precisions(curvature(chains.phase.position))
+        metric = Metric.from_precisions(curvature(chains.phase.position), plan.metric_power)
         chains = chains._replace(metric=metric)
     brief = plan._replace(max_steps=min(plan.max_steps, WARM_UP_STEPS))
     ends = [round(share * n_transitions) for share in STAGES]
@@ -162,7 +165,7 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
             if (i - begin) % every == 0:
                 total, used = total + curvature(chains.phase.position), used + 1
             if i + 1 in ends:
-                metric = Metric.from_precisions(total / used)
+                metric = Metric.from_precisions(total / used, plan.metric_power)
                 chains = chains._replace(metric=metric, steps=StepSize.start(chains.steps.average))
                 total, used, begin = 0.0, 0, i + 1
         if progress is not None:

@@ -27,18 +27,21 @@ class Metric(NamedTuple):
         return cls(np.ones((n_chains, dimension)))
 
     @classmethod
-    def from_precisions(cls, precisions):
-        """``F = L^-T`` from symmetric positive definite ``L L^T`` of shape (n_chains, d, d).
+    def from_precisions(cls, precisions, power=1.0):
+        """``F = A^(-power/2)`` from symmetric positive definite ``A`` of shape (n_chains, d, d).
 
-        A relative `ROUNDING` on the diagonal keeps matrices definite that rounding has spoilt: any
-        metric leaves the target as it is.
+        Power 1 makes a Gaussian of this precision round, 0 changes nothing. What lies between
+        suits distributions whose precision differs from place to place: directions that are narrow
+        here and wide there are then not held to their narrowest.
+
+        Eigenvalues below `ROUNDING` of the largest, which rounding has spoilt, are raised to that:
+        any metric leaves the target as it is.
         """
-        precisions = precisions.copy()
-        diagonal = np.arange(precisions.shape[-1])
-        largest = np.max(precisions[:, diagonal, diagonal], axis=-1, initial=0.0)
-        precisions[:, diagonal, diagonal] += ROUNDING * largest[:, None]
-        inverse = np.linalg.inv(np.linalg.cholesky(precisions))
-        return cls(np.ascontiguousarray(np.swapaxes(inverse, -1, -2)))
+        values, vectors = np.linalg.eigh(precisions)
+        largest = np.max(values, axis=-1, initial=0.0)
+        values = np.maximum(values, ROUNDING * largest[:, None])
+        scaled = vectors * (values ** (-0.5 * power))[:, None, :]
+        return cls(scaled @ np.swapaxes(vectors, -1, -2))
 
     def select(self, chains):
         """The metric of some chains."""

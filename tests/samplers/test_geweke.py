@@ -121,6 +121,8 @@ def draw_prior(many, m, rng):
     theta = rng.standard_normal((m, posterior.network.n_weights))
     theta /= np.sqrt(alpha[:, posterior.groups.labels])
     q = many.joint.position(theta, Hyperparameters(alpha, beta))
+    # to the last bit as the chain will see them: after rejections ranks depend on ties
+    theta[:, : many.joint.n_sampled] = many.joint.place(q).theta
     return np.concatenate([q, np.arange(m)[:, None]], axis=1), theta
 
 
