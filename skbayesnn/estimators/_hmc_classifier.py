@@ -68,8 +68,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ----------
     classes_ : ndarray of shape (n_classes,)
     log_evidence_ : float
-        Logarithm of the evidence in nats, by sequential Monte Carlo from the prior (Neal 2001; Del
-        Moral et al. 2006); ``nan`` with ``evidence=False``.
+        Logarithm of the evidence in nats, by sequential Monte Carlo (Neal 2001;
+        Del Moral et al. 2006); ``nan`` with ``evidence=False``.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     diagnostics_ : Diagnostics

@@ -74,8 +74,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
     ----------
     log_evidence_ : float
         Logarithm of the evidence in nats, as a density over y in its own
-        units, by sequential Monte Carlo from the prior (Neal 2001; Del
-        Moral et al. 2006); ``nan`` with ``evidence=False``.
+        units, by sequential Monte Carlo (Neal 2001;
+        Del Moral et al. 2006); ``nan`` with ``evidence=False``.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     diagnostics_ : Diagnostics

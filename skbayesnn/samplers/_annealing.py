@@ -1,4 +1,4 @@
-"""The evidence by sequential Monte Carlo: particles carried from the prior to the posterior."""
+"""The evidence by sequential Monte Carlo: particles carried to the posterior step by step."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class Annealed(NamedTuple):
 
 
 def anneal(terms, position, rng, move=None, n_moves=4):
-    """Carry particles from the prior to the posterior, and add up the evidence on the way.
+    """Carry particles to the posterior from where it is easy to draw, adding up the evidence.
 
     Adaptive tempered sequential Monte Carlo (Neal 2001; Del Moral, Doucet & Jasra 2006): the
     likelihood's exponent rises from 0 to 1 in steps that leave `EFFECTIVE_SHARE` of the particles
@@ -47,10 +47,11 @@ def anneal(terms, position, rng, move=None, n_moves=4):
     Parameters
     ----------
     terms : callable
-        From positions (n, d) to minus log prior (normalised) (n,), its gradient, minus log
-        likelihood and its gradient.
+        From positions (n, d) to minus the log density where particles begin (normalised; the prior
+        or another) (n,), its gradient, minus the log of what the joint density of data and
+        position is over that (the likelihood, if it was the prior), and its gradient.
     position : ndarray of shape (n_particles, d)
-        Independent draws from the prior.
+        Independent draws from the density where they begin.
     rng : numpy.random.Generator
     move : callable, optional
         Another transition for tempered energies, as in `warm_up`.
