@@ -18,7 +18,7 @@ from skbayesnn.inference import (
     run_chains,
     start_sampling,
 )
-from skbayesnn.inference._sampling import ScaleMoves
+from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,

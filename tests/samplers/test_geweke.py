@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chi2
 
 from skbayesnn.inference import FreeHyperparameters
-from skbayesnn.inference._sampling import ScaleMoves
+from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
     Bernoulli,
