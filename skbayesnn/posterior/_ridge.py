@@ -9,7 +9,7 @@ def ridge(gram, moment, rank):
     """Mean ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
 
     Where ``G``, whose rank is at most ``rank``, is so large that the 1 would drown in rounding, by
-    eigenvalues: then fewer rows than units do no harm however far apart ``alpha`` and ``beta`` are.
+    eigenvalues: fewer rows than units then do no harm while ``beta`` is below some 1e10 ``alpha``.
     """
     units = np.arange(gram.shape[-1])
     system = gram.copy()
