@@ -15,7 +15,8 @@ ROWS = [
     ["inference"],
     ["predictive"],
     ["estimators"],
-    ["model_selection", "active_learning", "displays", "metrics", "basis"],
+    ["metrics", "basis"],
+    ["model_selection", "active_learning", "displays"],
 ]
 ALLOWED = {
     part: {part, *chain.from_iterable(ROWS[:row])}

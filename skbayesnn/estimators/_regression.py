@@ -4,7 +4,7 @@ import numbers
 from functools import partial
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
@@ -139,15 +139,28 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples,)
             In nats, y in its own units; joint over the outputs.
         """
-        X = self._check_X(X)
-        y = _numeric(np.asarray(y))
-        check_consistent_length(X, y)
-        if y.shape[1] != self.n_outputs_:
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
-            )
-        density = self._by_rows(self._log_density, X, self._y_scaling.transform(y))
+        density = self._by_rows(self._log_density, *self._check_pairs(X, y))
         return density - np.sum(np.log(self._y_scaling.scale))
+
+    def predictive_cdf(self, X, y):
+        """Predictive probability of a target no larger than ``y``.
+
+        At the true targets of a calibrated model these values, the probability integral transform,
+        are uniform (Dawid 1984).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Between 0 and 1, for each output by itself.
+        """
+        return self._shaped(self._by_rows(self._cdf, *self._check_pairs(X, y)))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Functions drawn from the posterior, without noise.
@@ -216,6 +229,17 @@ class Regression(RegressorMixin):
     def _scale_term(self, problem):
         return -problem.posterior.n_rows * float(np.sum(np.log(problem.y_scaling.scale)))
 
+    def _check_pairs(self, X, y):
+        """Rows with their targets, standardised."""
+        X = self._check_X(X)
+        y = _numeric(np.asarray(y))
+        check_consistent_length(X, y)
+        if y.shape[1] != self.n_outputs_:
+            raise ValueError(
+                f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
+            )
+        return X, self._y_scaling.transform(y)
+
     def _by_rows(self, function, *arrays):
         """Apply a function to blocks of rows, so that all members fit in memory."""
         blocks = row_blocks(len(arrays[0]), self._doubles_per_row())
@@ -237,11 +261,20 @@ class Regression(RegressorMixin):
             covariances = self._noisy(covariances)
         return mixture_moments(self._member_weights, means, covariances)
 
+    def _marginals(self, X):
+        """Means and standard deviations of the mixture's Gaussians, ``(m, n, n_outputs)`` each."""
+        means, covariances = self._activations(X)
+        return means, np.sqrt(np.diagonal(self._noisy(covariances), axis1=2, axis2=3))
+
     def _quantiles(self, X, probabilities):
         """Of the mixture, one array ``(n, n_outputs)`` per probability."""
-        means, covariances = self._activations(X)
-        sds = np.sqrt(np.diagonal(self._noisy(covariances), axis1=2, axis2=3))
+        means, sds = self._marginals(X)
         return tuple(mixture_quantile(self._member_weights, means, sds, p) for p in probabilities)
+
+    def _cdf(self, X, y):
+        """Of the mixture at targets in standardised units, ``(n, n_outputs)``."""
+        means, sds = self._marginals(X)
+        return np.tensordot(self._member_weights, ndtr((y - means) / sds), 1)
 
     def _log_density(self, X, y):
         """Of targets in standardised units, ``(n,)``."""

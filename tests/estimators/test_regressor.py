@@ -162,6 +162,15 @@ def test_interval_of_a_mixture_holds_its_probability(mixture):
         )
 
 
+def test_cdf_is_the_inverse_of_the_intervals(any_model):
+    grid = LINE if any_model.n_features_in_ == 1 else GRID
+    ends = any_model.predict_interval(grid, 0.8)
+    for end, probability in ((ends[..., 0], 0.1), (ends[..., 1], 0.9)):
+        found = any_model.predictive_cdf(grid, end)
+        assert found.shape == end.shape
+        assert_allclose(found, probability, rtol=1e-9)
+
+
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_coverage_of_intervals(coverage):
