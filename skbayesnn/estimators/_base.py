@@ -23,6 +23,7 @@ class Problem(NamedTuple):
     settings: Settings
     X_scaling: Scaling
     y_scaling: Scaling
+    row_index: np.ndarray  # from rows as given to those of the posterior; -1 for zero weight
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class BayesianMLP(BaseEstimator):
         )
         X = X_scaling.transform(rows.X)
         posterior = Posterior(network, likelihood, groups, X, y, rows.weight)
-        return Problem(posterior, settings, X_scaling, y_scaling)
+        return Problem(posterior, settings, X_scaling, y_scaling, rows.index)
 
     def _in_user_units(self, network, theta):
         """``(coefs, intercepts)`` with the standardisation of X and y folded in."""
@@ -171,9 +172,7 @@ class BayesianMLP(BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._X_scaling.transform(X)
 
-    def _prior_functions(self, X, n_samples, random_state):
+    def _draw_prior(self, X, n_samples, rng):
         """Outputs of networks drawn from the prior, ``(n_samples, n, n_outputs)``."""
-        X = self._check_X(X)
-        rng = generator(random_state)
         network, sd = self._prior_of_weights(n_samples, rng)
         return outputs(network, rng.standard_normal(sd.shape) * sd, X)

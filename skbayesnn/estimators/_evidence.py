@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.special import logsumexp
@@ -73,13 +74,15 @@ class EvidenceMLP(BayesianMLP):
         minima = [replace(m, terms=replace(m.terms, target_scale=scale_term)) for m in minima]
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
-        self._mixture_weights = self._combination(problem, minima)
+        densities = cache(lambda i: self._leave_one_out(posterior, minima[i]))
+        self._mixture_weights = self._combination(posterior, minima, densities)
         used = self._mixture_weights > 0
         self._members = [
             self._member(posterior, m, m.gaussian) for m, u in zip(minima, used, strict=True) if u
         ]
         self._minima = [replace(m, gaussian=None) for m in minima]
         self._member_weights = self._mixture_weights[used]
+        self._keep_leave_one_out(problem, densities)
 
         evidences = np.array([m.log_evidence for m in minima])
         known = ~np.isnan(evidences)
@@ -110,7 +113,15 @@ class EvidenceMLP(BayesianMLP):
         self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
         self.coefs_std_, self.intercepts_std_ = self._error_bars(minima[0])
 
-    def _combination(self, problem, minima):
+    def _keep_leave_one_out(self, problem, densities):
+        """Leave-one-out log densities of the mixture, for the rows as they were given."""
+        logs = np.stack([densities(i) for i in np.flatnonzero(self._mixture_weights)])
+        mixed = logsumexp(logs + np.log(self._member_weights)[:, None], axis=0)
+        mixed += self._scale_term(problem) / problem.posterior.n_rows
+        mixed = np.append(mixed, np.nan)  # for index -1
+        self.leave_one_out_log_density_ = mixed[problem.row_index]
+
+    def _combination(self, posterior, minima, densities):
         """Shares of the minima in the predictions."""
         evidences = np.array([m.log_evidence for m in minima])
         known = ~np.isnan(evidences)
@@ -125,10 +136,8 @@ class EvidenceMLP(BayesianMLP):
         elif self.combine == "evidence" and not np.isnan(evidences[eligible]).any():
             weights[eligible] = evidence_weights(evidences[eligible])
         elif self.combine == "stacking":
-            densities = [self._leave_one_out(problem.posterior, minima[i]) for i in eligible]
-            weights[eligible] = stacking_weights(
-                np.array(densities), problem.posterior.sample_weight
-            )
+            logs = np.stack([densities(i) for i in eligible])
+            weights[eligible] = stacking_weights(logs, posterior.sample_weight)
         else:
             weights[eligible] = 1.0 / len(eligible)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0

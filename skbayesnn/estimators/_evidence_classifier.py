@@ -62,6 +62,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         available.
     evidence_report_ : EvidenceReport
         Every term of it, per minimum, with a verdict.
+    leave_one_out_log_density_ : ndarray of shape (n_samples,)
+        Log predictive density of every training row without one unit of its weight, in closed form
+        (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
+        zero.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group at the best minimum (standardised units).
     weight_group_names_ : list of str

@@ -201,7 +201,8 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        return self._functions(self._prior_functions(X, n_samples, random_state))
+        X = self._check_X(X)
+        return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1

@@ -35,6 +35,13 @@ class MinimumReport:
         Deleted hidden units with the reason.
     n_iter : int
     converged : bool
+    bic : float
+        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
+    gpe : float
+        Moody's generalised prediction error, the squared error of new targets that the training
+        error and the number of well-determined weights promise, mean over the outputs in units of
+        ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
+        classifiers.
     verdict : str
         ``"trusted"``, or what speaks against the Gaussian approximation.
     """
@@ -52,6 +59,8 @@ class MinimumReport:
     pruned: tuple
     n_iter: int
     converged: bool
+    bic: float
+    gpe: float
     verdict: str
 
 
@@ -152,10 +161,28 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
                 pruned=minimum.pruned,
                 n_iter=minimum.n_iter,
                 converged=minimum.converged,
+                bic=_bic(minimum, n_targets),
+                gpe=_gpe(minimum, noise_std(minimum)),
                 verdict=_verdict(minimum, n_targets),
             )
         )
     return EvidenceReport(log_evidence, tuple(reports), n_targets, minima[0].network.n_weights)
+
+
+def _bic(minimum, n_targets):
+    """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
+    terms = minimum.terms
+    log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
+    return log_likelihood - 0.5 * len(minimum.theta) * np.log(n_targets)  # Bishop 4.139
+
+
+def _gpe(minimum, noise_std):
+    """Expected squared error of a new target, mean over outputs; ``nan`` without noise."""
+    if noise_std is None:
+        return np.nan
+    chi2 = 2.0 * minimum.hyper.beta * minimum.data_errors
+    relative = (chi2 + 2.0 * minimum.noise_gamma) / minimum.noise_counts  # MacKay 3.5
+    return float(np.mean(relative * noise_std**2))
 
 
 def _verdict(minimum, n_targets):

@@ -43,6 +43,8 @@ class Minimum:
     gaussian : DenseGaussian or None
         Posterior of the weights; ``None`` where there is none.
     terms : EvidenceTerms
+    data_errors : ndarray of shape (n_levels,)
+        ``E_D`` of every noise level, or ``-G``.
     gamma : ndarray of shape (n_groups,)
     noise_gamma : ndarray of shape (n_levels,)
     noise_counts : ndarray of shape (n_levels,)
@@ -65,6 +67,7 @@ class Minimum:
     hyper: object
     gaussian: object
     terms: EvidenceTerms
+    data_errors: np.ndarray
     gamma: np.ndarray
     noise_gamma: np.ndarray
     noise_counts: np.ndarray
@@ -276,6 +279,7 @@ def _evaluate(posterior, settled, settings, pruned):
         hyper=hyper,
         gaussian=gaussian or (None if unknown else determined.gaussian),
         terms=terms,
+        data_errors=energies.data,
         gamma=np.full(n_groups, np.nan) if unknown else determined.gamma,
         noise_gamma=np.full(n_levels, np.nan) if unknown else determined.noise_gamma,
         noise_counts=counts if likelihood.has_noise else np.full(n_levels, np.inf),
