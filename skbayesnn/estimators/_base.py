@@ -70,6 +70,8 @@ class BayesianMLP(BaseEstimator):
     classification) adds what targets are and what is predicted.
     """
 
+    _can_grow = False  # whether the engine can do hidden_layer_sizes="auto"
+
     def fit(self, X, y, sample_weight=None):
         """Infer the weights with all precisions and noise levels from training data.
 
@@ -97,7 +99,7 @@ class BayesianMLP(BaseEstimator):
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
             rows = canonical_rows(X, y, sample_weight)
             self._check_domain(rows)
-            self._infer(self._pose(rows, hidden_layer_sizes))
+            self._infer(rows, hidden_layer_sizes)
         return self
 
     def __sklearn_is_fitted__(self):

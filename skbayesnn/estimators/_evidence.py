@@ -11,22 +11,33 @@ from sklearn.utils import check_random_state
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._growth import best_of, grow
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import find_minima, well_determined
+from skbayesnn.inference import distinct, find_minima, well_determined
 from skbayesnn.predictive import Member, evidence_weights, leave_one_out, stacking_weights
 
 COMBINATIONS = ("best", "evidence", "equal", "stacking")
 HESSIANS = ("auto", "exact", "gauss_newton")
+N_SCOUTS = 2  # starts from which every architecture is tried with hidden_layer_sizes="auto"
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 
 
 class EvidenceMLP(BayesianMLP):
     """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
-    def _infer(self, problem):
+    _can_grow = True
+
+    def _infer(self, rows, hidden_layer_sizes):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        minima = self._search(problem)
+        if hidden_layer_sizes == "auto":
+            problem, minima = self._grow(rows)
+        else:
+            vars(self).pop("growth_", None)  # of an earlier fit
+            problem = self._pose(rows, hidden_layer_sizes)
+            previous = self._usable(problem) if self.warm_start else []
+            seeds = self._seeds(hidden_layer_sizes)
+            minima = self._search(problem, seeds[: max(0, len(seeds) - len(previous))], previous)
         self._keep(problem, minima)
         self._warn_of_trouble(minima)
 
@@ -41,31 +52,54 @@ class EvidenceMLP(BayesianMLP):
         exact = self.hessian != "gauss_newton"
         return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
 
-    def _search(self, problem):
-        """Distinct minima from random starts, and from the last fit with ``warm_start``."""
-        previous = getattr(self, "_minima", []) if self.warm_start else []
-        sizes, labels = problem.posterior.network.layer_sizes, problem.posterior.groups
-        previous = [
-            old
-            for old in previous
-            if old.groups.names == labels.names
-            and len(old.network.layer_sizes) == len(sizes)
-            and old.network.layer_sizes[0] == sizes[0]
-            and old.network.layer_sizes[-1] == sizes[-1]
-            and np.all(np.less_equal(old.network.layer_sizes, sizes))
-            and old.network.activation == problem.posterior.network.activation
-        ]
-        n_random = 1 if not sizes[1:-1] else self.n_restarts  # one minimum without hidden layer
+    def _seeds(self, hidden_layer_sizes):
+        """One per random start; without hidden layer there is one minimum."""
+        n_starts = self.n_restarts if hidden_layer_sizes else 1
         entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        seeds = np.random.SeedSequence(entropy).spawn(max(0, n_random - len(previous)))
+        return np.random.SeedSequence(entropy).spawn(n_starts)
+
+    def _search(self, problem, seeds, previous=(), narrower=None):
+        """Distinct minima of one architecture."""
+        progress = print if self.verbose else None
         return find_minima(
-            problem.posterior,
-            problem.settings,
-            seeds,
-            previous,
-            self.n_jobs,
-            print if self.verbose else None,
+            problem.posterior, problem.settings, seeds, previous, narrower, self.n_jobs, progress
         )
+
+    def _usable(self, problem):
+        """Minima of the last fit from which this one can go on."""
+        network, names = problem.posterior.network, problem.posterior.groups.names
+        return [
+            old
+            for old in getattr(self, "_minima", [])
+            if old.groups.names == names
+            and len(old.network.layer_sizes) == len(network.layer_sizes)
+            and old.network.layer_sizes[0] == network.layer_sizes[0]
+            and old.network.layer_sizes[-1] == network.layer_sizes[-1]
+            and np.all(np.less_equal(old.network.layer_sizes, network.layer_sizes))
+            and old.network.activation == network.activation
+        ]
+
+    def _grow(self, rows):
+        """The architecture of highest evidence, with its minima."""
+        found = {}  # sizes: (problem, minima)
+
+        def pose(sizes):
+            return self._pose(rows, sizes)
+
+        def attempt(sizes, narrower):
+            problem = pose(sizes)
+            old = None if narrower is None else found[narrower][1][0]
+            seeds = self._seeds(sizes)[:N_SCOUTS]
+            found[sizes] = problem, self._search(problem, seeds, narrower=old)
+            return found[sizes][1][0].log_evidence + self._scale_term(problem)
+
+        n_targets = rows.weight.sum() * rows.y.shape[1]
+        path = grow(attempt, lambda sizes: pose(sizes).posterior.network.n_weights, n_targets)
+        self.growth_ = tuple(path)
+        sizes = best_of(path).hidden_layer_sizes
+        problem, scouted = found[sizes]
+        more = self._search(problem, self._seeds(sizes)[N_SCOUTS:])
+        return problem, distinct(scouted + more)
 
     def _keep(self, problem, minima):
         """Set the fitted attributes."""
@@ -74,6 +108,7 @@ class EvidenceMLP(BayesianMLP):
         minima = [replace(m, terms=replace(m.terms, target_scale=scale_term)) for m in minima]
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
+        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
         densities = cache(lambda i: self._leave_one_out(posterior, minima[i]))
         self._mixture_weights = self._combination(posterior, minima, densities)
         used = self._mixture_weights > 0

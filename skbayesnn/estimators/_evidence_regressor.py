@@ -18,8 +18,11 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian linear regression.
+    hidden_layer_sizes : tuple of int or "auto", default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` tries widths
+        that double from 2, and adds layers, as long as the evidence rises by more than 1 nat and
+        there are 3 targets per weight; each network but the first of a depth also starts from the
+        best narrower one, and `warm_start` has no effect.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -84,6 +87,11 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Weights of the best minimum in the units of X and y.
     coefs_std_, intercepts_std_ : list of ndarray
         Their posterior standard deviations.
+    hidden_layer_sizes_ : tuple of int
+        Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
+    growth_ : tuple of Candidate
+        With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
+        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
         All distinct minima.
     n_iter_ : int

@@ -19,7 +19,7 @@ def check_parameters(estimator):
 
     Returns
     -------
-    tuple of int
+    tuple of int or "auto"
         The hidden layer sizes.
     """
     one_of(estimator, "activation", tuple(ACTIVATIONS))
@@ -30,7 +30,7 @@ def check_parameters(estimator):
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
-    return _hidden_layer_sizes(estimator.hidden_layer_sizes)
+    return _hidden_layer_sizes(estimator)
 
 
 def fixed_values(given, names, what):
@@ -79,7 +79,11 @@ def fixed_values(given, names, what):
     return free, values
 
 
-def _hidden_layer_sizes(sizes):
+def _hidden_layer_sizes(estimator):
+    sizes = estimator.hidden_layer_sizes
+    if isinstance(sizes, str) and sizes == "auto":
+        _check_growth(estimator)
+        return sizes
     if isinstance(sizes, numbers.Integral):
         sizes = (sizes,)
     try:
@@ -89,10 +93,24 @@ def _hidden_layer_sizes(sizes):
         valid = False
     if not valid:
         raise ValueError(
-            "hidden_layer_sizes must be a tuple of positive integers, one per hidden layer; use () "
-            f"for a model without hidden layer. Got {sizes!r}."
+            "hidden_layer_sizes must be a tuple of positive integers, one per hidden layer, or "
+            f"'auto'; use () for a model without hidden layer. Got {sizes!r}."
         )
     return tuple(int(size) for size in sizes)
+
+
+def _check_growth(estimator):
+    """Raise unless the estimator can choose its own hidden layers."""
+    if not estimator._can_grow:
+        raise ValueError(
+            "hidden_layer_sizes='auto' needs the fast evidence of an EvidenceMLP estimator. Fit "
+            "one, and pass it to from_evidence to sample the network that it chose."
+        )
+    if not isinstance(estimator.prior, str):
+        raise ValueError(
+            "prior given as an array labels the weights of one network, so that "
+            "hidden_layer_sizes='auto' is not possible with it. Use 'single', 'layer' or 'ard'."
+        )
 
 
 def one_of(estimator, name, options):

@@ -2,7 +2,7 @@
 
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
-from skbayesnn.inference._minima import Minimum, find_minima
+from skbayesnn.inference._minima import Minimum, distinct, find_minima
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.inference._training import FreeHyperparameters, Settings
@@ -15,6 +15,7 @@ __all__ = [
     "Minimum",
     "SamplingSettings",
     "Settings",
+    "distinct",
     "estimate_evidence",
     "find_minima",
     "run_chains",

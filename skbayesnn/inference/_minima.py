@@ -21,6 +21,7 @@ from skbayesnn.inference._newton import find_large_mode, find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
 from skbayesnn.inference._training import random_starts, train
+from skbayesnn.inference._widening import widened
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
@@ -90,7 +91,7 @@ class Minimum:
         return np.nan if self.problem else self.terms.total
 
 
-def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=None):
+def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=None, progress=None):
     """Train from several starts and return the distinct minima, best evidence first.
 
     Parameters
@@ -101,6 +102,9 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
         One per random start.
     previous : sequence of Minimum
         Minima of an earlier fit to continue from, besides the random starts.
+    narrower : Minimum, optional
+        Of a network of the same depth, no layer of which is wider: the start from the last seed is
+        this network with random units added.
     n_jobs : int, optional
         Processes of joblib.
     progress : callable, optional
@@ -112,7 +116,11 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
     """
     tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
-        theta, hyper = random_starts(posterior, [np.random.default_rng(seed) for seed in seeds])
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        theta, hyper = random_starts(posterior, rngs)
+        if narrower is not None:
+            theta[-1] = widened(narrower, posterior.network, rngs[-1])
+            hyper.alpha[-1], hyper.beta[-1] = narrower.hyper
         together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
         together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
         for start in range(0, len(seeds), together):
