@@ -248,7 +248,7 @@ def test_one_row(estimator, hidden):
 def test_one_class_of_positive_weight(estimator):
     with pytest.raises(ValueError, match="only one class"):
         make(estimator).fit(X[:1], LABELS[:1])
-    with pytest.raises(ValueError, match=r"positive weight.*only one class.*no"):
+    with pytest.raises(ValueError, match=r"positive sample_weight.*only one class.*no"):
         make(estimator).fit(X, LABELS, sample_weight=(LABELS == "no").astype(float))
 
 
