@@ -214,7 +214,9 @@ def test_other_regressors_count_as_gaussian(name):
     model = GaussianProcessRegressor(kernel, optimizer=None).fit(X[TRAIN], Y[TRAIN])
     mean, std = model.predict(X[TEST], return_std=True)
 
-    class Same(RegressorMixin, BaseEstimator):  # the same predictions through the methods of this package
+    class Same(
+        RegressorMixin, BaseEstimator
+    ):  # the same predictions through the methods of this package
         def predict(self, X, return_std=True):
             return mean, std
 
