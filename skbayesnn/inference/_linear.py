@@ -10,7 +10,7 @@ GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def linear_start(posterior, settings):
+def linear_start(posterior, settings, n_starts=1):
     """Precisions of highest evidence on a coarse grid, for Gaussian noise and no hidden layer.
 
     All free weight precisions share one value. Re-estimation from there ends in the same maximum,
@@ -21,11 +21,12 @@ def linear_start(posterior, settings):
     ----------
     posterior : Posterior
     settings : Settings
+    n_starts : int
 
     Returns
     -------
     Hyperparameters
-        Of shapes (n_groups,) and (n_levels,).
+        Of shapes (n_starts, n_groups) and (n_starts, n_levels).
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     low, high = free.prior.log_range
@@ -49,7 +50,7 @@ def linear_start(posterior, settings):
         if total > best:
             beta = [betas[np.argmax(t)] for betas, t in zip(levels, tables, strict=True)]
             best, chosen = total, Hyperparameters(alpha, np.array(beta))
-    return chosen
+    return Hyperparameters(*(np.tile(values, (n_starts, 1)) for values in chosen))
 
 
 class _Spectrum(NamedTuple):

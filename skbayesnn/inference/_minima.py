@@ -22,7 +22,6 @@ from skbayesnn.inference._newton import find_large_mode, find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
 from skbayesnn.inference._training import random_starts, train
-from skbayesnn.posterior import Hyperparameters
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
@@ -112,9 +111,6 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
     tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
         theta, hyper = random_starts(posterior, [np.random.default_rng(seed) for seed in seeds])
-        if _scannable(posterior):
-            alpha, beta = linear_start(posterior, settings)
-            hyper = Hyperparameters(0.0 * hyper.alpha + alpha, 0.0 * hyper.beta + beta)
         together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
         together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
         for start in range(0, len(seeds), together):
@@ -123,12 +119,6 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
             tasks.append(delayed(_trained)(posterior, *chunk, settings, progress))
     found = Parallel(n_jobs=n_jobs)(tasks)
     return distinct([minimum for some in found for minimum in some])
-
-
-def _scannable(posterior):
-    """Whether the evidence is exact, and cheap on a whole grid of precisions."""
-    linear = posterior.likelihood.has_noise and not posterior.network.hidden_layer_sizes
-    return linear and len(posterior.X) * posterior.network.n_weights**2 <= CHEAP_HESSIAN
 
 
 def distinct(minima):
@@ -152,11 +142,19 @@ def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
     with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
+        if _scannable(posterior):
+            hyper = linear_start(posterior, settings, len(theta))
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
+
+
+def _scannable(posterior):
+    """Whether the evidence is exact, and cheap on a whole grid of precisions."""
+    linear = posterior.likelihood.has_noise and not posterior.network.hidden_layer_sizes
+    return linear and len(posterior.X) * posterior.network.n_weights**2 <= CHEAP_HESSIAN
 
 
 def _training(posterior, theta, hyper, settings, progress):
