@@ -4,13 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.posterior import Hyperparameters
+from skbayesnn.posterior import Gaussian, Hyperparameters
 
 GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
+LARGEST = 2e9  # rows times squared weights
+
+
+def scannable(posterior):
+    """Whether the evidence is exact, and cheap on a whole grid of precisions."""
+    network = posterior.network
+    exact = type(posterior.likelihood) is Gaussian and not network.hidden_layer_sizes
+    return exact and len(posterior.X) * network.n_weights**2 <= LARGEST
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def linear_start(posterior, settings, n_starts=1):
+def linear_start(posterior, settings):
     """Precisions of highest evidence on a coarse grid, for Gaussian noise and no hidden layer.
 
     All free weight precisions share one value. Re-estimation from there ends in the same maximum,
@@ -21,12 +29,11 @@ def linear_start(posterior, settings, n_starts=1):
     ----------
     posterior : Posterior
     settings : Settings
-    n_starts : int
 
     Returns
     -------
     Hyperparameters
-        Of shapes (n_starts, n_groups) and (n_starts, n_levels).
+        Of shapes (n_groups,) and (n_levels,).
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     low, high = free.prior.log_range
@@ -50,7 +57,7 @@ def linear_start(posterior, settings, n_starts=1):
         if total > best:
             beta = [betas[np.argmax(t)] for betas, t in zip(levels, tables, strict=True)]
             best, chosen = total, Hyperparameters(alpha, np.array(beta))
-    return Hyperparameters(*(np.tile(values, (n_starts, 1)) for values in chosen))
+    return chosen
 
 
 class _Spectrum(NamedTuple):

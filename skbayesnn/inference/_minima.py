@@ -17,7 +17,7 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._gauss_newton import DENSE_LIMIT
-from skbayesnn.inference._linear import linear_start
+from skbayesnn.inference._linear import linear_start, scannable
 from skbayesnn.inference._newton import find_large_mode, find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
@@ -142,19 +142,13 @@ def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
     with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
-        if _scannable(posterior):
-            hyper = linear_start(posterior, settings, len(theta))
+        if scannable(posterior):
+            hyper = linear_start(posterior, settings).repeated(len(theta))
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
-
-
-def _scannable(posterior):
-    """Whether the evidence is exact, and cheap on a whole grid of precisions."""
-    linear = posterior.likelihood.has_noise and not posterior.network.hidden_layer_sizes
-    return linear and len(posterior.X) * posterior.network.n_weights**2 <= CHEAP_HESSIAN
 
 
 def _training(posterior, theta, hyper, settings, progress):
