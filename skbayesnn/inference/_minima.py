@@ -144,6 +144,7 @@ def _trained(posterior, theta, hyper, settings, progress):
         minima = []
         if scannable(posterior):
             hyper = linear_start(posterior, settings).repeated(len(theta))
+            theta = np.zeros_like(theta)  # no random numbers: the weights' minimum is unique
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))

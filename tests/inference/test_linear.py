@@ -86,3 +86,11 @@ def test_large_weights_are_not_taken_for_noise():
     assert abs(model.noise_std_ - 0.1) < 0.02
     weights = np.full(len(fixed), 1.0 / (12 * np.log(10)))  # trapezium rule of the prior's density
     assert_allclose(model.log_evidence_, np.log(weights @ np.exp(fixed)), atol=0.3)
+
+
+def test_random_numbers_do_not_matter():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(30)
+    fits = [EvidenceMLPRegressor((), random_state=seed).fit(X, y) for seed in (0, 1)]
+    assert fits[0].log_evidence_ == fits[1].log_evidence_
