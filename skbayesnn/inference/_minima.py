@@ -17,6 +17,7 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._gauss_newton import DENSE_LIMIT
+from skbayesnn.inference._linear import linear_start, scannable
 from skbayesnn.inference._newton import find_large_mode, find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
@@ -152,6 +153,9 @@ def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
     with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
+        if scannable(posterior):
+            hyper = linear_start(posterior, settings).repeated(len(theta))
+            theta = np.zeros_like(theta)  # no random numbers: the weights' minimum is unique
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
