@@ -11,7 +11,6 @@ evidence, which knows only the forty points, should find that out.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor
@@ -21,6 +20,7 @@ from skbayesnn.basis import (
     LegendreFeatures,
     RadialBasisFeatures,
 )
+from skbayesnn.model_selection import EvidenceSearch
 
 NOISE = 0.1
 
@@ -42,57 +42,47 @@ y = truth(X[:, 0]) + NOISE * rng.standard_normal(40)
 # the weights and the noise level are inferred in each.
 
 
-def interpolate(basis):
-    """Weights, their precision and the noise level of a fixed-basis model."""
-    return make_pipeline(basis, EvidenceMLPRegressor((), standardize=False)).fit(X, y)
+def interpolant(basis):
+    """A fixed-basis model, not fitted yet."""
+    return make_pipeline(basis, EvidenceMLPRegressor((), standardize=False))
 
 
-def evidence(model):
-    """Log evidence of a fitted model, in nats."""
-    return model[-1].log_evidence_
-
-
-hermite = interpolate(HermiteFunctionFeatures(3))
-polynomials = {degree: interpolate(LegendreFeatures(degree)) for degree in range(4, 25)}
-splines = {p: interpolate(FourierSplineFeatures(p)) for p in range(1, 9)}
+hermite = interpolant(HermiteFunctionFeatures(3)).fit(X, y)
 network = make_pipeline(EvidenceMLPRegressor((8,), random_state=0)).fit(X, y)
 
 # %%
 # The width ``r`` of radial functions is a continuous parameter that nobody knows beforehand. With a
-# log-uniform prior between 0.1 and 10 the evidence of the family is the average over a grid. The
-# average lies below the evidence of the best width: that is the Occam factor of ``r``.
+# log-uniform prior between 0.1 and 10 the evidence of the family is the average over a grid, which
+# is the ``log_evidence_`` of a search. It lies below the evidence of the best width: that is the
+# Occam factor of ``r``. The same is done for the degree of the polynomials and the order of the
+# splines: every value in the range has the same prior probability.
 
-WIDTHS = np.geomspace(0.1, 10.0, 13)
+WIDTHS, ORDERS = np.geomspace(0.1, 10.0, 13), range(1, 9)
 radial = {
-    kernel: [interpolate(RadialBasisFeatures(60, kernel=kernel, width=r)) for r in WIDTHS]
+    kernel: EvidenceSearch(
+        interpolant(RadialBasisFeatures(60, kernel=kernel)),
+        {"radialbasisfeatures__width": WIDTHS},
+    ).fit(X, y)
     for kernel in ("gaussian", "cauchy")
 }
-averaged = {
-    kernel: logsumexp([evidence(model) for model in models]) - np.log(len(WIDTHS))
-    for kernel, models in radial.items()
+polynomials = EvidenceSearch(
+    interpolant(LegendreFeatures()), {"legendrefeatures__degree": range(4, 25)}
+).fit(X, y)
+splines = EvidenceSearch(
+    interpolant(FourierSplineFeatures()), {"fouriersplinefeatures__p": ORDERS}
+).fit(X, y)
+best_degree = polynomials.best_params_["legendrefeatures__degree"]
+best_order = splines.best_params_["fouriersplinefeatures__p"]
+families = {
+    "Cauchy radial": radial["cauchy"],
+    "Gaussian radial": radial["gaussian"],
+    "splines": splines,
+    "Legendre": polynomials,
 }
-
-# %%
-# The same is done for the degree of the polynomials and the order of the splines: every value in
-# the range has the same prior probability.
-
-
-def best_and_average(models):
-    """Key of the most probable model, and log of the mean evidence."""
-    values = {key: evidence(model) for key, model in models.items()}
-    return max(values, key=values.get), logsumexp(list(values.values())) - np.log(len(values))
-
-
-best_degree, of_polynomials = best_and_average(polynomials)
-best_order, of_splines = best_and_average(splines)
-best_width = {kernel: np.argmax([evidence(m) for m in radial[kernel]]) for kernel in radial}
 table = {
-    "3 Hermite functions": (evidence(hermite), hermite),
-    "Cauchy radial": (averaged["cauchy"], radial["cauchy"][best_width["cauchy"]]),
-    "Gaussian radial": (averaged["gaussian"], radial["gaussian"][best_width["gaussian"]]),
-    "splines": (of_splines, splines[best_order]),
-    "network, 8 units": (evidence(network), network),
-    "Legendre": (of_polynomials, polynomials[best_degree]),
+    "3 Hermite functions": (hermite[-1].log_evidence_, hermite),
+    "network, 8 units": (network[-1].log_evidence_, network),
+    **{name: (found.log_evidence_, found.best_estimator_) for name, found in families.items()},
 }
 between = np.linspace(-5, 5, 401)[:, None]
 print("model                 log evidence  noise  well determined  error")
@@ -163,8 +153,8 @@ plt.show()
 # probable of the fixed bases.
 
 rivals = {name: value for name, (value, _) in table.items() if name != "3 Hermite functions"}
-assert evidence(hermite) > max(rivals.values()) + 10
-assert of_polynomials < min(of_splines, *averaged.values())
+assert hermite[-1].log_evidence_ > max(rivals.values()) + 10
+assert all(rivals["Legendre"] < rivals[name] for name in families if name != "Legendre")
 assert abs(hermite[-1].noise_std_ / NOISE - 1) < 0.3
 
 # %%
@@ -174,24 +164,25 @@ assert abs(hermite[-1].noise_std_ / NOISE - 1) < 0.3
 fig, (left, right) = plt.subplots(1, 2, figsize=(3.54, 2.2), sharey=True, layout="constrained")
 for kernel, colour, marker in [("gaussian", BLUE, "o"), ("cauchy", ORANGE, "s")]:
     style = {"color": colour, "marker": marker, "ms": 3, "lw": 1.0, "label": kernel.capitalize()}
-    left.plot(WIDTHS, [evidence(model) for model in radial[kernel]], **style)
-right.plot(
-    list(splines), [evidence(model) for model in splines.values()], "o-", color=GREEN, ms=3, lw=1
-)
+    left.plot(WIDTHS, radial[kernel].results_["log_evidence"], **style)
+right.plot(ORDERS, splines.results_["log_evidence"], "o-", color=GREEN, ms=3, lw=1)
 for ax in (left, right):
-    ax.axhline(evidence(hermite), color="0.4", lw=0.8, ls=(0, (4, 2)))
+    ax.axhline(hermite[-1].log_evidence_, color="0.4", lw=0.8, ls=(0, (4, 2)))
     ax.spines[["top", "right"]].set_visible(False)
-left.text(0.1, evidence(hermite) - 1, "3 Hermite functions", va="top", color="0.3", fontsize=7)
+left.text(
+    0.1, hermite[-1].log_evidence_ - 1, "3 Hermite functions", va="top", color="0.3", fontsize=7
+)
 left.set(xscale="log", xlabel="width $r$", ylim=(-64, 14), ylabel="log evidence (nats)")
 left.legend(loc="lower center", frameon=False)
-right.set(xticks=list(splines), xlabel="order $p$ of the spline")
+right.set(xticks=ORDERS, xlabel="order $p$ of the spline")
 plt.show()
 
 # %%
 # What should be seen: the best width lies between 0.5 and 2, near the size of the features of the
 # curve. Splines of moderate order are best. The smoother ones ripple where the curve is flat.
 
-assert all(0.5 < WIDTHS[best] < 2.0 for best in best_width.values())
+best_widths = [found.best_params_["radialbasisfeatures__width"] for found in radial.values()]
+assert all(0.5 < width < 2.0 for width in best_widths)
 assert 2 <= best_order <= 4
 
 # %%
@@ -203,9 +194,9 @@ assert 2 <= best_order <= 4
 fig, axes = plt.subplots(2, 2, figsize=(3.54, 3.0), sharex=True, layout="constrained")
 believed = {
     "3 Hermite functions": hermite,
-    "Gaussian radial, best $r$": radial["gaussian"][best_width["gaussian"]],
-    "spline, p = 2": splines[2],
-    "spline, p = 4": splines[4],
+    "Gaussian radial, best $r$": radial["gaussian"].best_estimator_,
+    "spline, p = 2": splines.estimators_[ORDERS.index(2)],
+    "spline, p = 4": splines.estimators_[ORDERS.index(4)],
 }
 for ax, (name, model) in zip(axes.flat, believed.items(), strict=True):
     drawn = model[-1].sample_prior(model[:-1].transform(between), n_samples=4, random_state=1)

@@ -7,6 +7,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from skbayesnn.estimators import before_final_step, final_step
 from skbayesnn.metrics._calibration import (
     expected_calibration_error,
     interval_coverage,
@@ -193,8 +194,7 @@ def _innermost(estimator, X, method):
     """
     while True:
         if isinstance(estimator, Pipeline):
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-            estimator = estimator[-1]
+            X, estimator = before_final_step(estimator, X), final_step(estimator)
         elif not hasattr(estimator, method) and hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
