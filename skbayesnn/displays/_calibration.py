@@ -128,6 +128,7 @@ class CalibrationDisplay(Display):
             Drawn.
         """
         network, transform = fitted_network(estimator)
+        check_consistent_length(X, y)
         X = transform(X)
         if is_regressor(network):
             pit = network.predictive_cdf(X, y)

@@ -63,10 +63,11 @@ class TraceDisplay(Display):
     >>> from skbayesnn.displays import TraceDisplay
     >>> X = np.linspace(-2, 2, 20)[:, None]
     >>> y = X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(20)
-    >>> model = HMCMLPRegressor((), n_draws=50, evidence=False, random_state=0).fit(X, y)
+    >>> sampler = HMCMLPRegressor((), n_chains=2, n_warmup=100, n_draws=50, evidence=False)
+    >>> model = sampler.set_params(random_state=0).fit(X, y)
     >>> display = TraceDisplay.from_estimator(model)
     >>> display.traces[0].values.shape
-    (4, 50)
+    (2, 50)
     """
 
     def __init__(self, traces):
