@@ -216,7 +216,7 @@ class ModeratedBoundaryDisplay(Display):
             drawn = self._contour(axes, values, levels, color, linestyles=line, linewidths=0.9)
             axes.plot([], [], color=color, ls=line, lw=0.9, label=title)
             self.contours_.append(drawn)
-        axes.clabel(self.contours_[1], fontsize="small", zorder=4)
+        _label_levels(axes, self.contours_[1])
 
     def _side_by_side(self, axes, levels, cmap):
         self.contours_ = []
@@ -227,7 +227,7 @@ class ModeratedBoundaryDisplay(Display):
                 self.xx0, self.xx1, values, np.linspace(0.0, 1.0, 21), cmap=cmap, alpha=0.7
             )
             drawn = self._contour(panel, values, levels, "black", linewidths=0.7)
-            panel.clabel(drawn, fontsize="small", zorder=4)
+            _label_levels(panel, drawn)
             panel.set_title(title)
             self.contours_.append(drawn)
         bar = self.figure_.colorbar(shades, ax=list(axes), ticks=np.linspace(0.0, 1.0, 6))
@@ -242,3 +242,9 @@ class ModeratedBoundaryDisplay(Display):
             look |= {"label": word + self.class_name} | style
             lines += panel.plot(*self.points[rows].T, marker, **look)
         return lines
+
+
+def _label_levels(axes, contours):
+    """Write the levels on contour lines, legible over points."""
+    for text in axes.clabel(contours, fontsize="small", zorder=4):
+        text.set_bbox({"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.3})

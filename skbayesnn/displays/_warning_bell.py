@@ -18,7 +18,7 @@ class EvidenceVersusTestDisplay(Display):
     """Test error against log evidence over many fits of the same training data.
 
     If the models are right, fits of higher evidence have smaller test error. Poor agreement is a
-    warning bell: the prior or an approximation is wrong (MacKay 1992, section 3.4, figures 3.3,
+    warning bell: the prior or an approximation is wrong (MacKay 1992, section 7.1, figures 3.3,
     3.11 and 3.12). The legend holds Spearman's rank correlation of every group. It is made by
     `from_estimators` or `from_estimator`.
 
