@@ -1,6 +1,5 @@
 """Whether predicted probabilities come true: coverage of intervals, reliability of classes."""
 
-from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
@@ -8,36 +7,9 @@ from scipy.stats import binom
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skbayesnn.displays._calibration_curves import CONFIDENCE, LEVELS, coverage, reliability
 from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
 from skbayesnn.displays._inputs import class_index, class_name, fitted_network
-
-LEVELS = np.linspace(0.0, 1.0, 41)
-CONFIDENCE = 0.95
-Z = 1.959963984540054  # standard normal quantile of (1 + CONFIDENCE) / 2
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """One calibration curve.
-
-    Attributes
-    ----------
-    name : str
-    predicted : ndarray of shape (n_points,)
-        Probabilities.
-    observed : ndarray of shape (n_points,)
-        Frequencies.
-    interval : ndarray of shape (n_points, 2) or None
-        In which the true frequencies lie with 95 % confidence, if the points have error bars.
-    values : ndarray of shape (n_samples,)
-        What the histogram shows.
-    """
-
-    name: str
-    predicted: np.ndarray
-    observed: np.ndarray
-    interval: np.ndarray | None
-    values: np.ndarray
 
 
 class CalibrationDisplay(Display):
@@ -147,7 +119,7 @@ class CalibrationDisplay(Display):
             hits = dict.fromkeys(sets, y == network.classes_[index])
             sets = {name: p[:, index] for name, p in sets.items()}
             quantity = class_name(network.classes_[index])
-        curves = [_reliability(name, hits[name], sets[name], n_bins, strategy) for name in sets]
+        curves = [reliability(name, hits[name], sets[name], n_bins, strategy) for name in sets]
         return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
     @classmethod
@@ -178,7 +150,7 @@ class CalibrationDisplay(Display):
             names = ["intervals"] if pit.shape[1] == 1 else [f"y{i}" for i in range(pit.shape[1])]
         if len(names) != pit.shape[1]:
             raise ValueError(f"{len(names)} names for {pit.shape[1]} outputs.")
-        curves = [_coverage(name, values) for name, values in zip(names, pit.T, strict=True)]
+        curves = [coverage(name, values) for name, values in zip(names, pit.T, strict=True)]
         return cls(curves, "coverage").plot(ax, **plot_options)
 
     @classmethod
@@ -211,7 +183,7 @@ class CalibrationDisplay(Display):
         if not np.all(np.isin(hits, (0, 1))):
             raise ValueError("y_true must hold booleans (or 0 and 1): is the row in the class?")
         curves = [
-            _reliability(name, hits.astype(bool), column_or_1d(values), n_bins, strategy)
+            reliability(name, hits.astype(bool), column_or_1d(values), n_bins, strategy)
             for name, values in probabilities.items()
         ]
         return cls(curves, "reliability", "the class").plot(ax, **plot_options)
@@ -279,49 +251,3 @@ class CalibrationDisplay(Display):
         low, high = binom.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], n, 0.1)
         axes.axhspan(low, high, color=SKY, alpha=0.35, lw=0, zorder=0)
         axes.set_xlabel("predictive cdf at the target (PIT)")
-
-
-def _coverage(name, pit):
-    """Fractions of targets inside central intervals: ``|2 u - 1| <= coverage``."""
-    inside = np.sort(np.abs(2.0 * pit - 1.0))
-    observed = np.searchsorted(inside, LEVELS, side="right") / len(pit)
-    return Calibration(name, LEVELS, observed, None, pit)
-
-
-def _reliability(name, hits, probabilities, n_bins, strategy):
-    """Frequencies in bins of predicted probability."""
-    check_consistent_length(hits, probabilities)
-    if not np.all((probabilities >= 0) & (probabilities <= 1)):
-        raise ValueError(f"The probabilities {name!r} do not lie between 0 and 1.")
-    if strategy not in ("uniform", "quantile"):
-        raise ValueError(f"strategy must be 'uniform' or 'quantile', got {strategy!r}.")
-    if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
-        raise ValueError(f"n_bins must be a positive int, got {n_bins!r}.")
-    edges = np.linspace(0.0, 1.0, n_bins + 1)
-    if strategy == "quantile":
-        edges = np.unique(np.quantile(probabilities, edges))
-    bins = np.searchsorted(edges[1:-1], probabilities, side="right")
-    counts = np.bincount(bins, minlength=len(edges))
-    used = counts > 0
-    predicted = np.bincount(bins, probabilities, len(edges))[used] / counts[used]
-    observed = np.bincount(bins, hits, len(edges))[used] / counts[used]
-    return Calibration(
-        name, predicted, observed, wilson_interval(observed, counts[used]), probabilities
-    )
-
-
-def wilson_interval(frequency, n):
-    """Interval of a probability by its observed frequency in `n` trials (Wilson 1927).
-
-    Parameters
-    ----------
-    frequency, n : ndarray of shape (n_points,)
-
-    Returns
-    -------
-    ndarray of shape (n_points, 2)
-        Of 95 % confidence.
-    """
-    centre = (frequency + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * np.sqrt(frequency * (1 - frequency) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    return np.column_stack([centre - half, centre + half])

@@ -11,8 +11,7 @@ from skbayesnn.displays._search import (
     describe_params,
     is_doubtful,
     measure_errors,
-    readable,
-    short,
+    positions,
     varying,
 )
 
@@ -161,7 +160,7 @@ class EvidenceDisplay(Display):
             errors, options["error_name"] = measure_errors(
                 search.estimators_, X_test, y_test, error
             )
-        position, axis = _positions([params[i][param_name] for i in chosen], param_name)
+        position, axis = positions([params[i][param_name] for i in chosen], param_name)
         if np.isnan([float(results["log_evidence"][i]) for i in chosen]).all():
             raise ValueError("No candidate has a log evidence; see results_['verdict'].")
         others = varying([{k: v for k, v in params[i].items() if k != param_name} for i in chosen])
@@ -186,7 +185,7 @@ class EvidenceDisplay(Display):
             Draw misfit and Occam factor, or each term of the evidence that varies, or none, each
             relative to its value at the highest evidence.
         line_kw : dict, optional
-            Style of the lines (``Axes.errorbar``, ``Axes.plot``).
+            Style of the lines (``Axes.plot``).
 
         Returns
         -------
@@ -278,27 +277,6 @@ class EvidenceDisplay(Display):
             axes.set_xticks(list(self.ticks), list(self.ticks.values()))
             if sum(map(len, self.ticks.values())) > 40:
                 axes.tick_params(axis="x", labelrotation=45)
-
-
-def _positions(values, param_name):
-    """Where the values of a parameter lie on its axis, and how that axis looks."""
-    name = short(param_name)
-    if all(_is_number(value) for value in values):
-        numbers = np.array(values, dtype=float)
-        wide = numbers.min() > 0 and numbers.max() >= 50 * numbers.min()
-        return numbers, {"param_name": name.replace("_", " "), "log_scale": bool(wide)}
-    if name == "hidden_layer_sizes":
-        if all(np.ndim(value) == 1 and len(value) <= 1 for value in values):
-            return np.array([float(sum(value)) for value in values]), {"param_name": "hidden units"}
-        name = "units of the hidden layers"
-    labels = list(dict.fromkeys(readable(value) for value in values))
-    ticks = {float(i): label for i, label in enumerate(labels)}
-    position = np.array([labels.index(readable(value)) for value in values], dtype=float)
-    return position, {"param_name": name.replace("_", " "), "ticks": ticks}
-
-
-def _is_number(value):
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _hill(name, position, rows, results, errors):

@@ -50,6 +50,42 @@ def describe_params(params, names):
     return ", ".join(f"{short(name)}={readable(params[name])}" for name in names if name in params)
 
 
+def positions(values, param_name):
+    """Where the values of a parameter lie on its axis, and how that axis looks.
+
+    Parameters
+    ----------
+    values : list
+        Of all candidates.
+    param_name : str
+
+    Returns
+    -------
+    positions : ndarray of shape (len(values),)
+        The numbers themselves, hidden units of a single layer, or places in the order of first
+        appearance.
+    axis : dict
+        ``param_name``, ``ticks`` and ``log_scale`` of `EvidenceDisplay`, as far as needed.
+    """
+    name = short(param_name)
+    if all(_is_number(value) for value in values):
+        numbers = np.array(values, dtype=float)
+        wide = numbers.min() > 0 and numbers.max() >= 50 * numbers.min()
+        return numbers, {"param_name": name.replace("_", " "), "log_scale": bool(wide)}
+    if name == "hidden_layer_sizes":
+        if all(np.ndim(value) == 1 and len(value) <= 1 for value in values):
+            return np.array([float(sum(value)) for value in values]), {"param_name": "hidden units"}
+        name = "units of the hidden layers"
+    labels = list(dict.fromkeys(readable(value) for value in values))
+    ticks = {float(i): label for i, label in enumerate(labels)}
+    position = np.array([labels.index(readable(value)) for value in values], dtype=float)
+    return position, {"param_name": name.replace("_", " "), "ticks": ticks}
+
+
+def _is_number(value):
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
 def default_error(estimator, X, y):
     """Log loss of classifiers; root mean squared error of regressors, in units of y."""
     if is_classifier(estimator):

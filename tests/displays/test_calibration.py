@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.displays import CalibrationDisplay
-from skbayesnn.displays._calibration import wilson_interval
+from skbayesnn.displays._calibration_curves import wilson_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
