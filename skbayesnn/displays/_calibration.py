@@ -244,6 +244,7 @@ class CalibrationDisplay(Display):
             _, _, drawn = axes.hist(curve.values, bins, histtype="step", color=color, lw=1.2)
             self.histograms_.append(drawn)
         axes.set(xlim=(0, 1), ylabel="number of rows")
+        axes.yaxis.get_major_locator().set_params(integer=True)
         if self.kind == "reliability":
             axes.set_xlabel(f"predicted probability of\n{self.quantity}")
             return
