@@ -1,13 +1,21 @@
 """From what users give to what displays need: networks in pipelines, features, slices."""
 
+from functools import partial
+
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn.estimators import (
+    AveragedClassifier,
+    AveragedRegressor,
+    before_final_step,
+    final_step,
+)
 from skbayesnn.estimators._base import BayesianMLP
 
+NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
 TASKS = {"regressor": is_regressor, "classifier": is_classifier}
 
 
@@ -16,13 +24,13 @@ def fitted_network(estimator, task=None):
 
     Parameters
     ----------
-    estimator : estimator of this package, or Pipeline that ends in one
+    estimator : estimator of this package, or Pipeline that ends in one, or EvidenceSearch
     task : {"regressor", "classifier"}, optional
         What it must be.
 
     Returns
     -------
-    network : BayesianMLP
+    network : BayesianMLP or an average of several
     transform : callable
         From the user's X to the network's.
 
@@ -32,17 +40,17 @@ def fitted_network(estimator, task=None):
         If it is something else.
     NotFittedError
     """
-    network = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    right = isinstance(network, BayesianMLP) and (task is None or TASKS[task](network))
+    estimator = getattr(estimator, "predictor_", estimator)
+    network = final_step(estimator)
+    right = isinstance(network, NETWORKS) and (task is None or TASKS[task](network))
     if not right:
         raise TypeError(
             f"This display needs a {task or 'network'} of skbayesnn, or a Pipeline whose last step "
             f"is one; got {network!r}."
         )
-    check_is_fitted(network)
-    if network is estimator or len(estimator) == 1:
-        return network, lambda X: X
-    return network, estimator[:-1].transform
+    if isinstance(network, BayesianMLP):
+        check_is_fitted(network)  # averages hold fitted models
+    return network, partial(before_final_step, estimator)
 
 
 def feature_names(estimator, X):

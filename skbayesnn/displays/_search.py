@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 DOUBTS = ("doubtful", "chains do not agree")
@@ -121,8 +120,3 @@ def measure_errors(estimators, X_test, y_test, error):
         name = "test " + getattr(error, "__name__", "error").replace("_", " ")
     errors = [np.nan if e is None else error(e, X_test, y_test) for e in estimators]
     return np.array(errors, dtype=float), name
-
-
-def last_step(estimator):
-    """What was fitted last in a pipeline."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator

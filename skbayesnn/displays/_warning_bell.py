@@ -8,10 +8,10 @@ from skbayesnn.displays._display import COLORS, MARKERS, Display
 from skbayesnn.displays._search import (
     check_search,
     is_doubtful,
-    last_step,
     measure_errors,
     readable,
 )
+from skbayesnn.estimators import final_step
 
 
 class EvidenceVersusTestDisplay(Display):
@@ -102,11 +102,11 @@ class EvidenceVersusTestDisplay(Display):
         if len(labels) != len(estimators):
             raise ValueError(f"{len(labels)} labels for {len(estimators)} estimators.")
         for estimator in estimators:
-            check_is_fitted(last_step(estimator))
-            if not hasattr(last_step(estimator), "log_evidence_"):
+            check_is_fitted(final_step(estimator))
+            if not hasattr(final_step(estimator), "log_evidence_"):
                 raise TypeError(f"{estimator!r} has no log_evidence_.")
-        evidences = [last_step(estimator).log_evidence_ for estimator in estimators]
-        verdicts = [_verdict(last_step(estimator)) for estimator in estimators]
+        evidences = [final_step(estimator).log_evidence_ for estimator in estimators]
+        verdicts = [_verdict(final_step(estimator)) for estimator in estimators]
         errors, name = measure_errors(estimators, X_test, y_test, error)
         return cls._of(evidences, errors, labels, verdicts, name).plot(ax, **plot_options)
 
