@@ -217,7 +217,7 @@ class EvidenceMLP(BayesianMLP):
                 "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden "
                 "units.",
                 category,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif not minima[0].converged:
             warnings.warn(
@@ -225,7 +225,7 @@ class EvidenceMLP(BayesianMLP):
                 "low by some nats. Try more n_restarts or fewer hidden units, and a larger "
                 "max_iter if n_iter_ has reached it.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _activations(self, X, need_covariance=True):
