@@ -46,7 +46,9 @@ class Candidates:
         width = linear.n_outputs * max(linear.n_unknowns, linear.n_outputs * n_points)
         self._rows = list(row_blocks(len(X), width))
         self._updates = []
-        self._interest = None if question.X_interest is None else linear.expand(question.X_interest)
+        self._interest = None
+        if question.X_interest is not None:
+            self._interest = linear.expand_all(question.X_interest)
 
     def gains(self):
         """Of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""

@@ -57,10 +57,11 @@ def information_gain(
     interest_weight : array-like of shape (n_points,), optional
         Relative importance ``P_u`` of the points of interest; by default equal.
     method : {"approximation", "exact"}, default="approximation"
-        For evidence classifiers. ``"approximation"`` expands the mutual information for weak
-        correlation: ``1/2 kappa^2 kappa_u^2 f'(kappa a) f'(kappa_u a_u) c_u^2`` for two classes
-        (5.22); with more classes, averages over quasi-random activations take the place of
-        ``kappa f'``. ``"exact"`` is the mutual information of classes under jointly Gaussian
+        For evidence classifiers; the others have no choice. ``"approximation"`` expands the mutual
+        information for weak correlation: ``1/2 kappa^2 kappa_u^2 f'(kappa a) f'(kappa_u a_u)
+        c_u^2`` for two classes (5.22); with more classes, averages over quasi-random activations
+        take the place of ``kappa f'``. It is too small where activations are uncertain and strongly
+        correlated. ``"exact"`` is the mutual information of classes under jointly Gaussian
         activations (5.15-5.17), for two classes with errors of joint probabilities below 1e-4 if
         the standard deviations of the activations are below 10; for more by 1024 quasi-random
         points for every pair of candidate and point, at some 0.1 ms each.
@@ -131,7 +132,9 @@ def information_gain(
 
 def _gains_by_draws(model, question, X):
     """Mutual information between predictions and drawn networks."""
-    interest = question.X_interest
+    n_points = 0 if question.X_interest is None else len(question.X_interest)
+    n_classes = max(2, model.n_outputs_)
+    width = max(model._doubles_per_row(), n_points * n_classes**2)
 
     def probabilities(X):
         return model._most_probable(model._activations(X, False)[0])
@@ -148,13 +151,12 @@ def _gains_by_draws(model, question, X):
             return classification_total(probabilities(X))
 
     else:
-        p_interest = probabilities(interest)
+        interest = question.X_interest
+        blocks = row_blocks(n_points, model._doubles_per_row())
+        p_interest = np.concatenate([probabilities(interest[rows]) for rows in blocks], axis=1)
 
         def gain(X):
             marginal = classification_marginal(probabilities(X), p_interest)
             return marginal if question.kind == "marginal" else marginal @ question.weight
 
-    n_points = 0 if interest is None else len(interest)
-    n_classes = max(2, model.n_outputs_)
-    width = max(model._doubles_per_row(), n_points * n_classes**2)
     return np.concatenate([gain(X[rows]) for rows in row_blocks(len(X), width)])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from skbayesnn.network import forward, jacobian
+from skbayesnn.network import forward, jacobian, row_blocks
 
 LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a target tells nothing
 
@@ -27,7 +27,7 @@ class LinearModel:
     ----------
     expand : callable
         From rows ``(n, n_features)`` to ``mean`` ``(n, n_outputs)`` and ``V`` ``(n, n_outputs,
-        r)``.
+        r)``, for as many rows as fit in memory.
     n_unknowns : int
         ``r``.
     noise_variance : ndarray of shape (n_outputs,)
@@ -42,6 +42,12 @@ class LinearModel:
     def n_outputs(self):
         """Outputs of the network."""
         return len(self.noise_variance)
+
+    def expand_all(self, X):
+        """What `expand` gives, in blocks that bound the memory it takes besides."""
+        blocks = row_blocks(len(X), self.n_outputs * self.n_unknowns)
+        parts = [self.expand(X[rows]) for rows in blocks]
+        return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
 
 
 def covariance_of(V):

@@ -36,9 +36,8 @@ def select(
     Greedy: the candidate of the largest gain is taken, the inverse Hessian is updated as if it had
     been measured, and so on. The update has rank one for every output and needs no target:
     variances do not depend on the values found. So ten points spread out, where the ten largest
-    gains of `information_gain` may lie side by side. For the total gain of one minimum in
-    regression the gain of the whole set is at least ``1 - 1/e`` of the largest possible (Nemhauser,
-    Wolsey & Fisher 1978).
+    gains of `information_gain` may lie side by side. For the total gain in regression the gain of
+    the whole set is at least ``1 - 1/e`` of the largest possible (Nemhauser, Wolsey & Fisher 1978).
 
     Parameters
     ----------
@@ -79,10 +78,12 @@ def select(
 
     Notes
     -----
-    Outputs of drawn networks (samplers) are represented by their means and covariances, classes by
-    the curvature of the log likelihood at the most probable activations. Precisions and noise
-    levels are not re-estimated before the next fit: choose no more at once than the experiment
-    demands.
+    Samplers: outputs of drawn networks (of classifiers: activations) are represented by their means
+    and covariances, so that gains differ from those of `information_gain` where drawn outputs are
+    far from normally distributed. A measured class updates the Hessian by the curvature of its log
+    likelihood at the most probable activations, which does not depend on the label. Precisions and
+    noise levels are not re-estimated before the next fit: choose no more at once than the
+    experiment demands.
 
     Examples
     --------

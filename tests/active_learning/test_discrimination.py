@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.active_learning import model_discrimination
+from skbayesnn.active_learning._discrimination import _log_density
 from tests.active_learning.exact import table_information
 from tests.active_learning.fitted import candidates, data, evidence, sampled
 
@@ -122,8 +123,6 @@ def test_errors():
 
 
 def test_density_of_points_agrees_with_scipy():
-    from skbayesnn.active_learning._discrimination import _log_density
-
     rng = np.random.default_rng(0)
     means, sds = rng.standard_normal((3, 2)), rng.uniform(0.5, 2.0, (3, 2))
     weights, y = rng.dirichlet(np.ones(3)), rng.standard_normal((5, 2))

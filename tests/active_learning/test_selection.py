@@ -6,6 +6,7 @@ from scipy.special import expit, softmax
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import information_gain, select, thin_training_set
 from skbayesnn.network import outputs
+from skbayesnn.predictive import softmax_slopes
 from tests.active_learning.exact import condition, joint_covariance
 from tests.active_learning.fitted import candidates, data, evidence, sampled
 from tests.tools import difference
@@ -45,7 +46,7 @@ def test_chain_rule():
     scaled = S / np.sqrt(noise[:, None] * noise)
     together = 0.5 * np.linalg.slogdet(np.eye(len(noise)) + scaled)[1]
     assert_allclose(gains.sum(), together, rtol=1e-6)
-    # no other order of choice, and no choice by information_gain alone, is better by chance
+    # random batches are hardly ever better
     rng = np.random.default_rng(0)
     for _ in range(50):
         S = joint_covariance(model, member, POOL[rng.choice(25, 5, replace=False)])
@@ -53,8 +54,7 @@ def test_chain_rule():
         assert 0.5 * np.linalg.slogdet(np.eye(len(noise)) + scaled)[1] < together * 1.05
 
 
-@pytest.mark.parametrize("method", ["approximation", "exact"])
-def test_batches_of_binary_targets(method):
+def test_batches_of_binary_targets():
     """Against dense updates of the joint covariance of all activations."""
     model = evidence("binary")
     member = model._members[0]
@@ -81,8 +81,6 @@ def test_batches_of_three_classes():
     p = softmax(member.mean(rows), axis=1)
     for index, gain in zip(indices, gains, strict=True):
         S = J[index] @ np.linalg.solve(A, J[index].T)
-        from skbayesnn.predictive import softmax_slopes
-
         probability, slopes = softmax_slopes(member.mean(rows)[[index]], S[None])
         response = slopes[0] @ S @ slopes[0]
         expected = 0.5 * np.sum(np.diag(response) / probability[0])
