@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
@@ -38,6 +39,31 @@ def test_nested_and_short_pipelines():
     assert_allclose(information_gain(nested, X), information_gain(flat, X))
     alone = make_pipeline(EvidenceMLPRegressor(())).fit(A, y)
     assert_allclose(information_gain(alone, X), information_gain(alone[-1], X))
+
+
+def test_data_frames():
+    A, y = data("one")
+    names = ["first", "second"]
+    model = EvidenceMLPRegressor((), random_state=0).fit(pd.DataFrame(A, columns=names), y)
+    frames = [pd.DataFrame(rows, columns=names) for rows in (X, X_INTEREST)]
+    expected = information_gain(EvidenceMLPRegressor((), random_state=0).fit(A, y), X, X_INTEREST)
+    assert_allclose(information_gain(model, *frames), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        information_gain(model, frames[0].rename(columns={"first": "third"}))
+
+
+@pytest.mark.parametrize("task", ["one", "two", "binary", "three"])
+@pytest.mark.parametrize("make", [evidence, sampled])
+def test_gains_far_outside_are_finite(task, make):
+    model, far = make(task), np.vstack([X[:2], 1e8 * X[:2], [[0.0, 1e-8]]])
+    kinds = ["total", "mean_marginal", "predicted_target"]
+    kinds += ["joint", "q_optimal"] if task in ("one", "two") else []
+    for kind in kinds:
+        for method in ("approximation", "exact"):
+            gains = information_gain(model, far, far, kind=kind, method=method)
+            assert np.all(np.isfinite(gains))
+            assert np.all(gains >= 0)
+    assert len(select(model, far, 5, far)) == 5
 
 
 def test_kind_by_default():

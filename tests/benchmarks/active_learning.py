@@ -109,7 +109,7 @@ def learn(problem, strategy, index, args):
 
 
 def summary(rows, repetitions):
-    """One line per number of rows: means with standard errors, geometric."""
+    """One line per number of rows: means with standard errors, and of paired log ratios."""
     table = []
     errors = {(r["strategy"], r["set"], r["n"]): r["error"] for r in rows}
     for n in sorted({r["n"] for r in rows}):
@@ -124,20 +124,31 @@ def summary(rows, repetitions):
 
 
 def rows_needed(rows):
-    """Rows after which the mean error of each strategy stays below random choice's final one."""
-    numbers = sorted({r["n"] for r in rows})
+    """Rows after which a strategy's mean error stays below random choice's final one.
 
-    def mean(strategy, n):
-        return np.mean([r["error"] for r in rows if (r["strategy"], r["n"]) == (strategy, n)])
-
-    goal = mean("random", numbers[-1])
-    table = []
+    Also between the numbers of rows that were tried, by interpolating the logarithm of the error.
+    """
+    numbers = np.array(sorted({r["n"] for r in rows}))
+    logs = {}
     for strategy in STRATEGIES:
-        late = [n for n in numbers if mean(strategy, n) > goal]
-        enough = [n for n in numbers if n > max(late, default=0)]
-        needed = enough[0] if enough else None
-        share = f"{needed / numbers[-1]:.0%}" if enough else "-"
-        table.append({"strategy": strategy, "rows needed": needed, "share": share})
+        own = [
+            [r["error"] for r in rows if (r["strategy"], r["n"]) == (strategy, n)] for n in numbers
+        ]
+        logs[strategy] = np.log(np.mean(own, axis=1))
+    goal, table = logs["random"][-1], []
+    for strategy in STRATEGIES:
+        above = np.flatnonzero(logs[strategy] > goal)
+        first = above[-1] + 1 if len(above) else 0
+        line = {"strategy": strategy, "rows": "-", "share": "-", "share, interpolated": "-"}
+        if first < len(numbers):
+            between = numbers[first]
+            if first:
+                pair = slice(first - 1, first + 1)
+                between = np.interp(-goal, -logs[strategy][pair], numbers[pair])
+            line["rows"] = numbers[first]
+            line["share"] = f"{numbers[first] / numbers[-1]:.0%}"
+            line["share, interpolated"] = f"{between / numbers[-1]:.0%}"
+        table.append(line)
     return table
 
 
