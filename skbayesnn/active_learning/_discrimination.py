@@ -18,8 +18,9 @@ def model_discrimination(
 ):
     """Expected information about which of two models is right, for every candidate.
 
-    The mutual information between the target that would be measured and the model (MacKay 1992,
-    section 4.5). It is high where the predictions differ by more than their error bars.
+    The mutual information between the target that would be measured and the model, which MacKay
+    (1992, equation 4.14) approximates. It is high where the predictions differ by more than their
+    error bars.
 
     Parameters
     ----------

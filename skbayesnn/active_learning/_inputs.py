@@ -102,6 +102,8 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
         if not (isinstance(value, str) and value in options):
             options = ", ".join(map(repr, options))
             raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+    if X_interest is None and interest_weight is not None:
+        raise ValueError("interest_weight needs X_interest, the points that it weights.")
     if is_classifier(model) and kind in REGRESSION_ONLY:
         raise ValueError(
             f"kind={kind!r} exists for regression only; for a classifier choose 'total', "

@@ -121,6 +121,7 @@ def test_other_features():
     ("arguments", "message"),
     [
         ({"kind": "marginal"}, "kind='marginal' needs X_interest"),
+        ({"interest_weight": [1.0]}, "interest_weight needs X_interest"),
         ({"kind": "mean"}, "kind must be one of 'total', 'marginal'"),
         ({"kind": 3}, "kind must be one of"),
         ({"method": "mc"}, "method must be one of 'approximation', 'exact'; got 'mc'"),

@@ -1,3 +1,4 @@
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.active_learning import information_gain
+from skbayesnn.active_learning import information_gain, select
 from skbayesnn.inference._gaussian import DualGaussian
 from tests.active_learning.exact import gaussian_information, joint_covariance
 from tests.active_learning.fitted import candidates, data, evidence
@@ -162,6 +163,20 @@ def test_blocks_do_not_matter(monkeypatch):
     whole = information_gain(model, X, X_INTEREST)
     monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", 200)
     assert_allclose(information_gain(model, X, X_INTEREST), whole, rtol=1e-10)
+
+
+def test_memory_is_bounded():
+    """The covariances of all pairs would take 120 MB."""
+    model = evidence("one")
+    rng = np.random.default_rng(0)
+    many, points = rng.uniform(-2, 2, (50_000, 2)), rng.uniform(-2, 2, (300, 2))
+    tracemalloc.start()
+    try:
+        information_gain(model, many, points)
+        select(model, many, 2, points)
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_large_networks_have_the_same_gains():
