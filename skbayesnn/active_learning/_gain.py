@@ -98,7 +98,8 @@ def information_gain(
 
     *The model is taken to be right*, precisions and noise level are kept fixed, and outputs are
     linearised in the weights. Far outside the data error bars are large because the model knows
-    no better, and total gains grow without limit there: name points of interest.
+    no better, and total gains are largest there: name points of interest, and candidates that are
+    plausible themselves.
 
     References
     ----------
