@@ -10,13 +10,19 @@ from skbayesnn.predictive._mixture import (
     stacking_weights,
 )
 from skbayesnn.predictive._moderation import (
+    covariance_root,
     moderated_sigmoid,
     moderated_softmax,
+    normal_points,
+    sigmoid_information,
     sigmoid_variance,
+    softmax_information,
+    softmax_slopes,
 )
 
 __all__ = [
     "Member",
+    "covariance_root",
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",
@@ -24,6 +30,10 @@ __all__ = [
     "mixture_quantile",
     "moderated_sigmoid",
     "moderated_softmax",
+    "normal_points",
+    "sigmoid_information",
     "sigmoid_variance",
+    "softmax_information",
+    "softmax_slopes",
     "stacking_weights",
 ]
