@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +14,8 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    before_final_step,
+    final_step,
 )
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
@@ -67,11 +68,7 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
     prepare : callable
         From user's rows to checked, standardised ones.
     """
-    model, transformers = estimator, []
-    while isinstance(model, Pipeline):
-        if len(model.steps) > 1:
-            transformers.append(model[:-1])
-        model = model.steps[-1][1]
+    model = final_step(estimator)
     if not isinstance(model, allowed):
         names = ", ".join(cls.__name__ for cls in allowed)
         given = "an estimator class" if isinstance(model, type) else repr(model)
@@ -81,12 +78,7 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
         )
     check_is_fitted(model)
 
-    def prepare(X):
-        for transformer in transformers:
-            X = transformer.transform(X)
-        return model._check_X(X)
-
-    return model, prepare
+    return model, lambda X: model._check_X(before_final_step(estimator, X))
 
 
 def pose(model, prepare, X_interest, interest_weight, kind, method):

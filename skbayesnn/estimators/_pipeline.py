@@ -4,7 +4,7 @@ from sklearn.pipeline import Pipeline
 
 
 def final_step(model):
-    """The estimator itself, or the last one of a pipeline.
+    """The estimator itself, or the last one of a pipeline, which may be nested.
 
     Parameters
     ----------
@@ -16,7 +16,9 @@ def final_step(model):
     estimator
         The one that predicts.
     """
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
 
 
 def before_final_step(model, X):
@@ -34,6 +36,8 @@ def before_final_step(model, X):
     array-like
         Inputs of `final_step`.
     """
-    if isinstance(model, Pipeline) and len(model) > 1:
-        return model[:-1].transform(X)
+    while isinstance(model, Pipeline):
+        if len(model) > 1:
+            X = model[:-1].transform(X)
+        model = model.steps[-1][1]
     return X
