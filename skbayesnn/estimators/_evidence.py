@@ -136,13 +136,16 @@ class EvidenceMLP(BayesianMLP):
 
     def _member(self, posterior, minimum, gaussian):
         noise = np.zeros(posterior.network.n_outputs)
-        if posterior.likelihood.has_noise:
-            noise = 1.0 / posterior.likelihood.precisions(minimum.hyper.beta)
-        return Member(minimum.network, minimum.theta, gaussian, noise)
+        likelihood = minimum.likelihood
+        if likelihood.has_noise:
+            noise = 1.0 / likelihood.precisions(minimum.hyper.beta)
+        degrees = getattr(likelihood, "degrees_of_freedom", np.inf)
+        return Member(minimum.network, minimum.theta, gaussian, noise, degrees)
 
     def _leave_one_out(self, posterior, minimum):
         """Leave-one-out log densities of the training rows for one minimum."""
         own = posterior.with_network(minimum.network, minimum.groups.labels)
+        own = replace(own, likelihood=minimum.likelihood)
         determined = well_determined(own, minimum.theta, minimum.hyper)
         gaussian = minimum.gaussian if determined is None else determined.gaussian
         member = self._member(posterior, minimum, gaussian)
@@ -202,8 +205,8 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _noise_variances(self):
-        """Of every member and output, standardised."""
-        return np.stack([member.noise_variance for member in self._members])
+        """Of every member and output, standardised; typical ones if they depend on the input."""
+        return np.stack([m.variance_factor * m.noise_variance for m in self._members])
 
     def _draw_functions(self, X, n_samples, rng):
         """Functions drawn from the linearised posterior, ``(n_samples, n, n_outputs)``."""

@@ -25,6 +25,8 @@ class MinimumReport:
         ``alpha`` of every group (standardised units).
     noise_std : ndarray of shape (n_outputs,) or None
         In units of y.
+    degrees_of_freedom : float
+        Of the noise: infinite unless it is Student-t.
     log_precision_std : dict
         Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5).
     gradient_norm, smallest_eigenvalue : float
@@ -45,6 +47,7 @@ class MinimumReport:
     gamma: dict
     weight_precisions: dict
     noise_std: object
+    degrees_of_freedom: float
     log_precision_std: dict
     gradient_norm: float
     smallest_eigenvalue: float
@@ -61,7 +64,7 @@ class EvidenceReport:
 
     The terms of the best minimum are attributes of the report as well: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
-    ``noise_occam``, ``target_scale``.
+    ``noise_occam``, ``target_scale``; with Student-t noise ``degrees_of_freedom_occam``.
 
     Attributes
     ----------
@@ -104,6 +107,8 @@ class EvidenceReport:
         ]
         if best.noise_std is not None:
             lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
+        if np.isfinite(best.degrees_of_freedom):
+            lines.append(f"Degrees of freedom of the noise: {best.degrees_of_freedom:g}")
         gamma = sum(best.gamma.values())
         lines.append(
             f"{self.n_targets:g} targets, {self.n_weights} weights, {gamma:.1f} well determined"
@@ -145,6 +150,7 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
                 gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
                 weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
                 noise_std=noise_std(minimum),
+                degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
                 log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
                 gradient_norm=minimum.gradient_norm,
                 smallest_eigenvalue=minimum.smallest_eigenvalue,

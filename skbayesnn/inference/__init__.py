@@ -1,5 +1,6 @@
 """Finding minima, the Gaussian approximation around them, and their evidence."""
 
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 from skbayesnn.inference._minima import Minimum, find_minima
@@ -8,6 +9,8 @@ from skbayesnn.inference._sampling import SamplingSettings, run_chains, start_sa
 from skbayesnn.inference._training import FreeHyperparameters, Settings
 
 __all__ = [
+    "DEGREES_OF_FREEDOM",
+    "FIRST",
     "DenseGaussian",
     "DualGaussian",
     "EvidenceTerms",

@@ -8,6 +8,7 @@ from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference._degrees_of_freedom import best_degrees_of_freedom
 from skbayesnn.inference._descent import by_descent, train_by_descent
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
@@ -38,6 +39,7 @@ class Minimum:
     network : Network
         After pruning.
     groups : WeightGroups
+    likelihood : Gaussian, StudentT, Bernoulli or Categorical
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
     gaussian : DenseGaussian or None
@@ -61,6 +63,7 @@ class Minimum:
 
     network: object
     groups: object
+    likelihood: object
     theta: np.ndarray
     hyper: object
     gaussian: object
@@ -143,6 +146,8 @@ def _trained(posterior, theta, hyper, settings, progress):
         minima = []
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
+            if not posterior.likelihood.linear:
+                minimum = _over_degrees_of_freedom(posterior, minimum, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
@@ -157,6 +162,23 @@ def _training(posterior, theta, hyper, settings, progress):
         yield from train(posterior, theta, hyper, settings, progress).networks()
 
 
+def _over_degrees_of_freedom(posterior, minimum, settings):
+    """The minimum of Student-t noise at the best degrees of freedom."""
+
+    def at(degrees_of_freedom, start):
+        likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
+        own = posterior.with_network(start.network, start.groups.labels)
+        own = replace(own, likelihood=likelihood)
+        # user's noise levels are standard deviations, their precisions those of the scale
+        ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
+        fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
+        there = settings._replace(fixed=fixed)
+        found = complete(own, start.theta, there.with_fixed(start.hyper), there)
+        return replace(found, pruned=start.pruned + found.pruned)
+
+    return best_degrees_of_freedom(minimum, at)
+
+
 def _continued(posterior, old, settings, progress):
     """Take the minimum of an earlier fit to the nearest one for the present data.
 
@@ -169,6 +191,8 @@ def _continued(posterior, old, settings, progress):
         mode = find_mode(posterior, old.theta, hyper, exact=settings.exact)
         stayed = _evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     best = distinct([moved, stayed])[:1]
+    if not posterior.likelihood.linear:
+        best = [_over_degrees_of_freedom(posterior, best[0], settings)]
     _tell(progress, best[0])
     return best
 
@@ -246,7 +270,7 @@ def _evaluate(posterior, settled, settings, pruned):
     counts = posterior.n_rows * likelihood.level_sizes()
     n_groups, n_levels = len(hyper.alpha), likelihood.n_levels
     terms = EvidenceTerms(
-        misfit=float(-hyper.beta @ energies.data),
+        misfit=float(-hyper.beta @ energies.data - energies.excess),
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
         weight_prior=float(
             -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha)
@@ -272,6 +296,7 @@ def _evaluate(posterior, settled, settings, pruned):
     return Minimum(
         network=posterior.network,
         groups=groups,
+        likelihood=likelihood,
         theta=theta,
         hyper=hyper,
         gaussian=gaussian or (None if unknown else determined.gaussian),

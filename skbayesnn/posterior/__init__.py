@@ -4,6 +4,7 @@ from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._likelihoods import Bernoulli, Categorical, Gaussian
 from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior._student_t import StudentT
 
 __all__ = [
     "Bernoulli",
@@ -14,6 +15,7 @@ __all__ = [
     "JointPosterior",
     "LogUniform",
     "Posterior",
+    "StudentT",
     "WeightGroups",
     "weight_groups",
 ]

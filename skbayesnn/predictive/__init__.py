@@ -14,16 +14,19 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
     sigmoid_variance,
 )
+from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
 
 __all__ = [
     "Member",
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",
+    "log_scale_mixture_density",
     "mixture_moments",
     "mixture_quantile",
     "moderated_sigmoid",
     "moderated_softmax",
+    "noise_scales",
     "sigmoid_variance",
     "stacking_weights",
 ]

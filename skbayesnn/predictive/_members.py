@@ -20,12 +20,32 @@ class Member:
         Their posterior.
     noise_variance : ndarray of shape (n_outputs,)
         ``1/beta`` of every output; zeros for classifiers.
+    degrees_of_freedom : float, default=inf
+        Of Student-t noise, whose squared scale ``noise_variance`` then is.
+    noise_function : callable, optional
+        From rows ``(n, n_features)`` to factors ``(n, n_outputs)`` of ``noise_variance``.
     """
 
     network: Network
     theta: np.ndarray
     gaussian: object
     noise_variance: np.ndarray
+    degrees_of_freedom: float = np.inf
+    noise_function: object = None
+
+    @property
+    def variance_factor(self):
+        """Variance of the noise over ``noise_variance``: ``nu / (nu - 2)``, infinite up to 2."""
+        nu = self.degrees_of_freedom
+        if np.isinf(nu):
+            return 1.0
+        return nu / (nu - 2.0) if nu > 2.0 else np.inf
+
+    def noise_variances(self, X):
+        """``noise_variance`` at every row, ``(n, n_outputs)``."""
+        if self.noise_function is None:
+            return np.broadcast_to(self.noise_variance, (len(X), self.network.n_outputs))
+        return self.noise_variance * self.noise_function(X)
 
     def mean(self, X):
         """``f(x; w_MP)`` of shape (n, n_outputs)."""
