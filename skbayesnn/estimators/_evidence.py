@@ -12,8 +12,15 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import find_minima, well_determined
-from skbayesnn.predictive import Member, evidence_weights, leave_one_out, stacking_weights
+from skbayesnn.inference import find_minima, own_posterior, well_determined
+from skbayesnn.posterior import LogUniform
+from skbayesnn.predictive import (
+    Member,
+    NoiseFunction,
+    evidence_weights,
+    leave_one_out,
+    stacking_weights,
+)
 
 COMBINATIONS = ("best", "evidence", "equal", "stacking")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -25,7 +32,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _infer(self, problem):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        minima = self._search(problem)
+        minima = self._search(problem, self._entropy())
         self._keep(problem, minima)
         self._warn_of_trouble(minima)
 
@@ -40,28 +47,29 @@ class EvidenceMLP(BayesianMLP):
         exact = self.hessian != "gauss_newton"
         return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
 
-    def _search(self, problem):
-        """Distinct minima from random starts, and from the last fit with ``warm_start``."""
+    def _entropy(self):
+        """What the generators of all random starts derive from."""
+        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+
+    def _search(self, problem, entropy, further=()):
+        """Distinct minima from random starts, from the last fit with ``warm_start``, and others."""
         previous = getattr(self, "_minima", []) if self.warm_start else []
-        sizes, labels = problem.posterior.network.layer_sizes, problem.posterior.groups
+        sizes, posterior = problem.posterior.network.layer_sizes, problem.posterior
+        plan = problem.settings.noise_plan
         previous = [
             old
             for old in previous
-            if old.groups.names == labels.names
-            and len(old.network.layer_sizes) == len(sizes)
-            and old.network.layer_sizes[0] == sizes[0]
-            and old.network.layer_sizes[-1] == sizes[-1]
-            and np.all(np.less_equal(old.network.layer_sizes, sizes))
-            and old.network.activation == problem.posterior.network.activation
+            if _fits(old, posterior.network, posterior.groups)
+            and old.likelihood.linear == posterior.likelihood.linear
+            and (old.noise is None if plan is None else _fits(old.noise, *plan))
         ]
         n_random = 1 if not sizes[1:-1] else self.n_restarts  # one minimum without hidden layer
-        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         seeds = np.random.SeedSequence(entropy).spawn(max(0, n_random - len(previous)))
         return find_minima(
             problem.posterior,
             problem.settings,
             seeds,
-            previous,
+            [*previous, *further],
             self.n_jobs,
             print if self.verbose else None,
         )
@@ -78,12 +86,10 @@ class EvidenceMLP(BayesianMLP):
         self._members = [
             self._member(posterior, m, m.gaussian) for m, u in zip(minima, used, strict=True) if u
         ]
-        self._minima = [replace(m, gaussian=None) for m in minima]
+        self._minima = [_without_gaussian(m) for m in minima]
         self._member_weights = self._mixture_weights[used]
 
-        evidences = np.array([m.log_evidence for m in minima])
-        known = ~np.isnan(evidences)
-        self.log_evidence_ = float(logsumexp(evidences[known])) if known.any() else np.nan
+        self.log_evidence_ = total_log_evidence(minima)
         best = minima[0]
         self.weight_group_names_ = list(best.groups.names)
         self.weight_precisions_ = best.hyper.alpha.copy()
@@ -140,12 +146,16 @@ class EvidenceMLP(BayesianMLP):
         if likelihood.has_noise:
             noise = 1.0 / likelihood.precisions(minimum.hyper.beta)
         degrees = getattr(likelihood, "degrees_of_freedom", np.inf)
-        return Member(minimum.network, minimum.theta, gaussian, noise, degrees)
+        function = None
+        if minimum.noise is not None:
+            function = NoiseFunction(
+                minimum.noise.network, minimum.noise.theta, -np.log(noise), LogUniform().log_range
+            )
+        return Member(minimum.network, minimum.theta, gaussian, noise, degrees, function)
 
     def _leave_one_out(self, posterior, minimum):
         """Leave-one-out log densities of the training rows for one minimum."""
-        own = posterior.with_network(minimum.network, minimum.groups.labels)
-        own = replace(own, likelihood=minimum.likelihood)
+        own = own_posterior(posterior, minimum)
         determined = well_determined(own, minimum.theta, minimum.hyper)
         gaussian = minimum.gaussian if determined is None else determined.gaussian
         member = self._member(posterior, minimum, gaussian)
@@ -222,3 +232,31 @@ class EvidenceMLP(BayesianMLP):
         best = self._minima[0]
         sd = best.groups.expand(best.hyper.alpha) ** -0.5
         return best.network, np.tile(sd, (n_samples, 1))
+
+
+def total_log_evidence(minima):
+    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+    evidences = np.array([m.log_evidence for m in minima])
+    known = ~np.isnan(evidences)
+    return float(logsumexp(evidences[known])) if known.any() else np.nan
+
+
+def _fits(minimum, network, groups):
+    """Whether a minimum of an earlier fit can be continued in a network of this layout."""
+    if minimum is None:
+        return False
+    theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
+    return (
+        minimum.groups.names == groups.names
+        and len(theirs) == len(sizes)
+        and theirs[0] == sizes[0]
+        and theirs[-1] == sizes[-1]
+        and bool(np.all(np.less_equal(theirs, sizes)))
+        and minimum.network.activation == network.activation
+    )
+
+
+def _without_gaussian(minimum):
+    """A minimum without the large matrix of its posterior."""
+    noise = minimum.noise and replace(minimum.noise, gaussian=None)
+    return replace(minimum, gaussian=None, noise=noise)

@@ -29,7 +29,7 @@ def check_parameters(estimator):
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
-    return _hidden_layer_sizes(estimator.hidden_layer_sizes)
+    return layer_sizes(estimator, "hidden_layer_sizes")
 
 
 def fixed_values(given, names, what):
@@ -78,7 +78,9 @@ def fixed_values(given, names, what):
     return free, values
 
 
-def _hidden_layer_sizes(sizes):
+def layer_sizes(estimator, name):
+    """A parameter as a tuple of widths; raise unless it is one."""
+    sizes = getattr(estimator, name)
     if isinstance(sizes, numbers.Integral):
         sizes = (sizes,)
     try:
@@ -88,7 +90,7 @@ def _hidden_layer_sizes(sizes):
         valid = False
     if not valid:
         raise ValueError(
-            "hidden_layer_sizes must be a tuple of positive integers, one per hidden layer; use () "
+            f"{name} must be a tuple of positive integers, one per hidden layer; use () "
             f"for a model without hidden layer. Got {sizes!r}."
         )
     return tuple(int(size) for size in sizes)

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_consistent_length
 from skbayesnn._data import Scaling
 from skbayesnn.estimators._base import generator
 from skbayesnn.estimators._parameters import fixed_values
-from skbayesnn.inference import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.network import row_blocks
-from skbayesnn.posterior import Gaussian, StudentT
+from skbayesnn.posterior import Gaussian
 from skbayesnn.predictive import log_normal_density, mixture_moments, mixture_quantile
 
 KINDS = ("total", "epistemic", "aleatoric")
@@ -217,8 +216,6 @@ class Regression(RegressorMixin):
         if self.standardize:
             scaling = Scaling.standard(rows.y, rows.weight)
         likelihood = Gaussian.per_output(n_outputs)
-        if self.noise == "student_t":
-            likelihood = StudentT(likelihood.levels, likelihood.relative, DEGREES_OF_FREEDOM[FIRST])
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
@@ -230,8 +227,7 @@ class Regression(RegressorMixin):
         free, values = fixed_values(self.noise_std, names, "noise_std")
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
-        factor = likelihood.variance_factor
-        return free, np.where(free, 1.0, factor * (scale / values) ** 2)
+        return free, np.where(free, 1.0, (scale / values) ** 2)
 
     def _scale_term(self, problem):
         return -problem.posterior.n_rows * float(np.sum(np.log(problem.y_scaling.scale)))

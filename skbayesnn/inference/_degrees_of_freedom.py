@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from skbayesnn.inference._evidence import EvidenceTerms
 
-DEGREES_OF_FREEDOM = (2.5, 4.0, 6.3, 10.0, 16.0, 25.0, 40.0)  # of equal prior probability
+DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
 FIRST = 1  # place in the grid of the value that is trained with
 OUT_OF_REACH = 6.0  # nats below the best at which the search in that direction ends
 

@@ -19,13 +19,18 @@ from skbayesnn.inference._evidence import (
 )
 from skbayesnn.inference._gauss_newton import DENSE_LIMIT
 from skbayesnn.inference._newton import find_large_mode, find_mode
+from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, with_rows
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
 from skbayesnn.inference._training import random_starts, train
+from skbayesnn.network import outputs
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
+NOISE_MINIMA = 2  # pairs of means and noise that are taken to their minima
+IMPROBABLE = 10.0  # nats below the best at which one of these is dropped
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
+UNDER_CONSTANT_NOISE = 300.0  # tolerance of that training, over the usual one
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Minimum:
         Whether the log determinant is that of the exact Hessian.
     problem : str
         Why the evidence is ``nan``; empty otherwise.
+    noise : Minimum or None
+        Of the noise network, if there is one.
     """
 
     network: object
@@ -78,6 +85,7 @@ class Minimum:
     converged: bool
     exact: bool
     problem: str
+    noise: object = None
 
     @property
     def fits_everything(self):
@@ -115,12 +123,24 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
         theta, hyper = random_starts(posterior, [np.random.default_rng(seed) for seed in seeds])
         together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
         together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
-        for start in range(0, len(seeds), together):
-            some = slice(start, start + together)
-            chunk = (theta[some], hyper.select(some))
-            tasks.append(delayed(_trained)(posterior, *chunk, settings, progress))
+        slices = [slice(i, i + together) for i in range(0, len(seeds), together)]
+        chunks = [(posterior, theta[s], hyper.select(s), settings, progress) for s in slices]
+        if settings.noise_plan is None:
+            tasks += [delayed(_trained)(*chunk) for chunk in chunks]
+        else:
+            chunks = [(*chunk, seeds[s]) for chunk, s in zip(chunks, slices, strict=True)]
+            several = Parallel(n_jobs=n_jobs)(delayed(_with_noise)(*chunk) for chunk in chunks)
+            pairs = sorted((p for some in several for p in some), key=Pair.rough_evidence)
+            best = pairs[: -NOISE_MINIMA - 1 : -1]
+            tasks += [delayed(_settled)(posterior, pair, progress) for pair in best]
     found = Parallel(n_jobs=n_jobs)(tasks)
-    return distinct([minimum for some in found for minimum in some])
+    minima = distinct([minimum for some in found for minimum in some])
+    if settings.noise_plan is not None:  # of an improbable one the noise would be most of all
+        minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
+    if not posterior.likelihood.linear:
+        tasks = [delayed(_over_degrees_of_freedom)(posterior, m, settings) for m in minima]
+        minima = distinct(Parallel(n_jobs=n_jobs)(tasks))
+    return minima
 
 
 def distinct(minima):
@@ -131,13 +151,20 @@ def distinct(minima):
     kept = []
     for minimum in ranked:
         if not any(
-            minimum.network == other.network
-            and (np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence))
-            and same_minimum(minimum.network, minimum.theta, other.theta)
+            np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
             for other in kept
         ):
             kept.append(minimum)
     return kept
+
+
+def _same(minimum, other):
+    """Whether two minima are one up to symmetry, those of their noise networks included."""
+    if minimum is None or other is None:
+        return minimum is other
+    same = minimum.network == other.network
+    same = same and same_minimum(minimum.network, minimum.theta, other.theta)
+    return same and _same(minimum.noise, other.noise)
 
 
 def _trained(posterior, theta, hyper, settings, progress):
@@ -146,11 +173,29 @@ def _trained(posterior, theta, hyper, settings, progress):
         minima = []
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
-            if not posterior.likelihood.linear:
-                minimum = _over_degrees_of_freedom(posterior, minimum, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
+
+
+def _with_noise(posterior, theta, hyper, settings, progress, seeds):
+    """Train some networks roughly under constant noise, then each with a noise network."""
+    hyper = settings.with_fixed(hyper)
+    rough = settings._replace(tol=UNDER_CONSTANT_NOISE * settings.tol)
+    with blas_threads(theta.shape[1]):
+        several = _training(posterior, theta, hyper, rough, progress)
+        return [
+            train_with_noise(Pair.start(posterior, trained, settings, seed))
+            for trained, seed in zip(several, seeds, strict=True)
+        ]
+
+
+def _settled(posterior, pair, progress):
+    """Complete both networks of a pair."""
+    with blas_threads(posterior.network.n_weights):
+        minimum = settle(pair, complete)
+    _tell(progress, minimum)
+    return [minimum]
 
 
 def _training(posterior, theta, hyper, settings, progress):
@@ -167,8 +212,7 @@ def _over_degrees_of_freedom(posterior, minimum, settings):
 
     def at(degrees_of_freedom, start):
         likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
-        own = posterior.with_network(start.network, start.groups.labels)
-        own = replace(own, likelihood=likelihood)
+        own = replace(own_posterior(posterior, start), likelihood=likelihood)
         # user's noise levels are standard deviations, their precisions those of the scale
         ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
         fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
@@ -176,7 +220,8 @@ def _over_degrees_of_freedom(posterior, minimum, settings):
         found = complete(own, start.theta, there.with_fixed(start.hyper), there)
         return replace(found, pruned=start.pruned + found.pruned)
 
-    return best_degrees_of_freedom(minimum, at)
+    with blas_threads(minimum.network.n_weights):
+        return best_degrees_of_freedom(minimum, at)
 
 
 def _continued(posterior, old, settings, progress):
@@ -184,6 +229,9 @@ def _continued(posterior, old, settings, progress):
 
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
     """
+    if settings.noise_plan is not None:
+        pair = Pair.resume(own_posterior(posterior, old), old, settings)
+        return _settled(posterior, pair, progress)
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper = settings.with_fixed(old.hyper)
     with blas_threads(old.network.n_weights):
@@ -191,10 +239,17 @@ def _continued(posterior, old, settings, progress):
         mode = find_mode(posterior, old.theta, hyper, exact=settings.exact)
         stayed = _evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     best = distinct([moved, stayed])[:1]
-    if not posterior.likelihood.linear:
-        best = [_over_degrees_of_freedom(posterior, best[0], settings)]
     _tell(progress, best[0])
     return best
+
+
+def own_posterior(posterior, minimum):
+    """The posterior with the layout, the degrees of freedom and the noise of a minimum."""
+    own = posterior.with_network(minimum.network, minimum.groups.labels)
+    if minimum.noise is None:
+        return replace(own, likelihood=minimum.likelihood)
+    log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
+    return with_rows(own, log_precision)[0]
 
 
 def _tell(progress, minimum):

@@ -51,6 +51,8 @@ class Settings(NamedTuple):
         Training ends when steps lower ``M``, and re-estimation raises the evidence (to second
         order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats
         (``tol k / 100`` for more than 100 weights).
+    noise_plan : NoisePlan or None
+        Network of input-dependent noise, if there is one.
     """
 
     free: FreeHyperparameters
@@ -58,6 +60,7 @@ class Settings(NamedTuple):
     exact: bool = True
     max_iter: int = 300
     tol: float = 1e-3
+    noise_plan: object = None
 
     def with_fixed(self, hyper):
         """``hyper`` with the values that are not free put in place."""

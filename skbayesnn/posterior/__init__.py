@@ -1,5 +1,6 @@
 """Likelihoods, priors, and the energy that sums them."""
 
+from skbayesnn.posterior._input_dependent import RowGaussian, SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._likelihoods import Bernoulli, Categorical, Gaussian
 from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
@@ -15,6 +16,8 @@ __all__ = [
     "JointPosterior",
     "LogUniform",
     "Posterior",
+    "RowGaussian",
+    "SquaredResiduals",
     "StudentT",
     "WeightGroups",
     "weight_groups",

@@ -1,7 +1,7 @@
 """From posteriors to predictions: error bars, moderated outputs, mixtures."""
 
 from skbayesnn.predictive._leave_one_out import leave_one_out
-from skbayesnn.predictive._members import Member
+from skbayesnn.predictive._members import Member, NoiseFunction
 from skbayesnn.predictive._mixture import (
     evidence_weights,
     log_normal_density,
@@ -18,6 +18,7 @@ from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise
 
 __all__ = [
     "Member",
+    "NoiseFunction",
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",

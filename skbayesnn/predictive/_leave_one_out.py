@@ -30,13 +30,14 @@ def leave_one_out(member, likelihood, precisions, X, y):
         ``beta``.
     X : ndarray of shape (n, n_features)
     y : ndarray of shape (n, n_outputs)
+        Further columns are for the likelihood alone.
 
     Returns
     -------
     ndarray of shape (n,)
     """
     result = np.empty(len(X))
-    n_outputs = y.shape[1]
+    n_outputs = member.network.n_outputs
     for rows in row_blocks(len(X), n_outputs * member.network.n_weights):
         f, V = member.mean_and_covariance(X[rows])
         ones = np.ones(len(f))
@@ -45,7 +46,7 @@ def leave_one_out(member, likelihood, precisions, X, y):
             L = L[..., None] * np.eye(n_outputs)
         inflated = V + _gain_of_uncertainty(V, L)
         mean = f + (inflated @ r[..., None])[..., 0]
-        result[rows] = log_density(likelihood, member, mean, inflated, X[rows], y[rows])
+        result[rows] = log_density(likelihood, member, mean, inflated, X[rows], y[rows, :n_outputs])
     return result
 
 

@@ -8,6 +8,32 @@ from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 
 
 @dataclass(frozen=True)
+class NoiseFunction:
+    """Noise variance as a function of the input, relative to a typical one.
+
+    Parameters
+    ----------
+    network : Network
+        Of the log precision.
+    theta : ndarray of shape (k,)
+    level : ndarray of shape (n_outputs,)
+        Log precision whose factor is 1.
+    log_range : tuple of float
+        Bounds of the log precision.
+    """
+
+    network: Network
+    theta: np.ndarray
+    level: np.ndarray
+    log_range: tuple
+
+    def __call__(self, X):
+        """Factors of shape (n, n_outputs)."""
+        log_precision = np.clip(outputs(self.network, self.theta, X), *self.log_range)
+        return np.exp(self.level - log_precision)
+
+
+@dataclass(frozen=True)
 class Member:
     """One network of a mixture, in standardised units.
 
@@ -22,8 +48,8 @@ class Member:
         ``1/beta`` of every output; zeros for classifiers.
     degrees_of_freedom : float, default=inf
         Of Student-t noise, whose squared scale ``noise_variance`` then is.
-    noise_function : callable, optional
-        From rows ``(n, n_features)`` to factors ``(n, n_outputs)`` of ``noise_variance``.
+    noise_function : NoiseFunction, optional
+        Factors of ``noise_variance`` at every row.
     """
 
     network: Network
