@@ -31,7 +31,9 @@ from skbayesnn.posterior import (
 LEVEL = "level"  # the prior group of the output biases
 ROUNDS = 10
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-ENOUGH = 0.05  # nats: a round that gains less is the last one
+ENOUGH = 0.05  # nats: a round of completing that gains less is the last one
+REFINING_ROUNDS = 4  # of polishing with the precisions
+POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
 IDLE = 0.1  # well-determined weights below which the noise network does nothing
@@ -297,15 +299,15 @@ def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     return pair
 
 
-def settle(pair, complete):
+def settle(pair, complete, polish):
     """Take both networks to their minima, in turns.
 
     Parameters
     ----------
     pair : Pair
         After `train_with_noise`.
-    complete : callable
-        That of the module of minima.
+    complete, polish : callable
+        Those of the module of minima.
 
     Returns
     -------
@@ -313,16 +315,24 @@ def settle(pair, complete):
         Of the means, whose ``noise`` is the minimum of the noise network.
     """
     pair = train_with_noise(pair, SETTLED, 1.0)
-    finish, best = partial(Side.completed, complete=complete), None
+    best, highest = None, -np.inf
     for _ in range(ROUNDS):
-        pair = pair.round(finish)
-        found = _with_noise(pair)
-        gain = np.inf if best is None else found.log_evidence - best.log_evidence
-        if not gain < 0.0:  # also if there is no evidence
-            best = found
-        if not gain > ENOUGH:
-            return best
-    return replace(best, converged=False)
+        pair = pair.round(partial(Side.completed, complete=complete))
+        value = _with_noise(pair).log_evidence
+        gain = value - highest
+        if best is None or gain > 0.0:
+            best, highest = pair, value
+        if not gain > ENOUGH:  # also if there is no evidence
+            break
+    for number in range(REFINING_ROUNDS + POLISHING_ROUNDS):
+        refining = number < REFINING_ROUNDS
+        before = best.noise.outputs()
+        best = best.round(partial(Side.completed, complete=partial(polish, refine=refining)))
+        change = np.max(np.abs(best.noise.outputs() - before))
+        if change < POLISHED:
+            break
+    found = _with_noise(best)
+    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
 
 
 def _occam_of_idle(pair):

@@ -20,7 +20,7 @@ LEAST_CHECKS = {  # of scikit-learn 1.9
     HMCMLPClassifier: 61,
 }
 SAMPLERS = [HMCMLPRegressor, HMCMLPClassifier]
-NOISES = ["student_t"]
+NOISES = ["student_t", "input_dependent"]
 FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
 
 
