@@ -28,7 +28,7 @@ from skbayesnn.network import outputs
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
 NOISE_MINIMA = 2  # pairs of means and noise that are taken to their minima
-IMPROBABLE = 10.0  # nats below the best at which one of these is dropped
+IMPROBABLE = 10.0  # nats below the best at which minima of other than plain noise are dropped
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 UNDER_CONSTANT_NOISE = 300.0  # tolerance of that training, over the usual one
 
@@ -135,7 +135,8 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
             tasks += [delayed(_settled)(posterior, pair, progress) for pair in best]
     found = Parallel(n_jobs=n_jobs)(tasks)
     minima = distinct([minimum for some in found for minimum in some])
-    if settings.noise_plan is not None:  # of an improbable one the noise would be most of all
+    if settings.noise_plan is not None or not posterior.likelihood.linear:
+        # in a mixture for the sake of its wide tails it would spoil means and noise levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
     if not posterior.likelihood.linear:
         tasks = [delayed(_over_degrees_of_freedom)(posterior, m, settings) for m in minima]

@@ -33,6 +33,7 @@ ROUNDS = 10
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 ENOUGH = 0.05  # nats: a round of completing that gains less is the last one
 REFINING_ROUNDS = 4  # of polishing with the precisions
+STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
@@ -114,6 +115,8 @@ class Side:
     settings : Settings
     minimum : Minimum or None
         ``None`` while it is being trained.
+    moved : float
+        By how much the last step has changed any ``ln alpha``.
     """
 
     posterior: Posterior
@@ -121,6 +124,7 @@ class Side:
     hyper: Hyperparameters
     settings: object
     minimum: object = None
+    moved: float = np.inf
 
     def outputs(self):
         """Of the network at all rows."""
@@ -151,8 +155,18 @@ class Side:
             found = replace(found, pruned=self.minimum.pruned + found.pruned)
         posterior = self.posterior.with_network(found.network, found.groups.labels)
         return replace(
-            self, posterior=posterior, theta=found.theta, hyper=found.hyper, minimum=found
+            self,
+            posterior=posterior,
+            theta=found.theta,
+            hyper=found.hyper,
+            minimum=found,
+            moved=np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha))),
         )
+
+    def polished(self, polish, refine):
+        """At the minimum to rounding, its precisions refined as long as that moves them."""
+        refine = refine and self.moved > STILL
+        return self.completed(partial(polish, refine=refine))
 
 
 def with_rows(posterior, log_precision):
@@ -325,9 +339,8 @@ def settle(pair, complete, polish):
         if not gain > ENOUGH:  # also if there is no evidence
             break
     for number in range(REFINING_ROUNDS + POLISHING_ROUNDS):
-        refining = number < REFINING_ROUNDS
-        before = best.noise.outputs()
-        best = best.round(partial(Side.completed, complete=partial(polish, refine=refining)))
+        before, refine = best.noise.outputs(), number < REFINING_ROUNDS
+        best = best.round(partial(Side.polished, polish=polish, refine=refine))
         change = np.max(np.abs(best.noise.outputs() - before))
         if change < POLISHED:
             break
