@@ -75,12 +75,6 @@ class AveragedRegressor(Regression, _Average):
         pairs = zip(self.weights, self._last, strict=True)
         return np.concatenate([weight * model._member_weights for weight, model in pairs])
 
-    @property
-    def _noise_variances(self):
-        return np.concatenate(
-            [model._noise_variances * model._y_scaling.scale**2 for model in self._last]
-        )
-
     def _doubles_per_row(self):
         return sum(model._doubles_per_row() for model in self._last)
 
@@ -94,6 +88,38 @@ class AveragedRegressor(Regression, _Average):
                 scale = model._y_scaling.scale
                 covariances.append(covariance * scale[:, None] * scale)
         return np.concatenate(means), np.concatenate(covariances) if need_covariance else None
+
+    def _noise_at(self, X):
+        """Noise variance of every member, output and row, in units of y."""
+        shape = len(X), self.n_outputs_
+        parts = []
+        for model, columns in self._each(X):
+            noise = model._noise_at(columns) * model._y_scaling.scale**2
+            parts.append(np.broadcast_to(noise, (len(noise), *shape)))
+        return np.concatenate(parts)
+
+    def _noise_mixture(self, X):
+        """Noise of every member as Gaussians; those of share 0 fill up the table."""
+        shape = len(X), self.n_outputs_
+        parts = [(m, *m._noise_mixture(columns)) for m, columns in self._each(X)]
+        n_most = max(shares.shape[1] for _, shares, _ in parts)
+        all_shares, all_noise = [], []
+        for model, shares, noise in parts:
+            absent = n_most - shares.shape[1]
+            noise = np.broadcast_to(noise * model._y_scaling.scale**2, (*shares.shape, *shape))
+            all_shares.append(np.pad(shares, [(0, 0), (0, absent)]))
+            all_noise.append(np.pad(noise, [(0, 0), (0, absent), (0, 0), (0, 0)], mode="edge"))
+        return np.concatenate(all_shares), np.concatenate(all_noise)
+
+    def _member_log_densities(self, X, y):
+        """Of the members of all models, in units of y."""
+        return np.concatenate(
+            [
+                model._member_log_densities(columns, model._y_scaling.transform(y))
+                - np.sum(np.log(model._y_scaling.scale))
+                for model, columns in self._each(X)
+            ]
+        )
 
     def _mean_and_joint_covariance(self, X):
         moments = [model._mean_and_joint_covariance(columns) for model, columns in self._each(X)]

@@ -158,12 +158,18 @@ class BayesianMLP(BaseEstimator):
         posterior = Posterior(network, likelihood, groups, X, y, rows.weight)
         return Problem(posterior, settings, X_scaling, y_scaling, rows.index)
 
-    def _in_user_units(self, network, theta):
-        """``(coefs, intercepts)`` with the standardisation of X and y folded in."""
+    def _input_scaling_folded_in(self, network, theta):
+        """Layers of a network that takes X in the user's units."""
         layers = [w.copy() for w in network.layers(theta)]
-        first, last = layers[0], layers[-1]
+        first = layers[0]
         first[:-1] /= self._X_scaling.scale[:, None]
         first[-1] -= self._X_scaling.shift @ first[:-1]
+        return layers
+
+    def _in_user_units(self, network, theta):
+        """``(coefs, intercepts)`` with the standardisation of X and y folded in."""
+        layers = self._input_scaling_folded_in(network, theta)
+        last = layers[-1]
         last *= self._y_scaling.scale
         last[-1] += self._y_scaling.shift
         return [w[:-1] for w in layers], [w[-1] for w in layers]

@@ -14,8 +14,15 @@ from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._growth import best_of, grow
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import distinct, find_minima, well_determined
-from skbayesnn.predictive import Member, evidence_weights, leave_one_out, stacking_weights
+from skbayesnn.inference import find_minima, own_posterior, well_determined
+from skbayesnn.posterior import LogUniform
+from skbayesnn.predictive import (
+    Member,
+    NoiseFunction,
+    evidence_weights,
+    leave_one_out,
+    stacking_weights,
+)
 
 COMBINATIONS = ("best", "evidence", "equal", "stacking")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -30,14 +37,12 @@ class EvidenceMLP(BayesianMLP):
 
     def _infer(self, rows, hidden_layer_sizes):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
+        vars(self).pop("growth_", None)  # of an earlier fit
+        narrower = None
         if hidden_layer_sizes == "auto":
-            problem, minima = self._grow(rows)
-        else:
-            vars(self).pop("growth_", None)  # of an earlier fit
-            problem = self._pose(rows, hidden_layer_sizes)
-            previous = self._usable(problem) if self.warm_start else []
-            seeds = self._seeds(hidden_layer_sizes)
-            minima = self._search(problem, seeds[: max(0, len(seeds) - len(previous))], previous)
+            hidden_layer_sizes, narrower = self._grow(rows)
+        problem = self._pose(rows, hidden_layer_sizes)
+        minima = self._search(problem, self._seeds(hidden_layer_sizes), narrower)
         self._keep(problem, minima)
         self._warn_of_trouble(minima)
 
@@ -58,8 +63,13 @@ class EvidenceMLP(BayesianMLP):
         entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return np.random.SeedSequence(entropy).spawn(n_starts)
 
-    def _search(self, problem, seeds, previous=(), narrower=None):
-        """Distinct minima of one architecture."""
+    def _search(self, problem, seeds, narrower=None, further=()):
+        """Distinct minima from random starts, from the last fit with ``warm_start``, and others."""
+        previous = self._usable(problem) if self.warm_start else []
+        seeds = seeds[: max(0, len(seeds) - len(previous))]
+        return self._find(problem, seeds, [*previous, *further], narrower)
+
+    def _find(self, problem, seeds, previous=(), narrower=None):
         progress = print if self.verbose else None
         return find_minima(
             problem.posterior, problem.settings, seeds, previous, narrower, self.n_jobs, progress
@@ -67,39 +77,32 @@ class EvidenceMLP(BayesianMLP):
 
     def _usable(self, problem):
         """Minima of the last fit from which this one can go on."""
-        network, names = problem.posterior.network, problem.posterior.groups.names
+        posterior, plan = problem.posterior, problem.settings.noise_plan
         return [
             old
             for old in getattr(self, "_minima", [])
-            if old.groups.names == names
-            and len(old.network.layer_sizes) == len(network.layer_sizes)
-            and old.network.layer_sizes[0] == network.layer_sizes[0]
-            and old.network.layer_sizes[-1] == network.layer_sizes[-1]
-            and np.all(np.less_equal(old.network.layer_sizes, network.layer_sizes))
-            and old.network.activation == network.activation
+            if _fits(old, posterior.network, posterior.groups)
+            and old.likelihood.linear == posterior.likelihood.linear
+            and (old.noise is None if plan is None else _fits(old.noise, *plan))
         ]
 
     def _grow(self, rows):
-        """The architecture of highest evidence, with its minima."""
-        found = {}  # sizes: (problem, minima)
-
-        def pose(sizes):
-            return self._pose(rows, sizes)
+        """Hidden layer sizes of the highest evidence, and a minimum of the narrower network."""
+        best = {None: None}  # of every architecture tried
 
         def attempt(sizes, narrower):
-            problem = pose(sizes)
-            old = None if narrower is None else found[narrower][1][0]
-            seeds = self._seeds(sizes)[:N_SCOUTS]
-            found[sizes] = problem, self._search(problem, seeds, narrower=old)
-            return found[sizes][1][0].log_evidence + self._scale_term(problem)
+            problem = self._pose(rows, sizes)
+            found = self._find(problem, self._seeds(sizes)[:N_SCOUTS], narrower=best[narrower])
+            best[sizes] = found[0]
+            return found[0].log_evidence + self._scale_term(problem)
 
-        n_targets = rows.weight.sum() * rows.y.shape[1]
-        path = grow(attempt, lambda sizes: pose(sizes).posterior.network.n_weights, n_targets)
+        def n_weights(sizes):
+            return self._pose(rows, sizes).posterior.network.n_weights
+
+        path = grow(attempt, n_weights, rows.weight.sum() * rows.y.shape[1])
         self.growth_ = tuple(path)
         sizes = best_of(path).hidden_layer_sizes
-        problem, scouted = found[sizes]
-        more = self._search(problem, self._seeds(sizes)[N_SCOUTS:])
-        return problem, distinct(scouted + more)
+        return sizes, best.get(tuple(size // 2 for size in sizes))
 
     def _keep(self, problem, minima):
         """Set the fitted attributes."""
@@ -115,13 +118,11 @@ class EvidenceMLP(BayesianMLP):
         self._members = [
             self._member(posterior, m, m.gaussian) for m, u in zip(minima, used, strict=True) if u
         ]
-        self._minima = [replace(m, gaussian=None) for m in minima]
+        self._minima = [_without_gaussian(m) for m in minima]
         self._member_weights = self._mixture_weights[used]
         self._keep_leave_one_out(problem, densities)
 
-        evidences = np.array([m.log_evidence for m in minima])
-        known = ~np.isnan(evidences)
-        self.log_evidence_ = float(logsumexp(evidences[known])) if known.any() else np.nan
+        self.log_evidence_ = total_log_evidence(minima)
         best = minima[0]
         self.weight_group_names_ = list(best.groups.names)
         self.weight_precisions_ = best.hyper.alpha.copy()
@@ -180,13 +181,20 @@ class EvidenceMLP(BayesianMLP):
 
     def _member(self, posterior, minimum, gaussian):
         noise = np.zeros(posterior.network.n_outputs)
-        if posterior.likelihood.has_noise:
-            noise = 1.0 / posterior.likelihood.precisions(minimum.hyper.beta)
-        return Member(minimum.network, minimum.theta, gaussian, noise)
+        likelihood = minimum.likelihood
+        if likelihood.has_noise:
+            noise = 1.0 / likelihood.precisions(minimum.hyper.beta)
+        degrees = getattr(likelihood, "degrees_of_freedom", np.inf)
+        function = None
+        if minimum.noise is not None:
+            function = NoiseFunction(
+                minimum.noise.network, minimum.noise.theta, -np.log(noise), LogUniform().log_range
+            )
+        return Member(minimum.network, minimum.theta, gaussian, noise, degrees, function)
 
     def _leave_one_out(self, posterior, minimum):
         """Leave-one-out log densities of the training rows for one minimum."""
-        own = posterior.with_network(minimum.network, minimum.groups.labels)
+        own = own_posterior(posterior, minimum)
         determined = well_determined(own, minimum.theta, minimum.hyper)
         gaussian = minimum.gaussian if determined is None else determined.gaussian
         member = self._member(posterior, minimum, gaussian)
@@ -246,8 +254,8 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _noise_variances(self):
-        """Of every member and output, standardised."""
-        return np.stack([member.noise_variance for member in self._members])
+        """Of every member and output, standardised; typical ones if they depend on the input."""
+        return np.stack([m.variance_factor * m.noise_variance for m in self._members])
 
     def _draw_functions(self, X, n_samples, rng):
         """Functions drawn from the linearised posterior, ``(n_samples, n, n_outputs)``."""
@@ -263,3 +271,31 @@ class EvidenceMLP(BayesianMLP):
         best = self._minima[0]
         sd = best.groups.expand(best.hyper.alpha) ** -0.5
         return best.network, np.tile(sd, (n_samples, 1))
+
+
+def total_log_evidence(minima):
+    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+    evidences = np.array([m.log_evidence for m in minima])
+    known = ~np.isnan(evidences)
+    return float(logsumexp(evidences[known])) if known.any() else np.nan
+
+
+def _fits(minimum, network, groups):
+    """Whether a minimum of an earlier fit can be continued in a network of this layout."""
+    if minimum is None:
+        return False
+    theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
+    return (
+        minimum.groups.names == groups.names
+        and len(theirs) == len(sizes)
+        and theirs[0] == sizes[0]
+        and theirs[-1] == sizes[-1]
+        and bool(np.all(np.less_equal(theirs, sizes)))
+        and minimum.network.activation == network.activation
+    )
+
+
+def _without_gaussian(minimum):
+    """A minimum without the large matrix of its posterior."""
+    noise = minimum.noise and replace(minimum.noise, gaussian=None)
+    return replace(minimum, gaussian=None, noise=noise)

@@ -7,7 +7,6 @@ import numpy as np
 from skbayesnn.network import ACTIVATIONS
 
 PRIORS = ("single", "layer", "ard")
-NOISES = ("constant", "shared")
 
 
 def check_parameters(estimator):
@@ -26,11 +25,14 @@ def check_parameters(estimator):
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
-        one_of(estimator, "noise", NOISES)
+        one_of(estimator, "noise", estimator._noises)
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
-    return _hidden_layer_sizes(estimator)
+    if isinstance(estimator.hidden_layer_sizes, str) and estimator.hidden_layer_sizes == "auto":
+        _check_growth(estimator)
+        return "auto"
+    return layer_sizes(estimator, "hidden_layer_sizes")
 
 
 def fixed_values(given, names, what):
@@ -79,11 +81,9 @@ def fixed_values(given, names, what):
     return free, values
 
 
-def _hidden_layer_sizes(estimator):
-    sizes = estimator.hidden_layer_sizes
-    if isinstance(sizes, str) and sizes == "auto":
-        _check_growth(estimator)
-        return sizes
+def layer_sizes(estimator, name):
+    """A parameter as a tuple of widths; raise unless it is one."""
+    sizes = getattr(estimator, name)
     if isinstance(sizes, numbers.Integral):
         sizes = (sizes,)
     try:
@@ -93,8 +93,8 @@ def _hidden_layer_sizes(estimator):
         valid = False
     if not valid:
         raise ValueError(
-            "hidden_layer_sizes must be a tuple of positive integers, one per hidden layer, or "
-            f"'auto'; use () for a model without hidden layer. Got {sizes!r}."
+            f"{name} must be a tuple of positive integers, one per hidden layer; use () "
+            f"for none. Got {sizes!r}."
         )
     return tuple(int(size) for size in sizes)
 

@@ -27,13 +27,18 @@ def searched(y, averaging="equal", model=MODEL, **grid):
     return EvidenceSearch(model, grid, averaging=averaging).fit(X, y)
 
 
-@pytest.fixture(scope="module", params=["one output", "two outputs", "pipelines", "samplers"])
+@pytest.fixture(
+    scope="module", params=["one output", "two outputs", "pipelines", "samplers", "noises"]
+)
 def regressors(request):
     if request.param == "samplers":
         sampler = HMCMLPRegressor(n_chains=2, n_warmup=20, n_draws=20, random_state=0)
         return EvidenceSearch(sampler, {"hidden_layer_sizes": [(), (1,)]}, averaging="equal").fit(
             X[:12], Y2[:12]
         )
+    if request.param == "noises":
+        linear = clone(MODEL).set_params(hidden_layer_sizes=(), noise_hidden_layer_sizes=())
+        return searched(Y2, model=linear, noise=["constant", "student_t", "input_dependent"])
     if request.param == "pipelines":
         linear = clone(MODEL).set_params(hidden_layer_sizes=())
         pipeline = make_pipeline(PolynomialFeatures(2), linear)
