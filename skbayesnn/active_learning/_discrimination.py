@@ -125,7 +125,7 @@ def _predictive(model, X):
     """Weights, means ``(m, n, p)`` and covariances ``(m, n, p, p)`` of a mixture, y units."""
     means, covariances = model._activations(X)
     scale = model._y_scaling.scale
-    covariances = model._noisy(covariances) * scale[:, None] * scale
+    covariances = model._noisy(covariances, X) * scale[:, None] * scale
     return model._member_weights, model._y_scaling.inverse(means), covariances
 
 

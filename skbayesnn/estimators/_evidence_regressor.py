@@ -198,19 +198,19 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     def _noise_is_fixed(self):
         return not (isinstance(self.noise_std, str) and self.noise_std == "auto")
 
-    def _search(self, problem, entropy, further=()):
+    def _search(self, problem, seeds, narrower=None):
         """Distinct minima, with the noise model of highest evidence if there is a choice."""
         vars(self).pop("noise_log_evidences_", None)  # of an earlier fit with another noise
         self.noise_ = self.noise
         if self.noise != "auto":
-            return super()._search(self._with_noise(problem, self.noise), entropy)
+            return super()._search(self._with_noise(problem, self.noise), seeds, narrower)
         models = ["student_t"] if self._noise_is_fixed() else ["input_dependent", "student_t"]
         found = {}
         for noise in models:
-            found[noise] = super()._search(self._with_noise(problem, noise), entropy)
+            found[noise] = super()._search(self._with_noise(problem, noise), seeds, narrower)
         # what is a minimum with other noise may be one with constant noise, too
         further = [minima[0] for minima in found.values()]
-        found = {"constant": super()._search(problem, entropy, further)} | found
+        found = {"constant": super()._search(problem, seeds, narrower, further)} | found
         evidences = {noise: total_log_evidence(minima) for noise, minima in found.items()}
         self.noise_ = max(evidences, key=lambda noise: np.nan_to_num(evidences[noise], nan=-np.inf))
         scale_term = self._scale_term(problem)
