@@ -326,6 +326,8 @@ def polish(posterior, theta, hyper, settings, refine):
 
     As `complete`, but nothing is deleted, and precisions stay unless ``refine``.
     """
+    if posterior.network.n_weights > DENSE_LIMIT:
+        return complete(posterior, theta, hyper, settings)
     exact, free = settings.exact, settings.free
     tol = 1e-12 if exact else 1e-8
     mode = find_mode(posterior, theta, hyper, 30, tol=tol, exact=exact)

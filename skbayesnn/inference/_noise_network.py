@@ -13,10 +13,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
-from skbayesnn.inference._evidence import EvidenceTerms, log_evidence_fixed
+from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
+from skbayesnn.inference._noise_evidence import with_noise
 from skbayesnn.inference._training import FreeHyperparameters, random_starts, train
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
@@ -37,29 +37,6 @@ STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
-IDLE = 0.1  # well-determined weights below which the noise network does nothing
-PRIOR_DRAWS = 500
-
-
-@dataclass(frozen=True)
-class NoiseNetworkTerms(EvidenceTerms):
-    """Terms of the evidence with a noise network; the others as in `EvidenceTerms`.
-
-    Attributes
-    ----------
-    noise_weight_prior : float
-        ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the noise network's weights. Its
-        output biases have the hyperprior of a constant noise level instead.
-    noise_log_det : float
-        ``-1/2 log det A_v``.
-    noise_symmetry : float
-    noise_weight_precision_occam : float
-    """
-
-    noise_weight_prior: float = 0.0
-    noise_log_det: float = 0.0
-    noise_symmetry: float = 0.0
-    noise_weight_precision_occam: float = 0.0
 
 
 class NoisePlan(NamedTuple):
@@ -332,7 +309,7 @@ def settle(pair, complete, polish):
     best, highest = None, -np.inf
     for _ in range(ROUNDS):
         pair = pair.round(partial(Side.completed, complete=complete))
-        value = _with_noise(pair).log_evidence
+        value = with_noise(pair).log_evidence
         gain = value - highest
         if best is None or gain > 0.0:
             best, highest = pair, value
@@ -344,34 +321,8 @@ def settle(pair, complete, polish):
         change = np.max(np.abs(best.noise.outputs() - before))
         if change < POLISHED:
             break
-    found = _with_noise(best)
+    found = with_noise(best)
     return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
-
-
-def _occam_of_idle(pair):
-    """Log evidence of the noise network over that of constant noise where it is not needed.
-
-    The noise network is then off, under precisions of which none means anything while another is
-    large, so that their factors one by one are all 1. But its posterior hardly differs from its
-    prior: networks drawn from the latter, the level of each at its best, average the likelihood.
-    """
-    network, groups = pair.plan
-    posterior, prior = pair.noise.posterior, pair.noise.settings.free.prior
-    rng = np.random.default_rng(0)
-    n_groups = len(groups.names)
-    log_alpha = rng.uniform(*prior.log_range, (PRIOR_DRAWS, n_groups))
-    v = rng.standard_normal((PRIOR_DRAWS, network.n_weights))
-    v = v * np.exp(-0.5 * log_alpha)[:, groups.labels]
-    q, gamma = np.split(posterior.y, 2, axis=1)
-    counted = posterior.sample_weight[:, None] * gamma
-    gains = np.zeros(PRIOR_DRAWS)
-    for i in range(PRIOR_DRAWS):
-        g = np.clip(outputs(network, v[i], posterior.X), *prior.log_range)
-        g = g - np.sum(counted * g, axis=0) / np.sum(counted, axis=0)
-        spread = np.sum(posterior.sample_weight[:, None] * np.exp(g) * q, axis=0)
-        constant = np.sum(posterior.sample_weight[:, None] * q, axis=0)
-        gains[i] = 0.5 * np.sum(np.sum(counted, axis=0) * np.log(constant / spread))
-    return float(min(logsumexp(gains) - np.log(PRIOR_DRAWS), 0.0))
 
 
 def _given_noise(mean, log_precision):
@@ -383,30 +334,3 @@ def _given_noise(mean, log_precision):
         fixed=mean.settings.fixed._replace(beta=np.exp(level)),
     )
     return replace(mean, posterior=posterior, settings=settings)
-
-
-def _with_noise(pair):
-    """Both minima as one: the evidence of the whole (MacKay 1992, equation 6.1)."""
-    mean, noise = pair.mean.minimum, pair.noise.minimum
-    biases = noise.groups.labels == len(noise.groups.names) - 1
-    pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
-    occam = noise.terms.weight_precision_occam
-    if np.sum(noise.gamma[:-1]) < IDLE:
-        occam = _occam_of_idle(pair)
-    terms = NoiseNetworkTerms(
-        **vars(mean.terms),
-        noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases
-        noise_log_det=noise.terms.log_det,
-        noise_symmetry=noise.terms.symmetry,
-        noise_weight_precision_occam=occam,
-    )
-    problem = mean.problem or (noise.problem and f"noise network: {noise.problem}")
-    converged = mean.converged and noise.converged
-    return replace(
-        mean,
-        terms=terms,
-        noise=noise,
-        converged=converged,
-        problem=problem,
-        n_iter=pair.n_iter,
-    )

@@ -46,7 +46,8 @@ def leave_one_out(member, likelihood, precisions, X, y):
             L = L[..., None] * np.eye(n_outputs)
         inflated = V + _gain_of_uncertainty(V, L)
         mean = f + (inflated @ r[..., None])[..., 0]
-        result[rows] = log_density(likelihood, member, mean, inflated, X[rows], y[rows, :n_outputs])
+        noise, nu = member.noise_variances(X[rows]), member.degrees_of_freedom
+        result[rows] = log_density(likelihood, mean, inflated, noise, y[rows, :n_outputs], nu)
     return result
 
 
@@ -60,30 +61,31 @@ def _gain_of_uncertainty(V, L):
     return (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
 
 
-def log_density(likelihood, member, mean, covariance, X, y):
+def log_density(likelihood, mean, covariance, noise_variance, y, degrees_of_freedom=np.inf):
     """Log predictive density of targets given Gaussian activations.
 
     Parameters
     ----------
     likelihood : Gaussian, Bernoulli or Categorical
-    member : Member
-        Whose noise it is.
     mean : ndarray of shape (n, n_outputs)
     covariance : ndarray of shape (n, n_outputs, n_outputs)
         Due to the weights.
-    X : ndarray of shape (n, n_features)
+    noise_variance : ndarray of shape (n_outputs,) or (n, n_outputs)
     y : ndarray of shape (n, n_outputs)
         Classes one-hot (one column of 0 and 1 for two classes).
+    degrees_of_freedom : float, default=inf
+        Of Student-t noise, whose squared scale ``noise_variance`` then is.
 
     Returns
     -------
     ndarray of shape (n,)
     """
     if likelihood.has_noise:
-        noise = member.noise_variances(X)
-        if np.isfinite(member.degrees_of_freedom):
-            return log_scale_mixture_density(y - mean, covariance, noise, member.degrees_of_freedom)
-        return log_normal_density(y - mean, covariance + noise[:, :, None] * np.eye(y.shape[1]))
+        if np.isfinite(degrees_of_freedom):
+            noise = np.broadcast_to(noise_variance, y.shape)
+            return log_scale_mixture_density(y - mean, covariance, noise, degrees_of_freedom)
+        noise = noise_variance[..., None] * np.eye(y.shape[1])
+        return log_normal_density(y - mean, covariance + noise)
     if mean.shape[1] == 1:
         sign = 2.0 * y[:, 0] - 1.0
         probability = moderated_sigmoid(sign * mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))

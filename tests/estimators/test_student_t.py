@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.inference import DEGREES_OF_FREEDOM
+from skbayesnn.inference import DEGREES_OF_FREEDOM, _minima
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._polish import evidence_derivatives
 from skbayesnn.inference._training import FreeHyperparameters, Settings, train
@@ -271,3 +271,16 @@ def test_normaliser_of_the_misfit(model):
     assert report.misfit + report.noise_normaliser == pytest.approx(expected.sum(), abs=1e-8)
     constant = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi * scale**2)
     assert report.noise_normaliser == pytest.approx(len(y) * constant)
+
+
+def test_improbable_minima_do_not_predict(monkeypatch):
+    """A wide one would be given a share for the sake of the outliers, and spoil the mean."""
+    X, y, _ = make_rows(100, 0.05, seed=1)
+    evidences = []
+    for limit in (_minima.IMPROBABLE, np.inf):
+        monkeypatch.setattr(_minima, "IMPROBABLE", limit)
+        report = fit(X, y, n_restarts=6).evidence_report_
+        evidences.append([m.log_evidence for m in report.minima])
+    assert min(evidences[0]) > max(evidences[0]) - 12.0
+    assert min(evidences[1]) < max(evidences[1]) - 50.0
+    assert evidences[0] == evidences[1][: len(evidences[0])]
