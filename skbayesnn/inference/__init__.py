@@ -3,7 +3,8 @@
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
-from skbayesnn.inference._minima import Minimum, find_minima, own_posterior
+from skbayesnn.inference._minima import find_minima, own_posterior
+from skbayesnn.inference._minimum import Minimum
 from skbayesnn.inference._noise_network import NoisePlan
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains, start_sampling

@@ -1,16 +1,12 @@
 """A grid search that needs one fit per candidate and no rows set aside."""
 
-import time
-import warnings
 from copy import deepcopy
 from functools import wraps
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.ma import MaskedArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -26,7 +22,11 @@ from skbayesnn.estimators import (
     before_final_step,
     final_step,
 )
-from skbayesnn.model_selection._comparison import describe, posterior_probabilities
+from skbayesnn.model_selection._candidates import (
+    fit_candidate,
+    report_failures,
+    results_table,
+)
 from skbayesnn.predictive import stacking_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking")
@@ -166,12 +166,12 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
         self._check_averaging(candidates)
         fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit)(model, X, y, fit_params, label)
+            delayed(fit_candidate)(model, X, y, fit_params, label)
             for model, label in zip(candidates, self._labels(params), strict=True)
         )
-        _report_failures(fits)
+        report_failures(fits)
         self.estimators_ = [model for model, *_ in fits]
-        self.results_ = _results(params, fits)
+        self.results_ = results_table(params, fits)
         self._choose(fit_params)
         return self
 
@@ -271,74 +271,6 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     predict_log_proba = _delegated(EvidenceMLPClassifier.predict_log_proba)
     decision_function = _delegated(EvidenceMLPClassifier.decision_function)
     score = _delegated(EvidenceMLPRegressor.score)
-
-
-def _fit(model, X, y, fit_params, label):
-    """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``."""
-    start, error = time.perf_counter(), None
-    try:
-        model.fit(X, y, **fit_params)
-    except Exception as failure:
-        model, error = None, failure
-    seconds = time.perf_counter() - start
-    if label is not None:
-        found = f"failed: {error}" if model is None else _line(describe(model))
-        print(f"{label}: {found} ({seconds:.1f} s)", flush=True)
-    return model, seconds, error
-
-
-def _line(row):
-    return f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
-
-
-def _report_failures(fits):
-    """Raise if every fit failed, warn if some did."""
-    errors = [error for _, _, error in fits if error is not None]
-    if errors and len(errors) == len(fits):
-        errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
-        raise errors[0]
-    if errors:
-        texts = sorted({f"{type(error).__name__}: {error}" for error in errors})
-        warnings.warn(
-            f"{len(errors)} of {len(fits)} candidates failed and have no evidence: "
-            + "; ".join(texts),
-            FitFailedWarning,
-            stacklevel=3,
-        )
-
-
-def _results(params, fits):
-    """Columns of ``results_``."""
-    n = len(params)
-    table = {"params": params}
-    for name in sorted({name for p in params for name in p}):
-        column = MaskedArray(np.empty(n, dtype=object), mask=True)
-        for i, p in enumerate(params):
-            if name in p:
-                column[i] = p[name]
-        table[f"param_{name}"] = column
-    rows = [_row(*fit) for fit in fits]
-    names = dict.fromkeys(name for row in rows for name in row)
-    for name in names:
-        table[name] = np.array([row.get(name, np.nan) for row in rows])
-    evidences = table["log_evidence"]
-    table["posterior_probability"] = posterior_probabilities(evidences)
-    ranks = np.empty(n, dtype=int)
-    ranks[np.argsort(-evidences, kind="stable")] = np.arange(1, n + 1)
-    table["rank_log_evidence"] = ranks
-    return table
-
-
-def _row(model, seconds, error):
-    """One candidate's part of ``results_``."""
-    if model is None:
-        return {"fit_time": seconds, "verdict": f"failed: {type(error).__name__}: {error}"}
-    row = {"fit_time": seconds, **describe(model)}
-    report = getattr(final_step(model), "evidence_report_", None)
-    if report is not None:
-        terms = vars(report.minima[0].terms)
-        row.update({f"term_{name}": value for name, value in terms.items()})
-    return row
 
 
 def _sample_weight(fit_params, n_rows):

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from skbayesnn.inference import FreeHyperparameters, NoisePlan, Settings, find_minima
 from skbayesnn.inference._evidence import log_evidence_fixed
-from skbayesnn.inference._minima import complete
+from skbayesnn.inference._minimum import complete
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._noise_network import squared_residuals, with_rows
 from skbayesnn.network import Network

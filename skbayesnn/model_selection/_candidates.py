@@ -1,0 +1,79 @@
+"""Candidates of a search: fitted one by one, then put into a table."""
+
+import time
+import warnings
+
+import numpy as np
+from numpy.ma import MaskedArray
+from sklearn.exceptions import FitFailedWarning
+
+from skbayesnn.estimators import final_step
+from skbayesnn.model_selection._comparison import describe, posterior_probabilities
+
+
+def fit_candidate(model, X, y, fit_params, label):
+    """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``."""
+    start, error = time.perf_counter(), None
+    try:
+        model.fit(X, y, **fit_params)
+    except Exception as failure:
+        model, error = None, failure
+    seconds = time.perf_counter() - start
+    if label is not None:
+        found = f"failed: {error}" if model is None else _line(describe(model))
+        print(f"{label}: {found} ({seconds:.1f} s)", flush=True)
+    return model, seconds, error
+
+
+def _line(row):
+    return f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+
+
+def report_failures(fits):
+    """Raise if every fit failed, warn if some did."""
+    errors = [error for _, _, error in fits if error is not None]
+    if errors and len(errors) == len(fits):
+        errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
+        raise errors[0]
+    if errors:
+        texts = sorted({f"{type(error).__name__}: {error}" for error in errors})
+        warnings.warn(
+            f"{len(errors)} of {len(fits)} candidates failed and have no evidence: "
+            + "; ".join(texts),
+            FitFailedWarning,
+            stacklevel=3,
+        )
+
+
+def results_table(params, fits):
+    """Columns of ``results_``."""
+    n = len(params)
+    table = {"params": params}
+    for name in sorted({name for p in params for name in p}):
+        column = MaskedArray(np.empty(n, dtype=object), mask=True)
+        for i, p in enumerate(params):
+            if name in p:
+                column[i] = p[name]
+        table[f"param_{name}"] = column
+    rows = [_row(*fit) for fit in fits]
+    names = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        table[name] = np.array([row.get(name, np.nan) for row in rows])
+    evidences = table["log_evidence"]
+    table["posterior_probability"] = posterior_probabilities(evidences)
+    ranks = np.empty(n, dtype=int)
+    ranks[np.argsort(-evidences, kind="stable")] = np.arange(1, n + 1)
+    table["rank_log_evidence"] = ranks
+    return table
+
+
+def _row(model, seconds, error):
+    """One candidate's part of ``results_``."""
+    if model is None:
+        return {"fit_time": seconds, "verdict": f"failed: {type(error).__name__}: {error}"}
+    row = {"fit_time": seconds, **describe(model)}
+    report = getattr(final_step(model), "evidence_report_", None)
+    if report is not None:
+        terms = vars(report.minima[0].terms)
+        row.update({f"term_{name}": value for name, value in terms.items()})
+    return row
