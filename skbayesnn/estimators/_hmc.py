@@ -21,6 +21,7 @@ from skbayesnn.samplers import Plan
 
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
 DTYPES = ("float32", "float64", np.float32, np.float64)
+TRAJECTORY_STEPS = 64, 512  # between these the most steps are the number of rows
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
 
@@ -32,13 +33,15 @@ def thawed(init):
 def _tuned_plan(posterior):
     """How the tuned sampler makes its transitions.
 
-    With hidden layers trajectories are short: what is slow are the scales of whole groups of
-    weights, which have transitions of their own. Where the output layer stays in the position the
-    curvature changes so much from place to place that its mean is no guide to a metric.
+    With hidden layers and few rows trajectories are short: what is slow are the scales of whole
+    groups of weights, which have transitions of their own. Where the output layer stays in the
+    position the curvature changes so much from place to place that its mean is no guide to a
+    metric.
     """
     if not posterior.network.hidden_layer_sizes:
         return Plan()
-    return Plan(max_steps=64, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
+    max_steps = int(np.clip(posterior.n_rows, *TRAJECTORY_STEPS))
+    return Plan(max_steps=max_steps, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
 
 
 class NetworkDraws(Sequence):

@@ -30,7 +30,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Shift and scale inputs to mean 0 and standard deviation 1 inside. ``False``
         keeps the user's units throughout.
     sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
-        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps and metric while warming up.
+        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps while warming up, one size for all
+        chains. With hidden layers trajectories have at most as many steps as there are rows (at
+        least 64, at most 512).
         The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
         Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
         dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions

@@ -236,8 +236,8 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
 
 def _warm_up(joint, chains, settings, progress):
     """Warm-up of one batch of chains."""
-    dense = settings.tuned and joint.dimension <= DENSE_LIMIT
-    curvature = joint.curvature if dense else None
+    shaped = settings.tuned and settings.plan.metric_power > 0
+    curvature = joint.curvature if shaped and joint.dimension <= DENSE_LIMIT else None
     tell = None if progress is None else _Teller(progress, settings)
     move = ScaleMoves(joint, SWEEPS) if settings.tuned else None
     with blas_threads(joint.posterior.network.n_weights):
