@@ -46,11 +46,11 @@ class HMCMLPRegressor(Regression, HMCMLP):
         Of the classics; by default adapted during warm-up to 80 % acceptance.
     n_steps : int, optional
         Leapfrog steps per transition of the classics; by default 20, 1 and 1.
-    n_chains : int, default=8
+    n_chains : int, default=4
         Chains; they advance together as one batch, each with random numbers of its own.
     n_warmup : int, default=150
         Transitions in which chains tune themselves; not kept.
-    n_draws : int, default=250
+    n_draws : int, default=500
         Draws kept of every chain.
     thin : int, default=1
         Transitions per draw kept.
@@ -133,9 +133,9 @@ class HMCMLPRegressor(Regression, HMCMLP):
         sampler="auto",
         step_size=None,
         n_steps=None,
-        n_chains=8,
+        n_chains=4,
         n_warmup=150,
-        n_draws=250,
+        n_draws=500,
         thin=1,
         dtype="float64",
         init="modes",
