@@ -1,6 +1,6 @@
 """
-The robot arm: error ellipses and the number of hidden units
-============================================================
+The robot arm: error ellipses
+=============================
 
 MacKay's test problem (D. J. C. MacKay, *Bayesian Methods for Adaptive Models*, PhD thesis, 1992,
 section 3.4): the two joint angles of an arm are given, and the position of its hand is wanted. The
@@ -37,7 +37,6 @@ def draw_angles(n_rows, rng):
 rng = np.random.default_rng(0)
 X = draw_angles(200, rng)
 y = hand(X) + NOISE * rng.standard_normal(X.shape)
-X_test = draw_angles(1000, rng)
 
 # %%
 # Error ellipses
@@ -108,66 +107,3 @@ assert np.median(area[~inside]) > 2 * np.median(area[inside])
 assert np.median(area[between]) > np.median(area[inside])
 assert np.mean(within[inside]) > 0.86
 assert abs(model.noise_std_[0] / NOISE - 1) < 0.1
-
-# %%
-# The number of hidden units
-# --------------------------
-# The evidence of networks of several widths, under one prior precision for all weights
-# (``"single"``) and under one for each layer (``"layer"``), beside an error that the networks
-# cannot know: the distance to the noise-free positions of 1000 new pairs of angles.
-
-WIDTHS = [4, 6, 8, 10, 12, 16, 20]
-evidence, error, kept = {}, {}, {}
-for prior in ("single", "layer"):
-    fits = [
-        EvidenceMLPRegressor(
-            hidden_layer_sizes=(width,), prior=prior, noise="shared", n_restarts=3, random_state=0
-        ).fit(X, y)
-        for width in WIDTHS
-    ]
-    evidence[prior] = np.array([fit.log_evidence_ for fit in fits])
-    kept[prior] = np.array([len(fit.intercepts_[0]) for fit in fits])
-    squares = [np.sum((fit.predict(X_test) - hand(X_test)) ** 2, axis=1) for fit in fits]
-    error[prior] = np.sqrt(np.mean(squares, axis=1))
-    print(prior)
-    for row in zip(WIDTHS, kept[prior], evidence[prior], error[prior], strict=True):
-        print("  {:2d} hidden units, {:2d} kept: {:6.1f} nats, test error {:.3f} m".format(*row))
-
-# %%
-# Networks of 4 units cannot describe the arm; their evidence lies far below the picture, and is
-# given as a number.
-
-fig, (above, below) = plt.subplots(2, 1, figsize=(3.54, 3.9), sharex=True, layout="constrained")
-lowest = min(values[1:].min() for values in evidence.values()) - 20
-highest = max(values.max() for values in evidence.values()) + 6
-for prior, colour, marker in [("single", ORANGE, "s"), ("layer", BLUE, "o")]:
-    style = {"color": colour, "marker": marker, "ms": 3.5, "lw": 1.0, "label": f'prior="{prior}"'}
-    above.plot(WIDTHS, evidence[prior], **style)
-    place = {"single": 3, "layer": 10}[prior]
-    above.annotate(
-        f"↓ {evidence[prior][0]:.0f}", (4, lowest + place), color=colour, ha="center", fontsize=7
-    )
-    below.plot(WIDTHS, 100 * error[prior], **style)
-above.set(xlim=(3, 20.6), ylim=(lowest, highest), ylabel="log evidence (nats)")
-below.set(xticks=WIDTHS, yscale="log", xlabel="hidden units", ylabel="test error, rms (cm)")
-below.set_yticks([2, 3, 5, 10, 20], ["2", "3", "5", "10", "20"])
-below.minorticks_off()
-for ax in (above, below):
-    ax.spines[["top", "right"]].set_visible(False)
-fig.legend(*above.get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
-plt.show()
-
-# %%
-# What should be seen: the evidence rises steeply up to 8 units. With the single prior the best
-# network has a moderate number of them; 20 units have less evidence and no smaller error. The prior
-# per layer has more evidence and a smaller error wherever there are enough units. Units that are
-# not needed are switched off by their prior and then removed, so that much wider networks end with
-# 10 to 15 units. What remains from width to width, some nats, also depends on the random starts.
-
-best = int(np.argmax(evidence["single"]))
-assert 8 <= kept["single"][best] <= 13
-assert evidence["single"][-1] < evidence["single"][best] - 3
-assert np.all(evidence["layer"] > evidence["single"])
-assert np.all(error["layer"][1:] < error["single"][1:])
-assert all(values[0] < values[1:].min() - 100 for values in evidence.values())
-assert kept["layer"][-1] < 20

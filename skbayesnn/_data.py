@@ -11,6 +11,7 @@ class Rows(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     weight: np.ndarray
+    index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
 
 
 def canonical_rows(X, y, sample_weight):
@@ -29,14 +30,16 @@ def canonical_rows(X, y, sample_weight):
     -------
     Rows
     """
-    table = np.hstack([X, y, sample_weight[:, None]])[sample_weight > 0] + 0.0  # -0.0 becomes 0.0
-    table = table[np.lexsort(table.T[::-1])]
-    differs = np.any(table[1:, :-1] != table[:-1, :-1], axis=1)
-    starts = np.flatnonzero(np.r_[True, differs])
-    weight = np.add.reduceat(table[:, -1], starts)
-    table = table[starts]
-    d = X.shape[1]
-    return Rows(np.ascontiguousarray(table[:, :d]), np.ascontiguousarray(table[:, d:-1]), weight)
+    kept = np.flatnonzero(sample_weight > 0)
+    table = np.hstack([X, y, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
+    order = np.lexsort(table.T[::-1])
+    table = table[order]
+    is_new = np.r_[True, np.any(table[1:, :-1] != table[:-1, :-1], axis=1)]
+    index = np.full(len(X), -1)
+    index[kept[order]] = np.cumsum(is_new) - 1
+    weight = np.add.reduceat(table[:, -1], np.flatnonzero(is_new))
+    X, y = table[is_new, : X.shape[1]], table[is_new, X.shape[1] : -1]
+    return Rows(np.ascontiguousarray(X), np.ascontiguousarray(y), weight, index)
 
 
 class Scaling(NamedTuple):

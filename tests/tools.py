@@ -9,6 +9,7 @@ from skbayesnn.posterior import (
     Gaussian,
     Hyperparameters,
     Posterior,
+    StudentT,
     weight_groups,
 )
 
@@ -52,12 +53,15 @@ def make_likelihood(name):
     return {
         "gaussian": (Gaussian.per_output(2), 2),
         "gaussian_shared": (Gaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
+        "student_t": (StudentT.per_output(1), 1),
+        "student_t_shared": (StudentT(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), 3.0), 3),
         "bernoulli": (Bernoulli(), 1),
         "categorical": (Categorical(), 3),
     }[name]
 
 
 LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical"]
+ALL_LIKELIHOODS = [*LIKELIHOODS, "student_t", "student_t_shared"]
 
 
 def make_targets(name, outputs, rng):

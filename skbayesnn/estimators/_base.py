@@ -23,6 +23,7 @@ class Problem(NamedTuple):
     settings: Settings
     X_scaling: Scaling
     y_scaling: Scaling
+    row_index: np.ndarray  # from rows as given to those of the posterior; -1 for zero weight
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class BayesianMLP(BaseEstimator):
     classification) adds what targets are and what is predicted.
     """
 
+    _can_grow = False  # whether the engine can do hidden_layer_sizes="auto"
+
     def fit(self, X, y, sample_weight=None):
         """Infer the weights with all precisions and noise levels from training data.
 
@@ -96,7 +99,7 @@ class BayesianMLP(BaseEstimator):
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
             rows = canonical_rows(X, y, sample_weight)
             self._check_domain(rows)
-            self._infer(self._pose(rows, hidden_layer_sizes))
+            self._infer(rows, hidden_layer_sizes)
         return self
 
     def __sklearn_is_fitted__(self):
@@ -153,14 +156,20 @@ class BayesianMLP(BaseEstimator):
         )
         X = X_scaling.transform(rows.X)
         posterior = Posterior(network, likelihood, groups, X, y, rows.weight)
-        return Problem(posterior, settings, X_scaling, y_scaling)
+        return Problem(posterior, settings, X_scaling, y_scaling, rows.index)
+
+    def _input_scaling_folded_in(self, network, theta):
+        """Layers of a network that takes X in the user's units."""
+        layers = [w.copy() for w in network.layers(theta)]
+        first = layers[0]
+        first[:-1] /= self._X_scaling.scale[:, None]
+        first[-1] -= self._X_scaling.shift @ first[:-1]
+        return layers
 
     def _in_user_units(self, network, theta):
         """``(coefs, intercepts)`` with the standardisation of X and y folded in."""
-        layers = [w.copy() for w in network.layers(theta)]
-        first, last = layers[0], layers[-1]
-        first[:-1] /= self._X_scaling.scale[:, None]
-        first[-1] -= self._X_scaling.shift @ first[:-1]
+        layers = self._input_scaling_folded_in(network, theta)
+        last = layers[-1]
         last *= self._y_scaling.scale
         last[-1] += self._y_scaling.shift
         return [w[:-1] for w in layers], [w[-1] for w in layers]
@@ -171,9 +180,7 @@ class BayesianMLP(BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._X_scaling.transform(X)
 
-    def _prior_functions(self, X, n_samples, random_state):
+    def _draw_prior(self, X, n_samples, rng):
         """Outputs of networks drawn from the prior, ``(n_samples, n, n_outputs)``."""
-        X = self._check_X(X)
-        rng = generator(random_state)
         network, sd = self._prior_of_weights(n_samples, rng)
         return outputs(network, rng.standard_normal(sd.shape) * sd, X)

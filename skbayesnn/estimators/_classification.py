@@ -7,6 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
+from skbayesnn.estimators._base import generator
 from skbayesnn.posterior import Bernoulli, Categorical
 
 TINY = np.finfo(float).tiny
@@ -145,7 +146,7 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples_X, n_classes, n_samples)
             Probabilities, summing to 1 over the classes.
         """
-        activations = self._prior_functions(X, n_samples, random_state)
+        activations = self._draw_prior(self._check_X(X), n_samples, generator(random_state))
         return np.moveaxis(self._most_probable(activations), 0, -1)
 
     def _most_probable(self, activations):
@@ -165,7 +166,7 @@ class Classification(ClassifierMixin):
         if len(present) < 2:
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "
-                f"weight), but found only one class: {self.classes_[int(present[0])]!r}."
+                f"sample_weight), but found only one class: {self.classes_[int(present[0])]!r}."
             )
         super()._check_domain(rows)
 

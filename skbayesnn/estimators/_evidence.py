@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.special import logsumexp
@@ -10,22 +11,38 @@ from sklearn.utils import check_random_state
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._growth import best_of, grow
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import find_minima, well_determined
-from skbayesnn.predictive import Member, evidence_weights, leave_one_out, stacking_weights
+from skbayesnn.inference import find_minima, own_posterior, well_determined
+from skbayesnn.posterior import LogUniform
+from skbayesnn.predictive import (
+    Member,
+    NoiseFunction,
+    evidence_weights,
+    leave_one_out,
+    stacking_weights,
+)
 
 COMBINATIONS = ("best", "evidence", "equal", "stacking")
 HESSIANS = ("auto", "exact", "gauss_newton")
+N_SCOUTS = 2  # starts from which every architecture is tried with hidden_layer_sizes="auto"
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 
 
 class EvidenceMLP(BayesianMLP):
     """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
-    def _infer(self, problem):
+    _can_grow = True
+
+    def _infer(self, rows, hidden_layer_sizes):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        minima = self._search(problem)
+        vars(self).pop("growth_", None)  # of an earlier fit
+        narrower = None
+        if hidden_layer_sizes == "auto":
+            hidden_layer_sizes, narrower = self._grow(rows)
+        problem = self._pose(rows, hidden_layer_sizes)
+        minima = self._search(problem, self._seeds(hidden_layer_sizes), narrower)
         self._keep(problem, minima)
         self._warn_of_trouble(minima)
 
@@ -40,31 +57,52 @@ class EvidenceMLP(BayesianMLP):
         exact = self.hessian != "gauss_newton"
         return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
 
-    def _search(self, problem):
-        """Distinct minima from random starts, and from the last fit with ``warm_start``."""
-        previous = getattr(self, "_minima", []) if self.warm_start else []
-        sizes, labels = problem.posterior.network.layer_sizes, problem.posterior.groups
-        previous = [
-            old
-            for old in previous
-            if old.groups.names == labels.names
-            and len(old.network.layer_sizes) == len(sizes)
-            and old.network.layer_sizes[0] == sizes[0]
-            and old.network.layer_sizes[-1] == sizes[-1]
-            and np.all(np.less_equal(old.network.layer_sizes, sizes))
-            and old.network.activation == problem.posterior.network.activation
-        ]
-        n_random = 1 if not sizes[1:-1] else self.n_restarts  # one minimum without hidden layer
+    def _seeds(self, hidden_layer_sizes):
+        """One per random start; without hidden layer there is one minimum."""
+        n_starts = self.n_restarts if hidden_layer_sizes else 1
         entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        seeds = np.random.SeedSequence(entropy).spawn(max(0, n_random - len(previous)))
+        return np.random.SeedSequence(entropy).spawn(n_starts)
+
+    def _search(self, problem, seeds, narrower=None, further=()):
+        """Distinct minima from random starts, from the last fit with ``warm_start``, and others."""
+        previous = self._usable(problem) if self.warm_start else []
+        seeds = seeds[: max(0, len(seeds) - len(previous))]
+        return self._find(problem, seeds, [*previous, *further], narrower)
+
+    def _find(self, problem, seeds, previous=(), narrower=None):
+        progress = print if self.verbose else None
         return find_minima(
-            problem.posterior,
-            problem.settings,
-            seeds,
-            previous,
-            self.n_jobs,
-            print if self.verbose else None,
+            problem.posterior, problem.settings, seeds, previous, narrower, self.n_jobs, progress
         )
+
+    def _usable(self, problem):
+        """Minima of the last fit from which this one can go on."""
+        posterior, plan = problem.posterior, problem.settings.noise_plan
+        return [
+            old
+            for old in getattr(self, "_minima", [])
+            if _fits(old, posterior.network, posterior.groups)
+            and old.likelihood.linear == posterior.likelihood.linear
+            and (old.noise is None if plan is None else _fits(old.noise, *plan))
+        ]
+
+    def _grow(self, rows):
+        """Hidden layer sizes of the highest evidence, and a minimum of the narrower network."""
+        best = {None: None}  # of every architecture tried
+
+        def attempt(sizes, narrower):
+            problem = self._pose(rows, sizes)
+            found = self._find(problem, self._seeds(sizes)[:N_SCOUTS], narrower=best[narrower])
+            best[sizes] = found[0]
+            return found[0].log_evidence + self._scale_term(problem)
+
+        def n_weights(sizes):
+            return self._pose(rows, sizes).posterior.network.n_weights
+
+        path = grow(attempt, n_weights, rows.weight.sum() * rows.y.shape[1])
+        self.growth_ = tuple(path)
+        sizes = best_of(path).hidden_layer_sizes
+        return sizes, best.get(tuple(size // 2 for size in sizes))
 
     def _keep(self, problem, minima):
         """Set the fitted attributes."""
@@ -73,17 +111,18 @@ class EvidenceMLP(BayesianMLP):
         minima = [replace(m, terms=replace(m.terms, target_scale=scale_term)) for m in minima]
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
-        self._mixture_weights = self._combination(problem, minima)
+        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
+        densities = cache(lambda i: self._leave_one_out(posterior, minima[i]))
+        self._mixture_weights = self._combination(posterior, minima, densities)
         used = self._mixture_weights > 0
         self._members = [
             self._member(posterior, m, m.gaussian) for m, u in zip(minima, used, strict=True) if u
         ]
-        self._minima = [replace(m, gaussian=None) for m in minima]
+        self._minima = [_without_gaussian(m) for m in minima]
         self._member_weights = self._mixture_weights[used]
+        self._keep_leave_one_out(problem, densities)
 
-        evidences = np.array([m.log_evidence for m in minima])
-        known = ~np.isnan(evidences)
-        self.log_evidence_ = float(logsumexp(evidences[known])) if known.any() else np.nan
+        self.log_evidence_ = total_log_evidence(minima)
         best = minima[0]
         self.weight_group_names_ = list(best.groups.names)
         self.weight_precisions_ = best.hyper.alpha.copy()
@@ -110,7 +149,15 @@ class EvidenceMLP(BayesianMLP):
         self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
         self.coefs_std_, self.intercepts_std_ = self._error_bars(minima[0])
 
-    def _combination(self, problem, minima):
+    def _keep_leave_one_out(self, problem, densities):
+        """Leave-one-out log densities of the mixture, for the rows as they were given."""
+        logs = np.stack([densities(i) for i in np.flatnonzero(self._mixture_weights)])
+        mixed = logsumexp(logs + np.log(self._member_weights)[:, None], axis=0)
+        mixed += self._scale_term(problem) / problem.posterior.n_rows
+        mixed = np.append(mixed, np.nan)  # for index -1
+        self.leave_one_out_log_density_ = mixed[problem.row_index]
+
+    def _combination(self, posterior, minima, densities):
         """Shares of the minima in the predictions."""
         evidences = np.array([m.log_evidence for m in minima])
         known = ~np.isnan(evidences)
@@ -125,10 +172,8 @@ class EvidenceMLP(BayesianMLP):
         elif self.combine == "evidence" and not np.isnan(evidences[eligible]).any():
             weights[eligible] = evidence_weights(evidences[eligible])
         elif self.combine == "stacking":
-            densities = [self._leave_one_out(problem.posterior, minima[i]) for i in eligible]
-            weights[eligible] = stacking_weights(
-                np.array(densities), problem.posterior.sample_weight
-            )
+            logs = np.stack([densities(i) for i in eligible])
+            weights[eligible] = stacking_weights(logs, posterior.sample_weight)
         else:
             weights[eligible] = 1.0 / len(eligible)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
@@ -136,13 +181,20 @@ class EvidenceMLP(BayesianMLP):
 
     def _member(self, posterior, minimum, gaussian):
         noise = np.zeros(posterior.network.n_outputs)
-        if posterior.likelihood.has_noise:
-            noise = 1.0 / posterior.likelihood.precisions(minimum.hyper.beta)
-        return Member(minimum.network, minimum.theta, gaussian, noise)
+        likelihood = minimum.likelihood
+        if likelihood.has_noise:
+            noise = 1.0 / likelihood.precisions(minimum.hyper.beta)
+        degrees = getattr(likelihood, "degrees_of_freedom", np.inf)
+        function = None
+        if minimum.noise is not None:
+            function = NoiseFunction(
+                minimum.noise.network, minimum.noise.theta, -np.log(noise), LogUniform().log_range
+            )
+        return Member(minimum.network, minimum.theta, gaussian, noise, degrees, function)
 
     def _leave_one_out(self, posterior, minimum):
         """Leave-one-out log densities of the training rows for one minimum."""
-        own = posterior.with_network(minimum.network, minimum.groups.labels)
+        own = own_posterior(posterior, minimum)
         determined = well_determined(own, minimum.theta, minimum.hyper)
         gaussian = minimum.gaussian if determined is None else determined.gaussian
         member = self._member(posterior, minimum, gaussian)
@@ -173,7 +225,7 @@ class EvidenceMLP(BayesianMLP):
                 "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden "
                 "units.",
                 category,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif not minima[0].converged:
             warnings.warn(
@@ -181,7 +233,7 @@ class EvidenceMLP(BayesianMLP):
                 "low by some nats. Try more n_restarts or fewer hidden units, and a larger "
                 "max_iter if n_iter_ has reached it.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _activations(self, X, need_covariance=True):
@@ -202,8 +254,8 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _noise_variances(self):
-        """Of every member and output, standardised."""
-        return np.stack([member.noise_variance for member in self._members])
+        """Of every member and output, standardised; typical ones if they depend on the input."""
+        return np.stack([m.variance_factor * m.noise_variance for m in self._members])
 
     def _draw_functions(self, X, n_samples, rng):
         """Functions drawn from the linearised posterior, ``(n_samples, n, n_outputs)``."""
@@ -219,3 +271,31 @@ class EvidenceMLP(BayesianMLP):
         best = self._minima[0]
         sd = best.groups.expand(best.hyper.alpha) ** -0.5
         return best.network, np.tile(sd, (n_samples, 1))
+
+
+def total_log_evidence(minima):
+    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+    evidences = np.array([m.log_evidence for m in minima])
+    known = ~np.isnan(evidences)
+    return float(logsumexp(evidences[known])) if known.any() else np.nan
+
+
+def _fits(minimum, network, groups):
+    """Whether a minimum of an earlier fit can be continued in a network of this layout."""
+    if minimum is None:
+        return False
+    theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
+    return (
+        minimum.groups.names == groups.names
+        and len(theirs) == len(sizes)
+        and theirs[0] == sizes[0]
+        and theirs[-1] == sizes[-1]
+        and bool(np.all(np.less_equal(theirs, sizes)))
+        and minimum.network.activation == network.activation
+    )
+
+
+def _without_gaussian(minimum):
+    """A minimum without the large matrix of its posterior."""
+    noise = minimum.noise and replace(minimum.noise, gaussian=None)
+    return replace(minimum, gaussian=None, noise=noise)

@@ -16,8 +16,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian logistic regression.
+    hidden_layer_sizes : tuple of int or "auto", default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` tries widths
+        that double from 2, and adds layers, as long as the evidence rises by more than 1 nat and
+        there are 3 targets per weight; each network but the first of a depth also starts from the
+        best narrower one, and `warm_start` has no effect.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -62,6 +65,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         available.
     evidence_report_ : EvidenceReport
         Every term of it, per minimum, with a verdict.
+    leave_one_out_log_density_ : ndarray of shape (n_samples,)
+        Log predictive density of every training row without one unit of its weight, in closed form
+        (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
+        zero.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group at the best minimum (standardised units).
     weight_group_names_ : list of str
@@ -73,6 +80,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Weights of the best minimum in the units of X.
     coefs_std_, intercepts_std_ : list of ndarray
         Their posterior standard deviations.
+    hidden_layer_sizes_ : tuple of int
+        Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
+    growth_ : tuple of Candidate
+        With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
+        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
         All distinct minima.
     n_iter_ : int

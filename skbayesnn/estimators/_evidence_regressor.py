@@ -1,10 +1,16 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._evidence import EvidenceMLP, total_log_evidence
+from skbayesnn.estimators._parameters import layer_sizes
 from skbayesnn.estimators._regression import Regression
+from skbayesnn.inference import DEGREES_OF_FREEDOM, FIRST, NoisePlan
+from skbayesnn.posterior import StudentT
+from skbayesnn.predictive import log_scale_mixture_density, noise_scales
 
 
 class EvidenceMLPRegressor(Regression, EvidenceMLP):
@@ -18,8 +24,11 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian linear regression.
+    hidden_layer_sizes : tuple of int or "auto", default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` tries widths
+        that double from 2, and adds layers, as long as the evidence rises by more than 1 nat and
+        there are 3 targets per weight; each network but the first of a depth also starts from the
+        best narrower one, and `warm_start` has no effect.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -33,8 +42,16 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
         number of the output.
-    noise : {"constant", "shared"}, default="constant"
-        One noise level per output, or one for all outputs, equal in units of y.
+    noise : {"constant", "shared", "input_dependent", "student_t", "auto"}, default="constant"
+        Gaussian noise with one level per output, or with one for all outputs, equal in units of y.
+        ``"input_dependent"``: the level is a function of the inputs, whose logarithm a second
+        network learns (MacKay 1992, chapter 6). ``"student_t"``: Student-t noise, for data with
+        outliers; its degrees of freedom are chosen by evidence from 2.5 to 40, and a row is an
+        outlier in all its outputs (Lange, Little & Taylor 1989). ``"auto"``: constant,
+        input-dependent or Student-t noise, whichever has the highest evidence.
+    noise_hidden_layer_sizes : tuple of int, default=(8,)
+        Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
+        level linear in the inputs. Its activation and kind of prior are those of the first network.
     standardize : bool, default=True
         Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False``
         keeps the user's units throughout.
@@ -67,11 +84,26 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         available.
     evidence_report_ : EvidenceReport
         Every term of it, per minimum, with a verdict.
+    leave_one_out_log_density_ : ndarray of shape (n_samples,)
+        Log predictive density of every training row without one unit of its weight, in closed form
+        (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
+        zero.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group at the best minimum (standardised units).
     weight_group_names_ : list of str
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Noise standard deviation at the best minimum, in units of y.
+        Noise standard deviation at the best minimum, in units of y. If it depends on the inputs:
+        its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` tells it
+        for each row.
+    noise_ : str
+        The noise model: ``noise``, or what ``"auto"`` has chosen.
+    noise_log_evidences_ : dict
+        Log evidence of each noise model; with ``noise="auto"``.
+    degrees_of_freedom_ : float
+        Of Student-t noise at the best minimum.
+    noise_coefs_, noise_intercepts_ : list of ndarray
+        Weights of the noise network at the best minimum, from X to the logarithm of the noise's
+        precision (one over the variance) in units of y; with input-dependent noise.
     n_effective_weights_ : float
         ``gamma``, the number of well-determined weights at the best minimum.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -80,6 +112,11 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Weights of the best minimum in the units of X and y.
     coefs_std_, intercepts_std_ : list of ndarray
         Their posterior standard deviations.
+    hidden_layer_sizes_ : tuple of int
+        Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
+    growth_ : tuple of Candidate
+        With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
+        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
         All distinct minima.
     n_iter_ : int
@@ -92,7 +129,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     ----------
     D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
     of Technology; "A practical Bayesian framework for backpropagation networks", Neural
-    Computation 4.
+    Computation 4. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical
+    modeling using the t distribution", Journal of the American Statistical Association 84.
 
     Examples
     --------
@@ -107,6 +145,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     True
     """
 
+    _noises = ("constant", "shared", "input_dependent", "student_t", "auto")
+
     def __init__(
         self,
         hidden_layer_sizes=(16,),
@@ -116,6 +156,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         weight_precision="auto",
         noise_std="auto",
         noise="constant",
+        noise_hidden_layer_sizes=(8,),
         standardize=True,
         n_restarts=5,
         combine="stacking",
@@ -133,6 +174,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.weight_precision = weight_precision
         self.noise_std = noise_std
         self.noise = noise
+        self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
         self.standardize = standardize
         self.n_restarts = n_restarts
         self.combine = combine
@@ -144,6 +186,58 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    def _check_engine_parameters(self):
+        super()._check_engine_parameters()
+        layer_sizes(self, "noise_hidden_layer_sizes")
+        if self.noise == "input_dependent" and self._noise_is_fixed():
+            raise ValueError(
+                "noise_std fixes a noise level that is the same everywhere; leave it at 'auto' "
+                "with noise='input_dependent'."
+            )
+
+    def _noise_is_fixed(self):
+        return not (isinstance(self.noise_std, str) and self.noise_std == "auto")
+
+    def _search(self, problem, seeds, narrower=None):
+        """Distinct minima, with the noise model of highest evidence if there is a choice."""
+        vars(self).pop("noise_log_evidences_", None)  # of an earlier fit with another noise
+        self.noise_ = self.noise
+        if self.noise != "auto":
+            return super()._search(self._with_noise(problem, self.noise), seeds, narrower)
+        models = ["student_t"] if self._noise_is_fixed() else ["input_dependent", "student_t"]
+        found = {}
+        for noise in models:
+            found[noise] = super()._search(self._with_noise(problem, noise), seeds, narrower)
+        # what is a minimum with other noise may be one with constant noise, too
+        further = [minima[0] for minima in found.values()]
+        found = {"constant": super()._search(problem, seeds, narrower, further)} | found
+        evidences = {noise: total_log_evidence(minima) for noise, minima in found.items()}
+        self.noise_ = max(evidences, key=lambda noise: np.nan_to_num(evidences[noise], nan=-np.inf))
+        scale_term = self._scale_term(problem)
+        self.noise_log_evidences_ = {n: value + scale_term for n, value in evidences.items()}
+        return found[self.noise_]
+
+    def _with_noise(self, problem, noise):
+        """The same problem under another noise model than constant Gaussian noise."""
+        posterior, settings = problem.posterior, problem.settings
+        if noise == "student_t":
+            old = posterior.likelihood
+            likelihood = StudentT(old.levels, old.relative, DEGREES_OF_FREEDOM[FIRST])
+            # fixed noise levels are standard deviations, precisions those of the scale
+            beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
+            posterior = replace(posterior, likelihood=likelihood)
+            settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
+        elif noise == "input_dependent":
+            names = getattr(self, "feature_names_in_", None)
+            plan = NoisePlan.build(
+                posterior.network,
+                layer_sizes(self, "noise_hidden_layer_sizes"),
+                self.prior if isinstance(self.prior, str) else "layer",
+                None if names is None else list(names),
+            )
+            settings = settings._replace(noise_plan=plan)
+        return problem._replace(posterior=posterior, settings=settings)
+
     @property
     def noise_std_(self):
         """Noise standard deviation at the best minimum, in units of y."""
@@ -151,5 +245,63 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         noise = self._noise_std_of(self._minima[0])
         return float(noise[0]) if self._y_is_1d else noise
 
+    @property
+    def noise_coefs_(self):
+        """Weights of the noise network in the units of X and y."""
+        return self._noise_weights()[0]
+
+    @property
+    def noise_intercepts_(self):
+        """Biases of the noise network in the units of X and y."""
+        return self._noise_weights()[1]
+
+    def _noise_weights(self):
+        check_is_fitted(self)
+        noise = self._minima[0].noise
+        if noise is None:
+            raise AttributeError("Only input-dependent noise has a network of its own.")
+        layers = self._input_scaling_folded_in(noise.network, noise.theta)
+        layers[-1][-1] -= 2.0 * np.log(self._y_scaling.scale)
+        return [w[:-1] for w in layers], [w[-1] for w in layers]
+
+    @property
+    def degrees_of_freedom_(self):
+        """Degrees of freedom of Student-t noise at the best minimum."""
+        check_is_fitted(self)
+        if self.noise_ != "student_t":
+            raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
+        return self._minima[0].likelihood.degrees_of_freedom
+
     def _noise_std_of(self, minimum):
-        return self._y_scaling.scale / np.sqrt(self._likelihood.precisions(minimum.hyper.beta))
+        likelihood = minimum.likelihood
+        variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
+        return self._y_scaling.scale * np.sqrt(variance)
+
+    def _noise_at(self, X):
+        return np.stack([m.variance_factor * m.noise_variances(X) for m in self._members])
+
+    def _noise_mixture(self, X):
+        parts = [noise_scales(member.degrees_of_freedom) for member in self._members]
+        noise = [
+            factors[:, None, None] * member.noise_variances(X)
+            for (_, factors), member in zip(parts, self._members, strict=True)
+        ]
+        return np.stack([shares for shares, _ in parts]), np.stack(noise)
+
+    def _member_log_densities(self, X, y):
+        if self.noise_ != "student_t":
+            return super()._member_log_densities(X, y)
+        return np.stack(
+            [
+                log_scale_mixture_density(
+                    y - mean, covariance, member.noise_variances(X), member.degrees_of_freedom
+                )
+                for member, mean, covariance in zip(
+                    self._members, *self._activations(X), strict=True
+                )
+            ]
+        )
+
+    def _doubles_per_row(self):
+        scales = max(len(noise_scales(m.degrees_of_freedom)[0]) for m in self._members)
+        return scales * super()._doubles_per_row()

@@ -87,10 +87,12 @@ class HMCMLP(BayesianMLP):
         """
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
+        taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
         return cls(**{**taken, "init": FrozenEstimator(fitted), **parameters})
 
-    def _infer(self, problem):
+    def _infer(self, rows, hidden_layer_sizes):
         """Sample, estimate the evidence, and say whether the chains agree."""
+        problem = self._pose(rows, hidden_layer_sizes)
         settings = self._sampling_settings(problem)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         chain_seed, evidence_seed = np.random.SeedSequence(seed).spawn(2)

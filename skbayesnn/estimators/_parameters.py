@@ -7,7 +7,6 @@ import numpy as np
 from skbayesnn.network import ACTIVATIONS
 
 PRIORS = ("single", "layer", "ard")
-NOISES = ("constant", "shared")
 
 
 def check_parameters(estimator):
@@ -19,18 +18,21 @@ def check_parameters(estimator):
 
     Returns
     -------
-    tuple of int
+    tuple of int or "auto"
         The hidden layer sizes.
     """
     one_of(estimator, "activation", tuple(ACTIVATIONS))
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
-        one_of(estimator, "noise", NOISES)
+        one_of(estimator, "noise", estimator._noises)
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
-    return _hidden_layer_sizes(estimator.hidden_layer_sizes)
+    if isinstance(estimator.hidden_layer_sizes, str) and estimator.hidden_layer_sizes == "auto":
+        _check_growth(estimator)
+        return "auto"
+    return layer_sizes(estimator, "hidden_layer_sizes")
 
 
 def fixed_values(given, names, what):
@@ -79,7 +81,9 @@ def fixed_values(given, names, what):
     return free, values
 
 
-def _hidden_layer_sizes(sizes):
+def layer_sizes(estimator, name):
+    """A parameter as a tuple of widths; raise unless it is one."""
+    sizes = getattr(estimator, name)
     if isinstance(sizes, numbers.Integral):
         sizes = (sizes,)
     try:
@@ -89,10 +93,24 @@ def _hidden_layer_sizes(sizes):
         valid = False
     if not valid:
         raise ValueError(
-            "hidden_layer_sizes must be a tuple of positive integers, one per hidden layer; use () "
-            f"for a model without hidden layer. Got {sizes!r}."
+            f"{name} must be a tuple of positive integers, one per hidden layer; use () "
+            f"for none. Got {sizes!r}."
         )
     return tuple(int(size) for size in sizes)
+
+
+def _check_growth(estimator):
+    """Raise unless the estimator can choose its own hidden layers."""
+    if not estimator._can_grow:
+        raise ValueError(
+            "hidden_layer_sizes='auto' needs the fast evidence of an EvidenceMLP estimator. Fit "
+            "one, and pass it to from_evidence to sample the network that it chose."
+        )
+    if not isinstance(estimator.prior, str):
+        raise ValueError(
+            "prior given as an array labels the weights of one network, so that "
+            "hidden_layer_sizes='auto' is not possible with it. Use 'single', 'layer' or 'ard'."
+        )
 
 
 def one_of(estimator, name, options):

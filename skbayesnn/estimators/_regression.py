@@ -22,8 +22,11 @@ class Regression(RegressorMixin):
     """Predictions of regressors, whatever the engine.
 
     An engine provides members with weights ``_member_weights`` ``(m,)``, ``_activations``,
-    ``_noise_variances``, ``_joint_covariances`` and ``_draw_functions``.
+    ``_noise_variances``, ``_joint_covariances`` and ``_draw_functions``; for other than constant
+    Gaussian noise also ``_noise_at`` and ``_noise_mixture``.
     """
+
+    _noises = ("constant", "shared")
 
     def __sklearn_tags__(self):
         """Several outputs are welcome."""
@@ -201,7 +204,8 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        return self._functions(self._prior_functions(X, n_samples, random_state))
+        X = self._check_X(X)
+        return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1
@@ -256,40 +260,62 @@ class Regression(RegressorMixin):
         """Mean and covariance of the outputs of every row."""
         means, covariances = self._activations(X)
         if kind == "aleatoric":
-            means, covariances = 0.0 * means, self._noisy(0.0 * covariances)
+            means, covariances = 0.0 * means, self._noisy(0.0 * covariances, X)
         elif kind == "total":
-            covariances = self._noisy(covariances)
+            covariances = self._noisy(covariances, X)
         return mixture_moments(self._member_weights, means, covariances)
 
     def _marginals(self, X):
-        """Means and standard deviations of the mixture's Gaussians, ``(m, n, n_outputs)`` each."""
+        """The mixture's Gaussians: weights, means and standard deviations, ``(m, n, n_outputs)``.
+
+        A member with other than Gaussian noise has several.
+        """
         means, covariances = self._activations(X)
-        return means, np.sqrt(np.diagonal(self._noisy(covariances), axis1=2, axis2=3))
+        variances = np.diagonal(covariances, axis1=2, axis2=3)
+        shares, noise = self._noise_mixture(X)
+        sds = np.sqrt(variances[:, None] + noise)
+        means = np.broadcast_to(means[:, None], sds.shape)
+        weights = (self._member_weights[:, None] * shares).ravel()
+        return weights, *(values.reshape(-1, *values.shape[2:]) for values in (means, sds))
 
     def _quantiles(self, X, probabilities):
         """Of the mixture, one array ``(n, n_outputs)`` per probability."""
-        means, sds = self._marginals(X)
-        return tuple(mixture_quantile(self._member_weights, means, sds, p) for p in probabilities)
+        mixture = self._marginals(X)
+        return tuple(mixture_quantile(*mixture, p) for p in probabilities)
 
     def _cdf(self, X, y):
         """Of the mixture at targets in standardised units, ``(n, n_outputs)``."""
-        means, sds = self._marginals(X)
-        return np.tensordot(self._member_weights, ndtr((y - means) / sds), 1)
+        weights, means, sds = self._marginals(X)
+        return np.tensordot(weights, ndtr((y - means) / sds), 1)
 
     def _log_density(self, X, y):
         """Of targets in standardised units, ``(n,)``."""
-        means, covariances = self._activations(X)
-        density = log_normal_density(y - means, self._noisy(covariances))
+        density = self._member_log_densities(X, y)
         return logsumexp(density + np.log(self._member_weights)[:, None], axis=0)
 
-    def _noisy(self, covariances):
+    def _member_log_densities(self, X, y):
+        """Of every member by itself, ``(m, n)``."""
+        means, covariances = self._activations(X)
+        return log_normal_density(y - means, self._noisy(covariances, X))
+
+    def _noise_at(self, X):
+        """Noise variance of every member, output and row, ``(m, n or 1, n_outputs)``."""
+        return self._noise_variances[:, None]
+
+    def _noise_mixture(self, X):
+        """Noise as Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
+        noise = self._noise_at(X)[:, None]
+        return np.ones((len(noise), 1)), noise
+
+    def _noisy(self, covariances, X):
         """Add every member's noise to covariances ``(m, n, n_outputs, n_outputs)``."""
-        return covariances + self._noise_variances[:, None, :, None] * np.eye(self.n_outputs_)
+        return covariances + self._noise_at(X)[..., None] * np.eye(self.n_outputs_)
 
     def _mean_and_joint_covariance(self, X):
         means, _ = self._activations(X, need_covariance=False)
         covariances = self._joint_covariances(X)
-        covariances = covariances + self._noise_variances[..., None, None] * np.eye(len(X))
+        noise = np.swapaxes(self._noise_at(X), 1, 2)  # (m, n_outputs, n or 1)
+        covariances = covariances + noise[..., None] * np.eye(len(X))
         by_output = np.moveaxis(means, -1, 1)  # (m, n_outputs, n)
         mean, covariance = mixture_moments(self._member_weights, by_output, covariances)
         covariance = np.moveaxis(covariance, 0, -1) * self._y_scaling.scale**2

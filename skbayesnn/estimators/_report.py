@@ -1,6 +1,6 @@
 """What a fit says about itself."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class MinimumReport:
         ``alpha`` of every group (standardised units).
     noise_std : ndarray of shape (n_outputs,) or None
         In units of y.
+    degrees_of_freedom : float
+        Of the noise: infinite unless it is Student-t.
     log_precision_std : dict
         Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5).
     gradient_norm, smallest_eigenvalue : float
@@ -35,8 +37,18 @@ class MinimumReport:
         Deleted hidden units with the reason.
     n_iter : int
     converged : bool
+    bic : float
+        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
+    gpe : float
+        Moody's generalised prediction error, the squared error of new targets that the training
+        error and the number of well-determined weights promise, mean over the outputs in units of
+        ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
+        classifiers and where the noise is not constant and Gaussian.
     verdict : str
         ``"trusted"``, or what speaks against the Gaussian approximation.
+    noise_network : MinimumReport or None
+        The same of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
+        both networks together have one.
     """
 
     log_evidence: float
@@ -45,6 +57,7 @@ class MinimumReport:
     gamma: dict
     weight_precisions: dict
     noise_std: object
+    degrees_of_freedom: float
     log_precision_std: dict
     gradient_norm: float
     smallest_eigenvalue: float
@@ -52,7 +65,10 @@ class MinimumReport:
     pruned: tuple
     n_iter: int
     converged: bool
+    bic: float
+    gpe: float
     verdict: str
+    noise_network: object = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,7 +77,9 @@ class EvidenceReport:
 
     The terms of the best minimum are attributes of the report as well: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
-    ``noise_occam``, ``target_scale``.
+    ``noise_occam``, ``target_scale``; with Student-t noise ``degrees_of_freedom_occam``; with a
+    noise network ``noise_weight_prior``, ``noise_log_det``, ``noise_symmetry``,
+    ``noise_weight_precision_occam``.
 
     Attributes
     ----------
@@ -97,13 +115,15 @@ class EvidenceReport:
         ]
         lines.append(f"  {'total':{width}s} {best.log_evidence:12.2f}")
         lines.append("Weight groups (gamma of k weights, prior sd, error bar of ln alpha):")
-        lines += [
-            f"  {name:20s} gamma {best.gamma[name]:8.2f}  sd {alpha**-0.5:9.4g}"
-            f"  +- {best.log_precision_std[name]:.2f}"
-            for name, alpha in best.weight_precisions.items()
-        ]
+        lines += _group_lines(best)
+        if best.noise_network is not None:
+            sizes = best.noise_network.hidden_layer_sizes
+            lines.append(f"Weight groups of the noise network, hidden units {sizes}:")
+            lines += _group_lines(best.noise_network)
         if best.noise_std is not None:
             lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
+        if np.isfinite(best.degrees_of_freedom):
+            lines.append(f"Degrees of freedom of the noise: {best.degrees_of_freedom:g}")
         gamma = sum(best.gamma.values())
         lines.append(
             f"{self.n_targets:g} targets, {self.n_weights} weights, {gamma:.1f} well determined"
@@ -132,30 +152,67 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
     -------
     EvidenceReport
     """
-    reports = []
-    for minimum, weight in zip(minima, mixture_weights, strict=True):
-        names = minimum.groups.names
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_std = np.sqrt(2.0 / minimum.gamma)
-        reports.append(
-            MinimumReport(
-                log_evidence=minimum.log_evidence,
-                terms=minimum.terms,
-                weight=float(weight),
-                gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
-                weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
-                noise_std=noise_std(minimum),
-                log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
-                gradient_norm=minimum.gradient_norm,
-                smallest_eigenvalue=minimum.smallest_eigenvalue,
-                hidden_layer_sizes=minimum.network.hidden_layer_sizes,
-                pruned=minimum.pruned,
-                n_iter=minimum.n_iter,
-                converged=minimum.converged,
-                verdict=_verdict(minimum, n_targets),
-            )
-        )
+    reports = [
+        _report_of(minimum, float(weight), noise_std(minimum), n_targets)
+        for minimum, weight in zip(minima, mixture_weights, strict=True)
+    ]
     return EvidenceReport(log_evidence, tuple(reports), n_targets, minima[0].network.n_weights)
+
+
+def _report_of(minimum, weight, noise_std, n_targets):
+    """One minimum, and the minimum of its noise network."""
+    names = minimum.groups.names
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_std = np.sqrt(2.0 / minimum.gamma)
+    noise = minimum.noise
+    if noise is not None:
+        noise = replace(_report_of(noise, weight, None, n_targets), log_evidence=np.nan)
+    return MinimumReport(
+        log_evidence=minimum.log_evidence,
+        terms=minimum.terms,
+        weight=weight,
+        gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
+        weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
+        noise_std=noise_std,
+        degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
+        log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
+        gradient_norm=minimum.gradient_norm,
+        smallest_eigenvalue=minimum.smallest_eigenvalue,
+        hidden_layer_sizes=minimum.network.hidden_layer_sizes,
+        pruned=minimum.pruned,
+        n_iter=minimum.n_iter,
+        converged=minimum.converged,
+        bic=_bic(minimum, n_targets),
+        gpe=_gpe(minimum, noise_std),
+        verdict=_verdict(minimum, n_targets),
+        noise_network=noise,
+    )
+
+
+def _group_lines(report):
+    """A line for every weight group."""
+    return [
+        f"  {name:20s} gamma {report.gamma[name]:8.2f}  sd {alpha**-0.5:9.4g}"
+        f"  +- {report.log_precision_std[name]:.2f}"
+        for name, alpha in report.weight_precisions.items()
+    ]
+
+
+def _bic(minimum, n_targets):
+    """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
+    terms = minimum.terms
+    log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
+    n_weights = len(minimum.theta) + (0 if minimum.noise is None else len(minimum.noise.theta))
+    return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
+
+
+def _gpe(minimum, noise_std):
+    """Expected squared error of a new target, mean over outputs; ``nan`` without noise."""
+    if noise_std is None or minimum.noise is not None or not minimum.likelihood.linear:
+        return np.nan
+    chi2 = 2.0 * minimum.hyper.beta * minimum.data_errors
+    relative = (chi2 + 2.0 * minimum.noise_gamma) / minimum.noise_counts  # MacKay 3.5
+    return float(np.mean(relative * noise_std**2))
 
 
 def _verdict(minimum, n_targets):

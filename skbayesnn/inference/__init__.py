@@ -1,22 +1,28 @@
 """Finding minima, the Gaussian approximation around them, and their evidence."""
 
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
-from skbayesnn.inference._minima import Minimum, find_minima
+from skbayesnn.inference._minima import Minimum, find_minima, own_posterior
+from skbayesnn.inference._noise_network import NoisePlan
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.inference._training import FreeHyperparameters, Settings
 
 __all__ = [
+    "DEGREES_OF_FREEDOM",
+    "FIRST",
     "DenseGaussian",
     "DualGaussian",
     "EvidenceTerms",
     "FreeHyperparameters",
     "Minimum",
+    "NoisePlan",
     "SamplingSettings",
     "Settings",
     "estimate_evidence",
     "find_minima",
+    "own_posterior",
     "run_chains",
     "start_sampling",
     "well_determined",

@@ -186,8 +186,9 @@ def well_determined(posterior, theta, hyper):
     gamma = groups.sizes - hyper.alpha * groups.sums(np.diag(covariance))
     noise_gamma = np.empty(n_levels)
     for level in range(n_levels - 1):
-        B = posterior.data_hessian(theta, np.eye(n_levels)[level], exact=False)
-        noise_gamma[level] = hyper.beta[level] * np.sum(covariance * B)
+        noise_gamma[level] = np.sum(
+            covariance * posterior.level_information(theta, hyper.beta, level)
+        )
     noise_gamma[-1] = gamma.sum() - noise_gamma[:-1].sum()
     return WellDetermined(gamma, noise_gamma, gaussian, covariance)
 
@@ -240,6 +241,8 @@ def alpha_occam(posterior, theta, hyper, energies, free, determined):
 def noise_occam(posterior, theta, hyper, energies, free, determined):
     """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`."""
     prior, gaussian, total = free.prior, determined.gaussian, 0.0
+    if np.any(free.beta) and not posterior.likelihood.linear:
+        return _noise_occam_gaussian(posterior, theta, hyper, free)
     counts = posterior.n_rows * posterior.likelihood.level_sizes()
     for level in np.flatnonzero(free.beta):
         log_value = np.log(hyper.beta[level])
@@ -256,6 +259,16 @@ def noise_occam(posterior, theta, hyper, energies, free, determined):
         q2 = (vectors.T @ gaussian.whiten(gradient)) ** 2
         total += log_occam_profile(prior, log_value, energies.data[level], counts[level], b, q2)
     return total
+
+
+def _noise_occam_gaussian(posterior, theta, hyper, free):
+    """Log Occam factor of all free noise precisions together, as jointly Gaussian logarithms."""
+    information = posterior.noise_information(theta, hyper.beta)[np.ix_(free.beta, free.beta)]
+    sign, log_det = np.linalg.slogdet(information)
+    if sign <= 0:  # everything is fitted exactly
+        return 0.0
+    n = np.sum(free.beta)
+    return float(min(n * (free.prior.log_density + 0.5 * np.log(2.0 * np.pi)) - 0.5 * log_det, 0.0))
 
 
 def _gaussian_serves(prior, log_value, degrees):

@@ -103,7 +103,7 @@ def third_order(posterior, theta, hyper, gaussian, moves):
     -------
     ndarray of shape (h,)
     """
-    if not posterior.network.hidden_layer_sizes and posterior.likelihood.has_noise:
+    if not posterior.network.hidden_layer_sizes and posterior.likelihood.quadratic:
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
     points = np.concatenate([theta + eps * moves, theta - eps * moves])

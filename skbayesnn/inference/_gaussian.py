@@ -1,9 +1,11 @@
 """Gaussian distributions over weights, given by a precision matrix in one of several forms.
 
 All forms share one interface: ``log_det`` (of the precision), ``solve``, ``variances`` (the
-diagonal of the covariance), ``project`` (covariance of linear functions of the weights) and
-``draw``.
+diagonal of the covariance), ``whiten`` (to units of the standard normal distribution), ``project``
+(covariance of linear functions of the weights) and ``draw``.
 """
+
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -102,6 +104,23 @@ class DualGaussian:
         """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         prior = (vectors.T / self.prior_precision).T
         return prior - self._scaled.T @ self._inner.solve(self.S @ prior)
+
+    @cached_property
+    def _shrinkage(self):
+        """``X`` with ``(1 + T^T T)^(-1/2) = 1 + T^T X T``, where ``T = S diag(a)^(-1/2)``."""
+        values, vectors = np.linalg.eigh(self._scaled @ self.S.T)
+        root = np.sqrt(1.0 + np.maximum(values, 0.0))
+        return -(vectors / (root * (1.0 + root))) @ vectors.T
+
+    def whiten(self, vectors):
+        """``A^(-1/2) b`` up to a rotation, ``b`` of shape (k,) or (k, m).
+
+        ``b^T A^-1 b`` is the squared length of the result.
+        """
+        root = np.sqrt(self.prior_precision)
+        white = (vectors.T / root).T
+        T = self.S / root
+        return white + T.T @ (self._shrinkage @ (T @ white))
 
     def covariance(self):
         """``A^-1`` of shape (k, k)."""

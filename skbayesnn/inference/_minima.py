@@ -8,6 +8,7 @@ from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference._degrees_of_freedom import best_degrees_of_freedom
 from skbayesnn.inference._descent import by_descent, train_by_descent
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
@@ -17,14 +18,21 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._gauss_newton import DENSE_LIMIT
+from skbayesnn.inference._linear import linear_start, scannable
 from skbayesnn.inference._newton import find_large_mode, find_mode
+from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, with_rows
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune, same_minimum
 from skbayesnn.inference._training import random_starts, train
+from skbayesnn.inference._widening import widened
+from skbayesnn.network import outputs
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
+NOISE_MINIMA = 2  # pairs of means and noise that are taken to their minima
+IMPROBABLE = 10.0  # nats below the best at which minima of other than plain noise are dropped
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
+UNDER_CONSTANT_NOISE = 300.0  # tolerance of that training, over the usual one
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,14 @@ class Minimum:
     network : Network
         After pruning.
     groups : WeightGroups
+    likelihood : Gaussian, StudentT, Bernoulli or Categorical
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
     gaussian : DenseGaussian or None
         Posterior of the weights; ``None`` where there is none.
     terms : EvidenceTerms
+    data_errors : ndarray of shape (n_levels,)
+        ``E_D`` of every noise level, or ``-G``.
     gamma : ndarray of shape (n_groups,)
     noise_gamma : ndarray of shape (n_levels,)
     noise_counts : ndarray of shape (n_levels,)
@@ -57,14 +68,18 @@ class Minimum:
         Whether the log determinant is that of the exact Hessian.
     problem : str
         Why the evidence is ``nan``; empty otherwise.
+    noise : Minimum or None
+        Of the noise network, if there is one.
     """
 
     network: object
     groups: object
+    likelihood: object
     theta: np.ndarray
     hyper: object
     gaussian: object
     terms: EvidenceTerms
+    data_errors: np.ndarray
     gamma: np.ndarray
     noise_gamma: np.ndarray
     noise_counts: np.ndarray
@@ -75,6 +90,7 @@ class Minimum:
     converged: bool
     exact: bool
     problem: str
+    noise: object = None
 
     @property
     def fits_everything(self):
@@ -87,7 +103,7 @@ class Minimum:
         return np.nan if self.problem else self.terms.total
 
 
-def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=None):
+def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=None, progress=None):
     """Train from several starts and return the distinct minima, best evidence first.
 
     Parameters
@@ -98,6 +114,9 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
         One per random start.
     previous : sequence of Minimum
         Minima of an earlier fit to continue from, besides the random starts.
+    narrower : Minimum, optional
+        Of a network of the same depth, no layer of which is wider: the start from the last seed is
+        this network with random units added.
     n_jobs : int, optional
         Processes of joblib.
     progress : callable, optional
@@ -109,15 +128,32 @@ def find_minima(posterior, settings, seeds, previous=(), n_jobs=None, progress=N
     """
     tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
-        theta, hyper = random_starts(posterior, [np.random.default_rng(seed) for seed in seeds])
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        theta, hyper = random_starts(posterior, rngs)
+        if narrower is not None:
+            theta[-1] = widened(narrower, posterior.network, rngs[-1])
+            hyper.alpha[-1], hyper.beta[-1] = narrower.hyper
         together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
         together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
-        for start in range(0, len(seeds), together):
-            some = slice(start, start + together)
-            chunk = (theta[some], hyper.select(some))
-            tasks.append(delayed(_trained)(posterior, *chunk, settings, progress))
+        slices = [slice(i, i + together) for i in range(0, len(seeds), together)]
+        chunks = [(posterior, theta[s], hyper.select(s), settings, progress) for s in slices]
+        if settings.noise_plan is None:
+            tasks += [delayed(_trained)(*chunk) for chunk in chunks]
+        else:
+            chunks = [(*chunk, seeds[s]) for chunk, s in zip(chunks, slices, strict=True)]
+            several = Parallel(n_jobs=n_jobs)(delayed(_with_noise)(*chunk) for chunk in chunks)
+            pairs = sorted((p for some in several for p in some), key=Pair.rough_evidence)
+            best = pairs[: -NOISE_MINIMA - 1 : -1]
+            tasks += [delayed(_settled)(posterior, pair, progress) for pair in best]
     found = Parallel(n_jobs=n_jobs)(tasks)
-    return distinct([minimum for some in found for minimum in some])
+    minima = distinct([minimum for some in found for minimum in some])
+    if settings.noise_plan is not None or not posterior.likelihood.linear:
+        # in a mixture for the sake of its wide tails it would spoil means and noise levels
+        minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
+    if not posterior.likelihood.linear:
+        tasks = [delayed(_over_degrees_of_freedom)(posterior, m, settings) for m in minima]
+        minima = distinct(Parallel(n_jobs=n_jobs)(tasks))
+    return minima
 
 
 def distinct(minima):
@@ -128,24 +164,54 @@ def distinct(minima):
     kept = []
     for minimum in ranked:
         if not any(
-            minimum.network == other.network
-            and (np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence))
-            and same_minimum(minimum.network, minimum.theta, other.theta)
+            np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
             for other in kept
         ):
             kept.append(minimum)
     return kept
 
 
+def _same(minimum, other):
+    """Whether two minima are one up to symmetry, those of their noise networks included."""
+    if minimum is None or other is None:
+        return minimum is other
+    same = minimum.network == other.network
+    same = same and same_minimum(minimum.network, minimum.theta, other.theta)
+    return same and _same(minimum.noise, other.noise)
+
+
 def _trained(posterior, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
     with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
+        if scannable(posterior):
+            hyper = linear_start(posterior, settings).repeated(len(theta))
+            theta = np.zeros_like(theta)  # no random numbers: the weights' minimum is unique
         for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
+
+
+def _with_noise(posterior, theta, hyper, settings, progress, seeds):
+    """Train some networks roughly under constant noise, then each with a noise network."""
+    hyper = settings.with_fixed(hyper)
+    rough = settings._replace(tol=UNDER_CONSTANT_NOISE * settings.tol)
+    with blas_threads(theta.shape[1]):
+        several = _training(posterior, theta, hyper, rough, progress)
+        return [
+            train_with_noise(Pair.start(posterior, trained, settings, seed))
+            for trained, seed in zip(several, seeds, strict=True)
+        ]
+
+
+def _settled(posterior, pair, progress):
+    """Complete both networks of a pair."""
+    with blas_threads(posterior.network.n_weights):
+        minimum = settle(pair, complete, polish)
+    _tell(progress, minimum)
+    return [minimum]
 
 
 def _training(posterior, theta, hyper, settings, progress):
@@ -157,11 +223,31 @@ def _training(posterior, theta, hyper, settings, progress):
         yield from train(posterior, theta, hyper, settings, progress).networks()
 
 
+def _over_degrees_of_freedom(posterior, minimum, settings):
+    """The minimum of Student-t noise at the best degrees of freedom."""
+
+    def at(degrees_of_freedom, start):
+        likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
+        own = replace(own_posterior(posterior, start), likelihood=likelihood)
+        # user's noise levels are standard deviations, their precisions those of the scale
+        ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
+        fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
+        there = settings._replace(fixed=fixed)
+        found = complete(own, start.theta, there.with_fixed(start.hyper), there)
+        return replace(found, pruned=start.pruned + found.pruned)
+
+    with blas_threads(minimum.network.n_weights):
+        return best_degrees_of_freedom(minimum, at)
+
+
 def _continued(posterior, old, settings, progress):
     """Take the minimum of an earlier fit to the nearest one for the present data.
 
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
     """
+    if settings.noise_plan is not None:
+        pair = Pair.resume(own_posterior(posterior, old), old, settings)
+        return _settled(posterior, pair, progress)
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper = settings.with_fixed(old.hyper)
     with blas_threads(old.network.n_weights):
@@ -171,6 +257,15 @@ def _continued(posterior, old, settings, progress):
     best = distinct([moved, stayed])[:1]
     _tell(progress, best[0])
     return best
+
+
+def own_posterior(posterior, minimum):
+    """The posterior with the layout, the degrees of freedom and the noise of a minimum."""
+    own = posterior.with_network(minimum.network, minimum.groups.labels)
+    if minimum.noise is None:
+        return replace(own, likelihood=minimum.likelihood)
+    log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
+    return with_rows(own, log_precision)[0]
 
 
 def _tell(progress, minimum):
@@ -226,6 +321,35 @@ def complete(posterior, theta, hyper, settings):
     return _evaluate(posterior, settled, settings, tuple(pruned))
 
 
+def polish(posterior, theta, hyper, settings, refine):
+    """Follow a minimum to where a small change of the problem has moved it.
+
+    As `complete`, but nothing is deleted, and precisions stay unless ``refine``.
+    """
+    if posterior.network.n_weights > DENSE_LIMIT:
+        return complete(posterior, theta, hyper, settings)
+    exact, free = settings.exact, settings.free
+    tol = 1e-12 if exact else 1e-8
+    mode = find_mode(posterior, theta, hyper, 30, tol=tol, exact=exact)
+    settled = Settled(hyper, mode, mode.converged)
+    if (
+        refine
+        and np.any(free.mask)
+        and _small(posterior, free)
+        and exact
+        and mode.gaussian is not None
+    ):
+        settled = maximise_evidence(posterior, settled, free)
+    return _evaluate(posterior, settled, settings, ())
+
+
+def _small(posterior, free):
+    """Whether precisions are worth refining by evidence gradients."""
+    k = posterior.network.n_weights
+    cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN and not by_descent(posterior)
+    return cheap and k * np.sum(free.mask) <= POLISH_SIZE
+
+
 def _noise_sd(posterior, hyper):
     if not posterior.likelihood.has_noise:
         return 1.0
@@ -246,7 +370,7 @@ def _evaluate(posterior, settled, settings, pruned):
     counts = posterior.n_rows * likelihood.level_sizes()
     n_groups, n_levels = len(hyper.alpha), likelihood.n_levels
     terms = EvidenceTerms(
-        misfit=float(-hyper.beta @ energies.data),
+        misfit=float(-hyper.beta @ energies.data - energies.excess),
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
         weight_prior=float(
             -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha)
@@ -272,10 +396,12 @@ def _evaluate(posterior, settled, settings, pruned):
     return Minimum(
         network=posterior.network,
         groups=groups,
+        likelihood=likelihood,
         theta=theta,
         hyper=hyper,
         gaussian=gaussian or (None if unknown else determined.gaussian),
         terms=terms,
+        data_errors=energies.data,
         gamma=np.full(n_groups, np.nan) if unknown else determined.gamma,
         noise_gamma=np.full(n_levels, np.nan) if unknown else determined.noise_gamma,
         noise_counts=counts if likelihood.has_noise else np.full(n_levels, np.inf),

@@ -64,7 +64,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     -------
     Mode
     """
-    energies = posterior.energies(theta)
+    energies = posterior.energies(theta, hyper.beta)
     damping, near = 1e-3, not by_descent(posterior)
     for iteration in range(max_iter + 1):
         if near or iteration == max_iter:
@@ -110,7 +110,7 @@ def find_large_mode(posterior, theta, hyper, max_iter=100, tol=1e-4):
     Mode
         Without Hessian; its Gaussian is the Gauss-Newton one.
     """
-    energies, damping, gain = posterior.energies(theta), 1e-3, np.inf
+    energies, damping, gain = posterior.energies(theta, hyper.beta), 1e-3, np.inf
     for _ in range(max_iter):
         before = energies.total(hyper)
         step = _downhill(posterior, theta, hyper, energies, damping)
@@ -131,7 +131,7 @@ def _downhill(posterior, theta, hyper, energies, damping):
     if not by_descent(posterior):
         return _damped_step(posterior, theta, hyper, energies, damping)
     trial = descend(posterior, theta, hyper)
-    trial_energies = posterior.energies(trial)
+    trial_energies = posterior.energies(trial, hyper.beta)
     if energies.total(hyper) - trial_energies.total(hyper) < LEVEL:
         return None
     return trial, trial_energies, damping
@@ -160,7 +160,7 @@ def _along(posterior, theta, hyper, step, gaussian, diagonal):
     force = posterior.bending_force(theta, hyper, step)
     bent = accelerated(gaussian, diagonal, step, force)
     trial = posterior.with_best_outputs(theta + (step if bent is None else bent), hyper)
-    return trial, posterior.energies(trial)
+    return trial, posterior.energies(trial, hyper.beta)
 
 
 def _escape(posterior, theta, hyper, energies, exact):
@@ -172,7 +172,7 @@ def _escape(posterior, theta, hyper, energies, exact):
     for _ in range(20):
         for signed in (size, -size):
             trial = theta + signed * direction
-            trial_energies = posterior.energies(trial)
+            trial_energies = posterior.energies(trial, hyper.beta)
             if trial_energies.total(hyper) < start:
                 return trial, trial_energies
         size *= 0.5

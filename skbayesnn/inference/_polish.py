@@ -70,19 +70,23 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
             return None
     S = gaussian.covariance()
     precisions = np.concatenate(hyper)
-    energies = np.concatenate(mode.energies)
+    energies = np.concatenate([mode.energies.weights, mode.energies.data])
     counts = np.concatenate([groups.sizes, posterior.n_rows * likelihood.level_sizes()])
     pulls, products = _pulls_and_products(posterior, mode.theta, hyper, S, exact)
     traces = np.concatenate(
         [hyper.alpha * groups.sums(np.diag(S)), [np.trace(P) for P in products]]
     )
+    bending = np.diag(precisions * energies)
+    if not likelihood.linear:
+        n_groups = len(hyper.alpha)
+        bending[n_groups:, n_groups:] = posterior.noise_information(mode.theta, hyper.beta)
     moves = -(mode.gaussian or gaussian).solve(pulls.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces
     if exact:
         gradient += _exact_third_order(posterior, mode, hyper, S, moves)
     else:
         gradient += third_order(posterior, mode.theta, hyper, gaussian, moves)
-    curvature = np.diag(precisions * energies + 0.5 * traces) + pulls @ moves.T
+    curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, S, products)
     value = log_evidence_fixed(posterior, hyper, mode.energies, gaussian.log_det)
     return Derivatives(value, gradient, curvature, (counts - traces)[: len(hyper.alpha)])
@@ -91,20 +95,22 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
 def _pulls_and_products(posterior, theta, hyper, S, exact):
     """``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of the noise levels.
 
-    The last level follows from ``grad M = 0`` and ``S A = 1``, which spares its Hessian.
+    Where these are linear in ``lambda``, the last level follows from ``grad M = 0`` and ``S A =
+    1``, which spares its Hessian.
     """
-    groups, n_levels = posterior.groups, posterior.likelihood.n_levels
+    groups, likelihood = posterior.groups, posterior.likelihood
     alpha = groups.expand(hyper.alpha)
     pulls, products = [*((alpha * theta)[:, None] * groups.membership).T], []
     remainder = np.eye(len(S)) - S * alpha
-    for level in range(n_levels - 1):
-        alone = Hyperparameters(0.0 * hyper.alpha, hyper.beta * (np.arange(n_levels) == level))
-        gradient, B = posterior.gradient_and_hessian(theta, alone, exact)
+    for level in range(likelihood.n_levels - likelihood.linear):
+        gradient, B = posterior.level_derivatives(theta, hyper.beta, level, exact)
         pulls.append(gradient)
         products.append(S @ B)
         remainder = remainder - products[-1]
-    pulls.append(-np.sum(pulls, axis=0))
-    return np.array(pulls), [*products, remainder]
+    if likelihood.linear:
+        pulls.append(-np.sum(pulls, axis=0))
+        products.append(remainder)
+    return np.array(pulls), products
 
 
 def _cross_traces(groups, hyper, S, products):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference._gauss_newton import accelerated, gauss_newton_forms, third_order
-from skbayesnn.posterior import Energies, Hyperparameters
+from skbayesnn.posterior import Hyperparameters
 
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
 MAX_TAU = 4.0  # factor by which tau may change a group's gamma
@@ -51,6 +51,8 @@ class Settings(NamedTuple):
         Training ends when steps lower ``M``, and re-estimation raises the evidence (to second
         order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats
         (``tol k / 100`` for more than 100 weights).
+    noise_plan : NoisePlan or None
+        Network of input-dependent noise, if there is one.
     """
 
     free: FreeHyperparameters
@@ -58,6 +60,7 @@ class Settings(NamedTuple):
     exact: bool = True
     max_iter: int = 300
     tol: float = 1e-3
+    noise_plan: object = None
 
     def with_fixed(self, hyper):
         """``hyper`` with the values that are not free put in place."""
@@ -214,7 +217,7 @@ class _Batch:
         self.posterior, self.free = posterior, free
         self.theta = theta.copy()
         self.hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
-        self.energies = posterior.energies(theta)
+        self.energies = posterior.energies(theta, hyper.beta)
         gradient, self.curvature = gauss_newton_forms(posterior, theta, hyper)
         self.gradient = gradient.copy()
         n = len(theta)
@@ -228,8 +231,8 @@ class _Batch:
         steps, predicted = self._trial_steps(active)
         hyper = self.hyper.select(active)
         trial = self.posterior.with_best_outputs(self.theta[active] + steps, hyper)
-        energies = self.posterior.energies(trial)
-        before = Energies(self.energies.weights[active], self.energies.data[active]).total(hyper)
+        energies = self.posterior.energies(trial, hyper.beta)
+        before = self.energies.select(active).total(hyper)
         decrease = before - energies.total(hyper)
         with np.errstate(invalid="ignore"):
             ratio = decrease / np.maximum(predicted, 1e-300)
@@ -239,9 +242,13 @@ class _Batch:
         if np.any(accepted):
             moved = active[accepted]
             self.theta[moved] = trial[accepted]
-            self.energies.weights[moved] = energies.weights[accepted]
-            self.energies.data[moved] = energies.data[accepted]
+            self._set_energies(moved, energies.select(accepted))
             self._reestimate(moved, decrease[accepted], tol)
+
+    def _set_energies(self, moved, energies):
+        for mine, new in zip(self.energies, energies, strict=True):
+            if np.ndim(mine):
+                mine[moved] = new
 
     def _trial_steps(self, active):
         """Damped steps bent along their valleys, and the decrease the straight ones promise."""
@@ -290,7 +297,7 @@ class _Batch:
         variances = np.stack(
             [g.variances() if g is not None else np.zeros(self.theta.shape[1]) for g in gaussians]
         )
-        energies = Energies(self.energies.weights[moved], self.energies.data[moved])
+        energies = self.energies.select(moved)
         new, gamma = reestimate(
             self.posterior, old, energies, variances, self.free, self.tau_factor[moved]
         )
@@ -304,6 +311,8 @@ class _Batch:
         small = (np.abs(decrease) < tol) & (0.25 * gain < tol)
         self.calm[moved] = np.where(small, self.calm[moved] + 1, 0)
         self.hyper.alpha[moved], self.hyper.beta[moved] = new
+        if not self.posterior.likelihood.linear:
+            self._set_energies(moved, self.posterior.energies(self.theta[moved], new.beta))
         self.gradient[moved], curvature = gauss_newton_forms(self.posterior, self.theta[moved], new)
         self.expanded_at[moved] = self.theta[moved]
         for b, form in zip(moved, curvature, strict=True):

@@ -1,9 +1,11 @@
 """Likelihoods, priors, and the energy that sums them."""
 
+from skbayesnn.posterior._input_dependent import RowGaussian, SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._likelihoods import Bernoulli, Categorical, Gaussian
 from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior._student_t import StudentT
 
 __all__ = [
     "Bernoulli",
@@ -14,6 +16,9 @@ __all__ = [
     "JointPosterior",
     "LogUniform",
     "Posterior",
+    "RowGaussian",
+    "SquaredResiduals",
+    "StudentT",
     "WeightGroups",
     "weight_groups",
 ]

@@ -32,6 +32,10 @@ class Gaussian:
     relative: np.ndarray
 
     has_noise = True
+    linear = True  # the misfit, in beta
+    quadratic = True  # the misfit, in the outputs
+    equal_rows = True  # rows of equal sample weight have the same curvature
+    variance_factor = 1.0  # variance of the noise times its precision
 
     @classmethod
     def per_output(cls, n_outputs):
@@ -47,17 +51,25 @@ class Gaussian:
         """Number of outputs of every noise level."""
         return np.bincount(self.levels)
 
+    @property
+    def _membership(self):
+        """Indicator matrix of shape (n_outputs, n_levels)."""
+        return (self.levels[:, None] == np.arange(self.n_levels)).astype(float)
+
     def precisions(self, beta):
         """Noise precision of every output, ``(..., n_outputs)``."""
         return beta[..., self.levels] * self.relative
 
-    def errors(self, outputs, y, sample_weight):
+    def errors(self, outputs, y, sample_weight, beta=None):
         """``E_D = 1/2 sum_n s_n (f_n - t_n)^2`` per level, ``(..., n_levels)`` (Bishop 5.181)."""
         squares = 0.5 * (sample_weight @ (outputs - y) ** 2) * self.relative
-        membership = self.levels[:, None] == np.arange(self.n_levels)
-        return (squares[..., None, :] @ membership.astype(float))[..., 0, :]
+        return (squares[..., None, :] @ self._membership)[..., 0, :]
 
-    def derivatives(self, outputs, y, sample_weight, beta):
+    def excess(self, outputs, y, sample_weight, beta):
+        """What the misfit has beyond ``sum_l beta_l E_l``: nothing."""
+        return 0.0
+
+    def derivatives(self, outputs, y, sample_weight, beta, exact=True):
         """Gradient ``r`` and (diagonal) curvature of the misfit, both ``(..., n, n_outputs)``."""
         curvature = sample_weight[:, None] * self.precisions(beta)[..., None, :]
         return curvature * (outputs - y), np.broadcast_to(curvature, outputs.shape)
@@ -66,6 +78,11 @@ class Gaussian:
         """What `errors` gives, and the gradient ``r`` of the misfit from the same pass."""
         weighted = sample_weight[:, None] * self.precisions(beta)[..., None, :]
         return self.errors(outputs, y, sample_weight), weighted * (outputs - y)
+
+    def level_derivatives(self, outputs, y, sample_weight, beta, level, exact=True):
+        """Derivatives of what `derivatives` returns with respect to ``ln beta_l``."""
+        alone = beta * (np.arange(self.n_levels) == level)
+        return self.derivatives(outputs, y, sample_weight, alone)
 
     def log_normaliser(self, beta, n_rows):
         """``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), of shape ``(...)``."""
@@ -77,11 +94,17 @@ class _NoNoiseLevel:
     """What classifiers share: one misfit ``-G`` whose factor is 1 (MacKay 1992, equation 5.1)."""
 
     has_noise = False
+    linear = True
+    quadratic = False
     n_levels = 1
 
     def level_sizes(self):
         """The number of misfit terms per row."""
         return np.ones(1, dtype=int)
+
+    def excess(self, outputs, y, sample_weight, beta):
+        """What the misfit has beyond ``-G``: nothing."""
+        return 0.0
 
     def log_normaliser(self, beta, n_rows):
         """Zero: probabilities of classes are already normalised."""
@@ -91,11 +114,11 @@ class _NoNoiseLevel:
 class Bernoulli(_NoNoiseLevel):
     """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones."""
 
-    def errors(self, outputs, y, sample_weight):
+    def errors(self, outputs, y, sample_weight, beta=None):
         """``-G = sum_n s_n [log(1 + e^a) - t a]``, shape ``(..., 1)`` (MacKay 1992, eq. 5.1)."""
         return sample_weight @ (np.logaddexp(0.0, outputs) - y * outputs)
 
-    def derivatives(self, outputs, y, sample_weight, beta):
+    def derivatives(self, outputs, y, sample_weight, beta, exact=True):
         """Gradient and (diagonal) curvature, both ``(..., n, 1)``."""
         p = expit(outputs)
         weight = sample_weight[:, None] * beta[..., None, :]
@@ -114,12 +137,12 @@ class Bernoulli(_NoNoiseLevel):
 class Categorical(_NoNoiseLevel):
     """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
 
-    def errors(self, outputs, y, sample_weight):
+    def errors(self, outputs, y, sample_weight, beta=None):
         """``-G = sum_n s_n [logsumexp(a) - a_t]``, shape ``(..., 1)`` (Bishop 4.108)."""
         rows = logsumexp(outputs, axis=-1) - np.sum(y * outputs, axis=-1)
         return np.sum(rows * sample_weight, axis=-1, keepdims=True)
 
-    def derivatives(self, outputs, y, sample_weight, beta):
+    def derivatives(self, outputs, y, sample_weight, beta, exact=True):
         """Gradient ``(..., n, n_classes)``, full curvature ``diag(p) - p p^T`` (Bishop 4.110)."""
         p = np.exp(outputs - logsumexp(outputs, axis=-1, keepdims=True))
         weight = sample_weight[:, None] * beta[..., None, :]

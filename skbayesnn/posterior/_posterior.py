@@ -35,14 +35,25 @@ class Hyperparameters(NamedTuple):
 
 
 class Energies(NamedTuple):
-    """``E_W^c`` of every weight group, ``(..., n_groups)``, and ``E_D`` of every noise level."""
+    """``E_W^c`` of every weight group, ``(..., n_groups)``, and ``E_D`` of every noise level.
+
+    ``excess`` is what the misfit has beyond ``sum_l beta_l E_D,l``: zero unless it depends on
+    ``beta`` in another way, and then all belongs to the ``beta`` at which it was evaluated.
+    """
 
     weights: np.ndarray
     data: np.ndarray
+    excess: np.ndarray = 0.0
 
     def total(self, hyper):
         """``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
-        return np.sum(hyper.alpha * self.weights, -1) + np.sum(hyper.beta * self.data, -1)
+        terms = np.sum(hyper.alpha * self.weights, -1) + np.sum(hyper.beta * self.data, -1)
+        return terms + self.excess
+
+    def select(self, index):
+        """The energies of some of many networks (the leading axis)."""
+        excess = self.excess[index] if np.ndim(self.excess) else self.excess
+        return Energies(self.weights[index], self.data[index], excess)
 
 
 @dataclass(frozen=True)
@@ -79,13 +90,18 @@ class Posterior:
         """The same data for a network of another layout, with its weights' group labels."""
         return replace(self, network=network, groups=WeightGroups(labels, self.groups.names))
 
-    def energies(self, theta):
-        """Energies of the weights and of the data, by group and level."""
-        data = 0.0
+    def energies(self, theta, beta=None):
+        """Energies of the weights and of the data, by group and level.
+
+        Only a misfit that is not linear in ``beta`` asks for it.
+        """
+        data, excess = 0.0, 0.0
         for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
             f = forward(self.network, theta, self.X[rows]).outputs
-            data = data + self.likelihood.errors(f, self.y[rows], self.sample_weight[rows])
-        return Energies(0.5 * self.groups.sums(theta**2), data)
+            given = (f, self.y[rows], self.sample_weight[rows], beta)
+            data = data + self.likelihood.errors(*given)
+            excess = excess + self.likelihood.excess(*given)
+        return Energies(0.5 * self.groups.sums(theta**2), data, excess)
 
     def misfit(self, theta, beta):
         """``E_D`` of every noise level, and the gradient of ``sum_l beta_l E_D,l``.
@@ -113,6 +129,8 @@ class Posterior:
         """`energies` and `gradient` from one pass through the network, without any curvature."""
         errors, gradient = self.misfit(theta, hyper.beta)
         energies = Energies(0.5 * self.groups.sums(theta**2), errors)
+        if not self.likelihood.linear:
+            energies = self.energies(theta, hyper.beta)
         return energies, self.groups.expand(hyper.alpha) * theta + gradient
 
     def hessian(self, theta, hyper, exact=True):
@@ -120,8 +138,48 @@ class Posterior:
         return self.gradient_and_hessian(theta, hyper, exact)[1]
 
     def data_hessian(self, theta, beta, exact=True):
-        """Hessian of ``sum_l beta_l E_D,l``; a unit vector ``beta`` gives that of one level."""
-        return hessian(self._blocks(theta, beta, 1 + exact, hessian_width(self.network)), exact)
+        """Hessian of the misfit."""
+        width = hessian_width(self.network)
+        return hessian(self._blocks(theta, beta, exact, 1 + exact, width), exact)
+
+    def level_information(self, theta, beta, level):
+        """Gauss-Newton Hessian of the misfit, of the outputs of one noise level alone."""
+        mine = self.likelihood.levels == level
+        blocks = self._blocks(theta, beta, False, 1, hessian_width(self.network))
+        return hessian(((trace, r, curvature * mine) for trace, r, curvature in blocks), False)
+
+    def level_derivatives(self, theta, beta, level, exact=True):
+        """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``.
+
+        Returns
+        -------
+        gradient : ndarray of shape (k,)
+        hessian : ndarray of shape (k, k)
+        """
+        gradient = np.zeros_like(theta)
+
+        def blocks():
+            nonlocal gradient
+            for rows in row_blocks(len(self.X), hessian_width(self.network)):
+                trace = forward(self.network, theta, self.X[rows], 1 + exact)
+                block = self.likelihood.level_derivatives(
+                    trace.outputs, self.y[rows], self.sample_weight[rows], beta, level, exact
+                )
+                gradient = gradient + vector_jacobian(trace, block[0])
+                yield (trace, *block)
+
+        matrix = hessian(blocks(), exact)
+        return gradient, matrix
+
+    def noise_information(self, theta, beta):
+        """Second derivatives of the misfit in ``ln beta``, ``(n_levels, n_levels)``."""
+        total = 0.0
+        for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
+            f = forward(self.network, theta, self.X[rows]).outputs
+            total = total + self.likelihood.noise_information(
+                f, self.y[rows], self.sample_weight[rows], beta
+            )
+        return total
 
     def gradient_and_hessian(self, theta, hyper, exact=False):
         """`gradient` and `hessian` from one pass through the network."""
@@ -131,7 +189,7 @@ class Posterior:
         def blocks():
             nonlocal gradient
             width = hessian_width(self.network)
-            for block in self._blocks(theta, hyper.beta, 1 + exact, width):
+            for block in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
                 gradient = gradient + vector_jacobian(*block[:2])
                 yield block
 
@@ -144,7 +202,7 @@ class Posterior:
         """``A v`` without forming ``A``; ``vector`` is ``(..., k)``."""
         result = self.groups.expand(hyper.alpha) * vector
         width = max(self.network.layer_sizes)
-        for trace, residual, curvature in self._blocks(theta, hyper.beta, 2, width):
+        for trace, residual, curvature in self._blocks(theta, hyper.beta, exact, 2, width):
             result = result + hessian_product(trace, vector, residual, curvature, exact)
         return result
 
@@ -152,27 +210,41 @@ class Posterior:
         """Replace the linear output layer by its conditional optimum, where that has a closed form.
 
         Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
-        projection (Golub & Pereyra 1973). Other likelihoods return ``theta`` as it is. ``(...,
-        k)``.
+        projection (Golub & Pereyra 1973). Where noise weighs rows by their residuals the regression
+        keeps the present weights, one step of expectation maximisation. Classifiers return
+        ``theta`` as it is. ``(..., k)``.
         """
         network = self.network
         if not (self.likelihood.has_noise and network.hidden_layer_sizes):
             return theta
-        gram, moment = 0.0, 0.0
+        system, moment = self._output_regression(theta, hyper)
+        alpha = network.layers(self.groups.expand(hyper.alpha))[-1]
+        units = np.arange(system.shape[-1])
+        system[..., units, units] += np.swapaxes(alpha, -1, -2)
+        best = np.swapaxes(np.linalg.solve(system, moment)[..., 0], -1, -2)
+        result = theta.copy()
+        result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
+        return result
+
+    def _output_regression(self, theta, hyper):
+        """``Z^T W Z`` and ``Z^T W t`` of every output: ``(..., n_outputs, width, width or 1)``."""
+        network, gram, moment = self.network, 0.0, 0.0
+        if not self.likelihood.equal_rows:
+            for trace, r, W in self._blocks(theta, hyper.beta, False, 0, max(network.layer_sizes)):
+                z, W = trace.inputs[-1], np.swapaxes(W, -1, -2)
+                weighted = np.swapaxes(z, -1, -2)[..., None, :, :] * W[..., None, :]
+                target = np.swapaxes(trace.outputs, -1, -2)[..., None] * W[..., None]
+                target = target - np.swapaxes(r, -1, -2)[..., None]  # W t = W f - r
+                gram = gram + weighted @ z[..., None, :, :]
+                moment = moment + np.swapaxes(z, -1, -2)[..., None, :, :] @ target
+            return gram, moment
         for rows in row_blocks(len(self.X), max(network.layer_sizes)):
             z = forward(network, theta, self.X[rows]).inputs[-1]
             weighted = np.swapaxes(z * self.sample_weight[rows, None], -1, -2)
             gram, moment = gram + weighted @ z, moment + weighted @ self.y[rows]
         precisions = self.likelihood.precisions(hyper.beta)[..., None, None]  # (..., o, 1, 1)
-        alpha = network.layers(self.groups.expand(hyper.alpha))[-1]
-        system = precisions * gram[..., None, :, :]
-        units = np.arange(gram.shape[-1])
-        system[..., units, units] += np.swapaxes(alpha, -1, -2)
         moment = precisions * np.swapaxes(moment, -1, -2)[..., None]
-        best = np.swapaxes(np.linalg.solve(system, moment)[..., 0], -1, -2)
-        result = theta.copy()
-        result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
-        return result
+        return precisions * gram[..., None, :, :], moment
 
     def bending_force(self, theta, hyper, step):
         """``sum_n J_n^T Lambda_n d2f_n``, with the outputs' second derivatives along ``step``.
@@ -180,9 +252,8 @@ class Posterior:
         What geodesic acceleration needs (Transtrum & Sethna 2012). Shape ``(..., k)``.
         """
         result = np.zeros_like(theta)
-        for trace, _, curvature in self._blocks(
-            theta, hyper.beta, 2, max(self.network.layer_sizes)
-        ):
+        width = max(self.network.layer_sizes)
+        for trace, _, curvature in self._blocks(theta, hyper.beta, False, 2, width):
             bend = second_derivative_along(trace, step)
             if curvature.ndim == bend.ndim:
                 force = curvature * bend
@@ -200,7 +271,9 @@ class Posterior:
             Memory for all rows at once: meant for fewer rows than weights.
         """
         parts = []
-        for trace, _, curvature in self._blocks(theta, hyper.beta, 1, self.network.n_weights):
+        for trace, _, curvature in self._blocks(
+            theta, hyper.beta, False, 1, self.network.n_weights
+        ):
             J = jacobian(trace)
             if curvature.ndim == trace.outputs.ndim:
                 J = np.sqrt(curvature)[..., None] * J
@@ -209,14 +282,14 @@ class Posterior:
             parts.append(J.reshape(*J.shape[:-3], -1, J.shape[-1]))
         return np.concatenate(parts, axis=-2)
 
-    def _blocks(self, theta, beta, order, doubles_per_row):
-        """Traces with residual and curvature of the misfit, block by block."""
+    def _blocks(self, theta, beta, exact, order, doubles_per_row):
+        """Traces with residual and curvature (for steps unless ``exact``), block by block."""
         for rows in row_blocks(len(self.X), doubles_per_row):
             trace = forward(self.network, theta, self.X[rows], order)
             yield (
                 trace,
                 *self.likelihood.derivatives(
-                    trace.outputs, self.y[rows], self.sample_weight[rows], beta
+                    trace.outputs, self.y[rows], self.sample_weight[rows], beta, exact
                 ),
             )
 

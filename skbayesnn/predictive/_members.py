@@ -8,6 +8,32 @@ from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 
 
 @dataclass(frozen=True)
+class NoiseFunction:
+    """Noise variance as a function of the input, relative to a typical one.
+
+    Parameters
+    ----------
+    network : Network
+        Of the log precision.
+    theta : ndarray of shape (k,)
+    level : ndarray of shape (n_outputs,)
+        Log precision whose factor is 1.
+    log_range : tuple of float
+        Bounds of the log precision.
+    """
+
+    network: Network
+    theta: np.ndarray
+    level: np.ndarray
+    log_range: tuple
+
+    def __call__(self, X):
+        """Factors of shape (n, n_outputs)."""
+        log_precision = np.clip(outputs(self.network, self.theta, X), *self.log_range)
+        return np.exp(self.level - log_precision)
+
+
+@dataclass(frozen=True)
 class Member:
     """One network of a mixture, in standardised units.
 
@@ -20,12 +46,32 @@ class Member:
         Their posterior.
     noise_variance : ndarray of shape (n_outputs,)
         ``1/beta`` of every output; zeros for classifiers.
+    degrees_of_freedom : float, default=inf
+        Of Student-t noise, whose squared scale ``noise_variance`` then is.
+    noise_function : NoiseFunction, optional
+        Factors of ``noise_variance`` at every row.
     """
 
     network: Network
     theta: np.ndarray
     gaussian: object
     noise_variance: np.ndarray
+    degrees_of_freedom: float = np.inf
+    noise_function: object = None
+
+    @property
+    def variance_factor(self):
+        """Variance of the noise over ``noise_variance``: ``nu / (nu - 2)``, infinite up to 2."""
+        nu = self.degrees_of_freedom
+        if np.isinf(nu):
+            return 1.0
+        return nu / (nu - 2.0) if nu > 2.0 else np.inf
+
+    def noise_variances(self, X):
+        """``noise_variance`` at every row, ``(n, n_outputs)``."""
+        if self.noise_function is None:
+            return np.broadcast_to(self.noise_variance, (len(X), self.network.n_outputs))
+        return self.noise_variance * self.noise_function(X)
 
     def mean(self, X):
         """``f(x; w_MP)`` of shape (n, n_outputs)."""

@@ -78,7 +78,7 @@ PARAMETERS = [
     ({"weight_precision": {"outputs": 1.0}}, ValueError, "names 'outputs', but this model has"),
     ({"weight_precision": {"output": 0.0}}, ValueError, "got 0.0 for 'output'"),
     ({"weight_precision": {"output": "auto"}}, ValueError, "got 'auto' for 'output'"),
-    ({"weight_precision": object()}, (TypeError, ValueError), "weight_precision must be"),
+    ({"weight_precision": complex}, (TypeError, ValueError), "weight_precision must be"),
 ]
 EVIDENCE_PARAMETERS = [
     ({"combine": "vote"}, ValueError, "combine must be one of .*'stacking'; got 'vote'"),
@@ -135,7 +135,7 @@ REGRESSOR_PARAMETERS = [
     ({"noise_std": [0.1, 0.2]}, ValueError, "noise_std must be one number or 1 numbers"),
     ({"noise_std": {1: 0.1}}, ValueError, r"noise_std names 1, but this model has \[0\]"),
     ({"noise_std": {0: -0.1}}, ValueError, "got -0.1 for 0"),
-    ({"noise_std": object()}, (TypeError, ValueError), "noise_std must be"),
+    ({"noise_std": complex}, (TypeError, ValueError), "noise_std must be"),
 ]
 
 
@@ -248,7 +248,7 @@ def test_one_row(estimator, hidden):
 def test_one_class_of_positive_weight(estimator):
     with pytest.raises(ValueError, match="only one class"):
         make(estimator).fit(X[:1], LABELS[:1])
-    with pytest.raises(ValueError, match=r"positive weight.*only one class.*no"):
+    with pytest.raises(ValueError, match=r"positive sample_weight.*only one class.*no"):
         make(estimator).fit(X, LABELS, sample_weight=(LABELS == "no").astype(float))
 
 

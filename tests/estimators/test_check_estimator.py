@@ -20,6 +20,7 @@ LEAST_CHECKS = {  # of scikit-learn 1.9
     HMCMLPClassifier: 61,
 }
 SAMPLERS = [HMCMLPRegressor, HMCMLPClassifier]
+NOISES = ["student_t", "input_dependent"]
 FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
 
 
@@ -51,6 +52,11 @@ def test_small_networks(estimator, hidden):
     assert_all_pass(estimator(hidden_layer_sizes=hidden, n_restarts=1))
 
 
+@pytest.mark.parametrize("noise", NOISES)
+def test_noise_models(noise):
+    assert_all_pass(EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, max_iter=30))
+
+
 @pytest.mark.parametrize("estimator", SAMPLERS)
 def test_few_draws(estimator):
     assert_all_pass(estimator((2,), sampler="langevin", **FEW))
@@ -66,6 +72,12 @@ def test_few_draws_of_the_tuned_sampler(estimator):
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_defaults(estimator):
     assert_all_pass(estimator())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISES)
+def test_defaults_of_noise_models(noise):
+    assert_all_pass(EvidenceMLPRegressor(noise=noise))
 
 
 @pytest.mark.slow

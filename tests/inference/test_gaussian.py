@@ -50,8 +50,8 @@ def test_draws_follow_the_generator(gaussian):
     np.testing.assert_array_equal(first, second)
 
 
-def test_whiten():
-    gaussian = DenseGaussian.from_precision(A)
+@each_form
+def test_whiten(gaussian):
     b = np.random.default_rng(4).standard_normal((K, 3))
     white = gaussian.whiten(b)
     np.testing.assert_allclose(white.T @ white, b.T @ np.linalg.solve(A, b), rtol=1e-11)

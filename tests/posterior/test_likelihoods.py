@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 from scipy.special import expit, softmax
 
-from skbayesnn.posterior import Bernoulli, Categorical, Gaussian
-from tests.tools import LIKELIHOODS, assert_near, difference, make_likelihood, make_targets
+from skbayesnn.posterior import Bernoulli, Categorical, Gaussian, StudentT
+from tests.tools import ALL_LIKELIHOODS, assert_near, difference, make_likelihood, make_targets
 
 GAUSSIANS = {
     "own": Gaussian.per_output(3),
@@ -36,6 +36,46 @@ def test_gaussian_log_density(likelihood):
     misfit = beta @ likelihood.errors(f, y, weight)
     actual = likelihood.log_normaliser(beta, weight.sum()) - misfit
     np.testing.assert_allclose(actual, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gaussian", GAUSSIANS.values(), ids=GAUSSIANS)
+@pytest.mark.parametrize("degrees", [1.0, 3.0, 40.0])
+def test_student_t_log_density(gaussian, degrees):
+    rng = np.random.default_rng(0)
+    likelihood = StudentT(gaussian.levels, gaussian.relative, degrees)
+    f, y = 2.0 * rng.standard_normal((2, 5, 3))
+    weight = rng.uniform(0.5, 3.0, 5)
+    beta = np.exp(rng.uniform(-2, 2, likelihood.n_levels))
+    shape = np.diag(1.0 / likelihood.precisions(beta))
+    density = stats.multivariate_t(shape=shape, df=degrees)
+    given = (f, y, weight, beta)
+    misfit = beta @ likelihood.errors(*given) + likelihood.excess(*given)
+    actual = likelihood.log_normaliser(beta, weight.sum()) - misfit
+    np.testing.assert_allclose(actual, weight @ density.logpdf(y - f), rtol=1e-12)
+
+
+def test_student_t_becomes_gaussian():
+    gaussian, f, y, weight, beta = draw("gaussian_shared")
+    likelihood = StudentT(gaussian.levels, gaussian.relative, 1e10)
+    assert likelihood.variance_factor == pytest.approx(1.0)
+    assert_near(likelihood.errors(f, y, weight, beta), gaussian.errors(f, y, weight))
+    assert_near(likelihood.log_normaliser(beta, 7.0), gaussian.log_normaliser(beta, 7.0), 1e-6)
+    r, curvature = gaussian.derivatives(f, y, weight, beta)
+    assert_near(likelihood.derivatives(f, y, weight, beta)[0], r)
+    assert_near(likelihood.derivatives(f, y, weight, beta, exact=False)[1], curvature)
+    full = curvature[..., None] * np.eye(3)
+    assert_near(likelihood.derivatives(f, y, weight, beta)[1], full)
+
+
+def test_student_t_outliers_have_no_weight_and_negative_curvature():
+    likelihood = StudentT.per_output(1)
+    assert likelihood.variance_factor == 2.0
+    assert StudentT(np.zeros(1, dtype=int), np.ones(1), 2.0).variance_factor == np.inf
+    f, y = np.array([[0.0], [100.0]]), np.zeros((2, 1))
+    np.testing.assert_allclose(likelihood.row_weights(f, y, np.ones(1)), [1.25, 5.0 / 10004.0])
+    _, exact = likelihood.derivatives(f, y, np.ones(2), np.ones(1))
+    _, steps = likelihood.derivatives(f, y, np.ones(2), np.ones(1), exact=False)
+    assert exact[1, 0] < 0 < steps[1, 0] < 1e-3
 
 
 def test_gaussian_levels():
@@ -74,14 +114,14 @@ def test_two_classes_by_softmax_and_by_sigmoid_agree():
     np.testing.assert_allclose(curvature_both[:, 1, 1:], curvature, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
 def test_derivatives_in_the_outputs(name, lead):
     likelihood, f, y, weight, beta = draw(name, lead=lead)
     gradient, curvature = likelihood.derivatives(f, y, weight, beta)
     assert gradient.shape == f.shape
     errors, same = likelihood.errors_and_gradient(f, y, weight, beta)
-    np.testing.assert_allclose(errors, likelihood.errors(f, y, weight), rtol=1e-12)
+    np.testing.assert_allclose(errors, likelihood.errors(f, y, weight, beta), rtol=1e-12)
     np.testing.assert_allclose(same, gradient, rtol=1e-12)
     if curvature.ndim == f.ndim:
         curvature = curvature[..., None] * np.eye(f.shape[-1])
@@ -89,7 +129,8 @@ def test_derivatives_in_the_outputs(name, lead):
     for i in np.ndindex(lead):
 
         def misfit(flat, b=beta[i]):
-            return b @ likelihood.errors(flat.reshape(n, p), y, weight)
+            given = (flat.reshape(n, p), y, weight, b)
+            return b @ likelihood.errors(*given) + likelihood.excess(*given)
 
         def slope(flat, b=beta[i]):
             return likelihood.derivatives(flat.reshape(n, p), y, weight, b)[0].ravel()
@@ -100,16 +141,17 @@ def test_derivatives_in_the_outputs(name, lead):
         assert_near(full.reshape(n * p, n * p), difference(slope, f[i].ravel()))
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 def test_sample_weight_is_repetition(name):
     likelihood, f, y, _, beta = draw(name)
     weight = np.array([1.0, 3.0, 2.0, 1.0, 4.0, 1.0])
     times = weight.astype(int)
     repeated, ones = np.repeat(f, times, axis=0), np.ones(times.sum())
     y_repeated = np.repeat(y, times, axis=0)
-    np.testing.assert_allclose(
-        likelihood.errors(f, y, weight), likelihood.errors(repeated, y_repeated, ones), rtol=1e-13
-    )
+    for part in (likelihood.errors, likelihood.excess):
+        np.testing.assert_allclose(
+            part(f, y, weight, beta), part(repeated, y_repeated, ones, beta), rtol=1e-13
+        )
     parts = likelihood.derivatives(f, y, weight, beta)
     parts_repeated = likelihood.derivatives(repeated, y_repeated, ones, beta)
     starts = np.cumsum(times) - times
@@ -117,14 +159,16 @@ def test_sample_weight_is_repetition(name):
         np.testing.assert_allclose(part, np.add.reduceat(other, starts, axis=0), rtol=1e-13)
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 def test_last_bits_do_not_depend_on_the_number_of_networks(name):
     likelihood, f, y, weight, beta = draw(name, n=37, lead=(5,))
-    errors = likelihood.errors(f, y, weight)
+    errors = likelihood.errors(f, y, weight, beta)
+    excess = np.broadcast_to(likelihood.excess(f, y, weight, beta), 5)
     parts = likelihood.derivatives(f, y, weight, beta)
     normaliser = likelihood.log_normaliser(beta, 37.0)
     for i in range(5):
-        np.testing.assert_array_equal(errors[i], likelihood.errors(f[i], y, weight))
+        np.testing.assert_array_equal(errors[i], likelihood.errors(f[i], y, weight, beta[i]))
+        assert excess[i] == likelihood.excess(f[i], y, weight, beta[i])
         assert normaliser[i] == likelihood.log_normaliser(beta[i], 37.0)
         alone = likelihood.derivatives(f[i], y, weight, beta[i])
         for many, one in zip(parts, alone, strict=True):

@@ -5,9 +5,16 @@ import pytest
 
 from skbayesnn.network import _forward, outputs
 from skbayesnn.posterior import Hyperparameters
-from tests.tools import DEPTHS, LIKELIHOODS, assert_near, difference, make_problem
+from tests.tools import (
+    ALL_LIKELIHOODS,
+    DEPTHS,
+    assert_near,
+    difference,
+    make_likelihood,
+    make_problem,
+)
 
-each_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
+each_likelihood = pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 
 
@@ -20,15 +27,17 @@ def log_prior(posterior, theta, alpha):
 @each_depth
 def test_energies(name, hidden):
     posterior, theta, hyper = make_problem(name, hidden, prior="ard")
-    energies = posterior.energies(theta)
+    energies = posterior.energies(theta, hyper.beta)
     f = outputs(posterior.network, theta, posterior.X)
-    expected = posterior.likelihood.errors(f, posterior.y, posterior.sample_weight)
+    given = (f, posterior.y, posterior.sample_weight, hyper.beta)
+    expected = posterior.likelihood.errors(*given)
     np.testing.assert_allclose(energies.data, expected, rtol=1e-13)
     members = [theta[posterior.groups.labels == c] for c in range(len(posterior.groups.names))]
     np.testing.assert_allclose(energies.weights, [0.5 * w @ w for w in members], rtol=1e-13)
     both, _ = posterior.energies_and_gradient(theta, hyper)
-    np.testing.assert_allclose(np.concatenate(both), np.concatenate(energies), rtol=1e-13)
-    total = hyper.beta @ energies.data - log_prior(posterior, theta, hyper.alpha)
+    np.testing.assert_allclose(np.hstack(both), np.hstack(energies), rtol=1e-13)
+    misfit = hyper.beta @ energies.data + posterior.likelihood.excess(*given)
+    total = misfit - log_prior(posterior, theta, hyper.alpha)
     np.testing.assert_allclose(energies.total(hyper), total, rtol=1e-13)
 
 
@@ -41,7 +50,7 @@ def test_gradient_and_hessian(name, hidden, lead):
     A = posterior.hessian(theta, hyper)
     for i in np.ndindex(lead):
         own = hyper.select(i)
-        energy = difference(lambda w, h=own: posterior.energies(w).total(h), theta[i])
+        energy = difference(lambda w, h=own: posterior.energies(w, h.beta).total(h), theta[i])
         assert_near(gradient[i], energy)
         assert_near(A[i], difference(lambda w, h=own: posterior.gradient(w, h), theta[i]))
     both = posterior.gradient_and_hessian(theta, hyper, exact=True)
@@ -61,7 +70,7 @@ def test_gauss_newton(name, hidden, lead):
     for i in np.ndindex(lead):
         f = outputs(posterior.network, theta[i], X)
         J = difference(lambda w: outputs(posterior.network, w, X), theta[i])
-        _, curvature = likelihood.derivatives(f, y, posterior.sample_weight, hyper.beta[i])
+        _, curvature = likelihood.derivatives(f, y, posterior.sample_weight, hyper.beta[i], False)
         if curvature.ndim == 2:
             curvature = curvature[..., None] * np.eye(f.shape[1])
         assert_near(B[i], np.einsum("noi,nop,npj->ij", J, curvature, J))
@@ -87,7 +96,7 @@ def test_bending_force(name, lead):
         f = outputs(posterior.network, theta[i], posterior.X)
         J = difference(lambda w: outputs(posterior.network, w, posterior.X), theta[i])
         _, curvature = posterior.likelihood.derivatives(
-            f, posterior.y, posterior.sample_weight, hyper.beta[i]
+            f, posterior.y, posterior.sample_weight, hyper.beta[i], exact=False
         )
         if curvature.ndim == 2:
             curvature = curvature[..., None] * np.eye(f.shape[1])
@@ -100,14 +109,51 @@ def test_bending_force(name, lead):
         assert_near(force[i], np.einsum("nok,nop,np->k", J, curvature, bend), 1e-7)
 
 
-@each_likelihood
-@pytest.mark.parametrize("exact", [True, False])
-def test_data_hessian_is_a_sum_over_noise_levels(name, exact):
+@pytest.mark.parametrize(
+    "name", [name for name in ALL_LIKELIHOODS if make_likelihood(name)[0].has_noise]
+)
+def test_noise_levels(name):
     posterior, theta, hyper = make_problem(name)
-    units = np.eye(posterior.likelihood.n_levels)
-    parts = [posterior.data_hessian(theta, unit, exact) for unit in units]
-    total = posterior.data_hessian(theta, hyper.beta, exact)
-    assert_near(total, np.tensordot(hyper.beta, parts, 1), 1e-13)
+    likelihood, beta = posterior.likelihood, hyper.beta
+    levels = range(likelihood.n_levels)
+    parts = [posterior.level_information(theta, beta, level) for level in levels]
+    assert_near(sum(parts), posterior.data_hessian(theta, beta, exact=False), 1e-13)
+    if likelihood.linear:
+        units = np.eye(likelihood.n_levels)
+        alone = [posterior.data_hessian(theta, unit, exact=False) for unit in units]
+        assert_near(beta[:, None, None] * alone, parts, 1e-13)
+
+    def at(x):
+        return hyper._replace(alpha=0.0 * hyper.alpha, beta=np.exp(x))
+
+    for exact in (True, False):
+        by_level = [posterior.level_derivatives(theta, beta, level, exact) for level in levels]
+        slopes = difference(lambda x: posterior.gradient(theta, at(x)), np.log(beta))
+        assert_near(np.array([gradient for gradient, _ in by_level]), slopes.T)
+        slopes = difference(lambda x, e=exact: posterior.hessian(theta, at(x), e), np.log(beta))
+        assert_near(np.array([H for _, H in by_level]), np.moveaxis(slopes, -1, 0))
+    slopes = difference(lambda x: posterior.energies(theta, np.exp(x)).total(at(x)), np.log(beta))
+    assert_near(beta * posterior.energies(theta, beta).data, slopes)
+    if not likelihood.linear:
+        bends = difference(
+            lambda x: np.exp(x) * posterior.energies(theta, np.exp(x)).data, np.log(beta)
+        )
+        assert_near(posterior.noise_information(theta, beta), bends)
+
+
+@pytest.mark.parametrize("name", ["student_t", "student_t_shared"])
+@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
+def test_output_layer_by_expectation_maximisation(name, lead):
+    """Each step lowers the energy, and the steps end where the output layer is at its best."""
+    posterior, theta, hyper = make_problem(name, lead=lead)
+    energy = posterior.energies(theta, hyper.beta).total(hyper)
+    last = posterior.network.slices[-1]
+    for _ in range(200):
+        theta = posterior.with_best_outputs(theta, hyper)
+        lower = posterior.energies(theta, hyper.beta).total(hyper)
+        assert np.all(lower <= energy + 1e-12)
+        energy = lower
+    assert np.max(np.abs(posterior.gradient(theta, hyper)[..., last])) < 1e-6
 
 
 def test_exact_and_gauss_newton_differ():
@@ -128,16 +174,19 @@ def test_sample_weight_is_repetition(name):
         sample_weight=np.ones(times.sum()),
     )
     assert weighted.n_rows == repeated.n_rows == 14.0
-    assert_near(weighted.energies(theta).data, repeated.energies(theta).data, 1e-13)
+    for mine, other in zip(
+        weighted.energies(theta, hyper.beta), repeated.energies(theta, hyper.beta), strict=True
+    ):
+        assert_near(mine, other, 1e-13)
     assert_near(weighted.gradient(theta, hyper), repeated.gradient(theta, hyper), 1e-13)
     assert_near(weighted.hessian(theta, hyper), repeated.hessian(theta, hyper), 1e-13)
 
 
 def everything(posterior, theta, hyper):
     return {
-        "weights": posterior.energies(theta).weights,
-        "data": posterior.energies(theta).data,
-        "total": posterior.energies(theta).total(hyper),
+        "weights": posterior.energies(theta, hyper.beta).weights,
+        "data": posterior.energies(theta, hyper.beta).data,
+        "total": posterior.energies(theta, hyper.beta).total(hyper),
         "gradient": posterior.gradient(theta, hyper),
         "hessian": posterior.hessian(theta, hyper),
         "gauss_newton": posterior.hessian(theta, hyper, exact=False),

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.special import expit, softmax
+from scipy.special import entr, expit, softmax
 
-from skbayesnn.predictive import moderated_sigmoid, moderated_softmax, sigmoid_variance
+from skbayesnn.predictive import (
+    moderated_sigmoid,
+    moderated_softmax,
+    sigmoid_information,
+    sigmoid_variance,
+    softmax_information,
+    softmax_slopes,
+)
 
 MEANS = [-30.0, -8.0, -1.3, 0.0, 0.2, 4.0, 15.0, 100.0]
 VARIANCES = [1e-6, 0.01, 0.5, 0.999, 1.001, 4.0, 50.0, 1e4]
@@ -42,6 +49,35 @@ def test_variance_of_the_sigmoid(variance):
     ]
     actual = sigmoid_variance(np.array(MEANS), np.full(len(MEANS), variance))
     assert_allclose(actual, exact, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_information_of_a_binary_target(variance):
+    def entropy(x):
+        return entr(expit(x)) + entr(expit(-x))
+
+    exact = []
+    for mean in MEANS:
+        p, q = (expectation(expit, sign * mean, variance) for sign in (1.0, -1.0))
+        exact.append(entr(p) + entr(q) - expectation(entropy, mean, variance))
+    actual = sigmoid_information(np.array(MEANS), np.full(len(MEANS), variance))
+    assert_allclose(actual, exact, rtol=0, atol=1e-10)
+
+
+def test_softmax_of_two_classes_tells_as_much_as_the_sigmoid():
+    mean, variance = np.array([0.3, -2.0, 4.0]), np.array([0.5, 3.0, 20.0])
+    means = np.column_stack([np.zeros(3), mean])
+    covariances = np.zeros((3, 2, 2))
+    covariances[:, 1, 1] = variance
+    information = softmax_information(means, covariances)
+    assert_allclose(information, sigmoid_information(mean, variance), rtol=0, atol=1e-3)
+    p, slopes = softmax_slopes(means, covariances)
+    assert_allclose(p[:, 1], moderated_sigmoid(mean, variance), rtol=0, atol=1e-3)
+    h = 1e-4
+    upper, lower = (moderated_sigmoid(mean + step, variance) for step in (h, -h))
+    assert_allclose(slopes[:, 1, 1], (upper - lower) / (2 * h), rtol=0, atol=1e-3)
+    assert_allclose(slopes.sum(axis=1), 0.0, rtol=0, atol=1e-14)
+    assert_allclose(slopes, np.swapaxes(slopes, 1, 2), rtol=0, atol=1e-15)
 
 
 def test_sigmoid_keeps_its_identities():

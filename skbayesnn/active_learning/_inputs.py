@@ -1,0 +1,179 @@
+"""What users hand over, checked: estimators, inputs, and the question that a gain answers."""
+
+import numbers
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn.active_learning._linear import of_draws, of_member
+from skbayesnn.estimators import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+    before_final_step,
+    final_step,
+)
+
+EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
+SAMPLERS = (HMCMLPRegressor, HMCMLPClassifier)
+KINDS = (
+    "total",
+    "marginal",
+    "joint",
+    "mean_marginal",
+    "predicted_target",
+    "q_optimal",
+)
+REGRESSION_ONLY = ("joint", "q_optimal")
+METHODS = ("approximation", "exact")
+DRAWS_PER_TARGET = 10  # least number of draws for every output whose joint information is asked
+
+
+class Question(NamedTuple):
+    """What the targets of candidates shall tell about.
+
+    Attributes
+    ----------
+    kind, method : str
+    X_interest : ndarray of shape (n_points, n_features) or None
+        Standardised.
+    weight : ndarray of shape (n_points,) or None
+        ``P_u``, summing to 1.
+    y_scale : ndarray of shape (n_outputs,)
+        Units of y per standardised unit.
+    """
+
+    kind: str
+    method: str
+    X_interest: np.ndarray
+    weight: np.ndarray
+    y_scale: np.ndarray
+
+
+def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
+    """The fitted estimator of this package, and the transformers before it in a pipeline.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+    allowed : tuple of type
+
+    Returns
+    -------
+    model : BayesianMLP
+    prepare : callable
+        From user's rows to checked, standardised ones.
+    """
+    model = final_step(estimator)
+    if not isinstance(model, allowed):
+        names = ", ".join(cls.__name__ for cls in allowed)
+        given = "an estimator class" if isinstance(model, type) else repr(model)
+        raise TypeError(
+            f"Needed is a fitted {names}, or a Pipeline whose last step is one; got {given}. "
+            "Of a search, hand over best_estimator_."
+        )
+    check_is_fitted(model)
+    if getattr(model, "noise_", "constant") in ("input_dependent", "student_t"):
+        raise ValueError(
+            "Information gains are for Gaussian noise that is the same everywhere; this model has "
+            f"noise={model.noise_!r}. Fit it with noise='constant'."
+        )
+    return model, lambda X: model._check_X(before_final_step(estimator, X))
+
+
+def pose(model, prepare, X_interest, interest_weight, kind, method):
+    """Check what is asked for.
+
+    Returns
+    -------
+    Question
+    """
+    if kind is None:
+        kind = "total" if X_interest is None else "mean_marginal"
+    for name, value, options in (("kind", kind, KINDS), ("method", method, METHODS)):
+        if not (isinstance(value, str) and value in options):
+            options = ", ".join(map(repr, options))
+            raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+    if X_interest is None and interest_weight is not None:
+        raise ValueError("interest_weight needs X_interest, the points that it weights.")
+    if is_classifier(model) and kind in REGRESSION_ONLY:
+        raise ValueError(
+            f"kind={kind!r} exists for regression only; for a classifier choose 'total', "
+            "'marginal' or 'mean_marginal'."
+        )
+    if kind == "total":
+        return Question(kind, method, None, None, model._y_scaling.scale)
+    if X_interest is None:
+        raise ValueError(
+            f"kind={kind!r} needs X_interest: the points about which the measurements shall tell."
+        )
+    X_interest = prepare(X_interest)
+    weight = _normalised(interest_weight, len(X_interest))
+    if kind == "joint" and isinstance(model, SAMPLERS):
+        n_draws, wanted = len(model._theta), X_interest.shape[0] * model.n_outputs_
+        if n_draws < DRAWS_PER_TARGET * wanted:
+            raise ValueError(
+                f"The joint gain about {wanted} outputs cannot be told from {n_draws} draws, whose "
+                f"chance correlations pile up: draw at least {DRAWS_PER_TARGET * wanted}, take "
+                "fewer points of interest, or choose kind='mean_marginal'."
+            )
+    return Question(kind, method, X_interest, weight, model._y_scaling.scale)
+
+
+def _normalised(interest_weight, n_points):
+    if interest_weight is None:
+        return np.full(n_points, 1.0 / n_points)
+    weight = check_array(
+        interest_weight, ensure_2d=False, dtype=np.float64, input_name="interest_weight"
+    )
+    if weight.shape != (n_points,):
+        raise ValueError(
+            f"interest_weight must have shape ({n_points},), one per row of X_interest; got "
+            f"{weight.shape}."
+        )
+    if np.any(weight < 0) or not np.any(weight > 0):
+        raise ValueError("interest_weight must not be negative, and not zero everywhere.")
+    return weight / weight.sum()
+
+
+def linear_models(model):
+    """Linear models with their shares in the predictions: one per minimum, or one for all draws.
+
+    Parameters
+    ----------
+    model : BayesianMLP
+
+    Returns
+    -------
+    list of LinearModel
+    weights : ndarray
+    """
+    if isinstance(model, SAMPLERS):
+        n_draws = len(model._theta)
+        noise = np.zeros((n_draws, model.n_outputs_))
+        if not is_classifier(model):
+            noise = model._noise_variances
+        return [of_draws(lambda X: model._activations(X, False)[0], noise, n_draws)], np.ones(1)
+    return [of_member(member) for member in model._members], model._member_weights
+
+
+def check_number(value, name, least):
+    """Raise unless an integer is at least ``least``."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+
+
+def check_price(price):
+    """Raise unless a price per measurement is ``None`` or a number."""
+    if price is None:
+        return
+    if not isinstance(price, numbers.Real) or isinstance(price, bool):
+        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
+    if not price >= 0:
+        raise ValueError(f"price must not be negative or nan, got {price!r}.")

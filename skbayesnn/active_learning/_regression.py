@@ -1,0 +1,83 @@
+"""Expected information gains of regression, in closed form (MacKay 1992, chapter 4).
+
+They need second moments only: covariances ``S`` ``(n, p, p)`` of the ``p`` outputs at candidates,
+``S_u`` at points of interest, and ``C`` ``(n, p, n_points * p)`` between both, without noise.
+"""
+
+import numpy as np
+
+SMALLEST = np.finfo(float).tiny
+
+
+def regression_gain(question, noise, interest):
+    """The function that gives the gains of a block of candidates.
+
+    Parameters
+    ----------
+    question : Question
+    noise : ndarray of shape (p,)
+        ``nu^2``.
+    interest : Interest or None
+
+    Returns
+    -------
+    callable
+        From ``mean`` ``(n, p)``, ``S`` and ``C`` to gains ``(n,)``, or ``(n, n_points)`` for the
+        kind ``"marginal"``.
+    """
+    N = np.diag(noise)
+    if question.kind == "total":
+        return lambda mean, S, C: total_gain(S, noise)
+    if question.kind == "joint":
+        return lambda mean, S, C: _shared(unit_scale(S + N) @ C)  # C: with a basis (4.12)
+    if question.kind == "q_optimal":
+        weight = question.weight[:, None] * question.y_scale**2
+        return lambda mean, S, C: _variance_removed(S + N, C, weight)
+    right = unit_scale(interest.S + N if question.kind == "predicted_target" else interest.S)
+    if question.kind == "marginal":
+        return lambda mean, S, C: _marginal(S + N, C, right)
+    return lambda mean, S, C: _marginal(S + N, C, right) @ question.weight  # (4.13)
+
+
+def total_gain(S, noise):
+    """``1/2 log det(1 + S / nu^2)`` (MacKay 1992, equation 4.9), shape (n,)."""
+    if len(noise) == 1:
+        return 0.5 * np.log1p(S[:, 0, 0] / noise[0])
+    root = np.sqrt(noise)
+    return 0.5 * np.linalg.slogdet(np.eye(len(noise)) + S / (root[:, None] * root))[1]
+
+
+def unit_scale(S):
+    """``L^-1`` with ``S = L L^T``, ``(n, p, p)``: makes variables independent, of variance 1."""
+    return np.linalg.inv(np.linalg.cholesky(S))
+
+
+def two_sided(left, C, right):
+    """``left C right^T`` for every pair: ``(n, p, p)``, ``(n, p, m * p)`` and ``(m, p, p)``.
+
+    Returns
+    -------
+    ndarray of shape (n, m, p, p)
+    """
+    C = (left @ C).reshape(*C.shape[:2], *right.shape[:2]).swapaxes(1, 2)
+    return C * right if C.shape[2] == 1 else C @ np.swapaxes(right, 1, 2)
+
+
+def _shared(R):
+    """``-1/2 log det(1 - R R^T)`` for correlations of shape (..., p, m)."""
+    if R.shape[-2] == 1:
+        rest = 1.0 - np.einsum("...m,...m->...", R[..., 0, :], R[..., 0, :])
+    else:
+        rest = np.linalg.det(np.eye(R.shape[-2]) - R @ np.swapaxes(R, -1, -2))
+    return -0.5 * np.log(np.clip(rest, SMALLEST, 1.0))
+
+
+def _marginal(S, C, right):
+    """Information about every point by itself (MacKay 1992, equation 4.10): (n, n_points)."""
+    return _shared(two_sided(unit_scale(S), C, right))
+
+
+def _variance_removed(S, C, weight):
+    """``sum_u P_u (g^T A^-1 g_u)^2 / (nu^2 + s^2)``; ``weight`` is (n_points, p): shape (n,)."""
+    R = unit_scale(S) @ C
+    return np.sum(R * R, axis=1) @ weight.ravel()

@@ -1,0 +1,204 @@
+"""Which measurements to make, and which of many to keep."""
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.active_learning._candidates import FollowedCandidates
+from skbayesnn.active_learning._inputs import (
+    EVIDENCE,
+    Question,
+    check_number,
+    check_price,
+    linear_models,
+    pose,
+    resolve,
+)
+from skbayesnn.active_learning._linear import of_prior
+
+KEPT_DOUBLES = 2**26  # vectors of all candidates are kept between choices up to this (512 MiB)
+
+
+def select(
+    estimator,
+    X_candidates,
+    n,
+    X_interest=None,
+    *,
+    kind=None,
+    interest_weight=None,
+    method="approximation",
+    price=None,
+    return_gains=False,
+):
+    """Choose several measurements that are informative together.
+
+    Greedy: the candidate of the largest gain is taken, the inverse Hessian is updated as if it had
+    been measured, and so on. The update has rank one for every output and needs no target:
+    variances do not depend on the values found. So ten points spread out, where the ten largest
+    gains of `information_gain` may lie side by side. For the total gain in regression the gain of
+    the whole set is at least ``1 - 1/e`` of the largest possible (Nemhauser, Wolsey & Fisher 1978).
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        A fitted estimator of this package, or a pipeline that ends with one.
+    X_candidates : array-like of shape (n_candidates, n_features)
+        Where one could measure; each row can be chosen once. To allow repeated measurements, repeat
+        the row.
+    n : int
+        How many to choose, at most ``n_candidates``.
+    X_interest : array-like of shape (n_points, n_features), optional
+        Where predictions matter.
+    kind : str, optional
+        As in `information_gain`, without ``"marginal"``, which is not one number per candidate.
+    interest_weight : array-like of shape (n_points,), optional
+        Relative importance of the points of interest; by default equal.
+    method : {"approximation", "exact"}, default="approximation"
+        As in `information_gain`.
+    price : float, optional
+        Price of a measurement, in the units of the gain: choosing stops when the best candidate's
+        gain is lower (MacKay 1992, section 4.7).
+    return_gains : bool, default=False
+        Also return the gains.
+
+    Returns
+    -------
+    indices : ndarray of int, shape (n_chosen,)
+        Rows of ``X_candidates``, in the order chosen; fewer than ``n`` where the price was not met.
+    gains : ndarray of shape (n_chosen,)
+        Gain of each, given those before it. Only with ``return_gains``.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is none of this package, or ``n`` or ``price`` are no numbers.
+    ValueError
+        As `information_gain`; also if ``n`` is larger than the number of candidates.
+
+    Notes
+    -----
+    Samplers: outputs of drawn networks (of classifiers: activations) are represented by their means
+    and covariances, so that gains differ from those of `information_gain` where drawn outputs are
+    far from normally distributed. A measured class updates the Hessian by the curvature of its log
+    likelihood at the most probable activations, which does not depend on the label. Precisions and
+    noise levels are not re-estimated before the next fit: choose no more at once than the
+    experiment demands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.active_learning import select
+    >>> X = np.array([[-2.0], [-1.8], [-1.5], [1.5], [1.9], [2.0]])
+    >>> model = EvidenceMLPRegressor((), random_state=0).fit(X, [0.1, 0.2, 0.1, 0.8, 1.2, 1.1])
+    >>> candidates = np.linspace(-3, 3, 61)[:, None]
+    >>> np.sort(candidates[select(model, candidates, 2), 0]).tolist()
+    [-3.0, 3.0]
+    """
+    model, prepare = resolve(estimator)
+    X = prepare(X_candidates)
+    question = pose(model, prepare, X_interest, interest_weight, kind, method)
+    if question.kind == "marginal":
+        raise ValueError(
+            "kind='marginal' gives one gain per point of interest, by which candidates cannot be "
+            "ordered: choose 'mean_marginal' or 'joint'."
+        )
+    _check_choice(n, len(X), price)
+    return _greedy(*linear_models(model), question, is_classifier(model), X, n, price, return_gains)
+
+
+def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
+    """Choose the rows of a large training set that are worth keeping.
+
+    Starts from the prior and takes, one by one, the row that tells most about the weights given
+    those taken before: the row that increases ``1/2 log det A`` most (MacKay 1992, equation 4.9).
+    The network is linearised at its most probable weights, with the precisions and the noise found:
+    a fit to part of the rows will do. Targets are not needed.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        A fitted evidence estimator, or a pipeline that ends with one.
+    X : array-like of shape (n_samples, n_features)
+        Inputs of the set.
+    n : int
+        How many rows to keep, at most ``n_samples``.
+    price : float, optional
+        Stop when the best row tells less than this many nats.
+    return_gains : bool, default=False
+        Also return the gains.
+
+    Returns
+    -------
+    indices : ndarray of int, shape (n_kept,)
+        Rows to keep, most informative first.
+    gains : ndarray of shape (n_kept,)
+        Gain of each, in nats, given those before it. Only with ``return_gains``.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is no evidence estimator, or ``n`` or ``price`` are no numbers.
+    ValueError
+        If inputs have other features than in `fit`, or ``n`` is larger than their number.
+
+    Notes
+    -----
+    The rows kept lie where they determine the weights, which is towards the borders of the data
+    and where the function bends. They are no random sample, and are informative only if the model
+    is right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.active_learning import thin_training_set
+    >>> X = np.linspace(-1, 1, 41)[:, None]
+    >>> y = X[:, 0] + 0.1 * np.cos(7 * X[:, 0])
+    >>> model = EvidenceMLPRegressor((), random_state=0).fit(X, y)
+    >>> kept = thin_training_set(model, X, 4)
+    >>> np.sort(kept).tolist()
+    [0, 1, 39, 40]
+    """
+    model, prepare = resolve(estimator, EVIDENCE)
+    X = prepare(X)
+    _check_choice(n, len(X), price)
+    used = [m for m, w in zip(model._minima, model._mixture_weights, strict=True) if w > 0]
+    models = [
+        of_prior(member, minimum.groups.expand(minimum.hyper.alpha))
+        for member, minimum in zip(model._members, used, strict=True)
+    ]
+    question = Question("total", "exact", None, None, model._y_scaling.scale)
+    return _greedy(models, model._member_weights, question, False, X, n, price, return_gains)
+
+
+def _check_choice(n, n_rows, price):
+    check_number(n, "n", 1)
+    if n > n_rows:
+        raise ValueError(f"n={n} is larger than the number of rows to choose from, {n_rows}.")
+    check_price(price)
+
+
+def _greedy(models, weights, question, classes, X, n, price, return_gains):
+    """Take the best row, update all models, and again."""
+    size = len(X) * sum(linear.n_outputs * linear.n_unknowns for linear in models)
+    with blas_threads(max(linear.n_unknowns for linear in models)):
+        followed = [
+            FollowedCandidates(question, linear, classes, X, size <= KEPT_DOUBLES)
+            for linear in models
+        ]
+        chosen, gains = [], []
+        while len(chosen) < n:
+            own = [weight * some.gains() for weight, some in zip(weights, followed, strict=True)]
+            current = sum(own)
+            current[chosen] = -np.inf
+            best = int(np.argmax(current))
+            if price is not None and current[best] < price:
+                break
+            chosen.append(best)
+            gains.append(current[best])
+            for some in followed:
+                some.observe(best)
+    indices = np.array(chosen, dtype=int)
+    return (indices, np.array(gains)) if return_gains else indices

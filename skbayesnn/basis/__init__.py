@@ -1,0 +1,25 @@
+"""Fixed basis functions as scikit-learn transformers (MacKay 1992, chapter 2).
+
+In front of an estimator without hidden layer they make MacKay's linear interpolation models, whose
+evidence is that of networks on the same data::
+
+    make_pipeline(
+        RadialBasisFeatures(60), EvidenceMLPRegressor(hidden_layer_sizes=(), standardize=False)
+    )
+
+``standardize=False`` matters: the prior gives all weights one precision, so that the relative sizes
+of the features are part of the model and must not be levelled out. The constant function is the
+intercept of the estimator. Targets far from order 1 should be rescaled beforehand, because the
+prior standard deviations of weights and noise are sought between 0.001 and 1000.
+"""
+
+from skbayesnn.basis._fourier import FourierSplineFeatures
+from skbayesnn.basis._polynomials import HermiteFunctionFeatures, LegendreFeatures
+from skbayesnn.basis._radial import RadialBasisFeatures
+
+__all__ = [
+    "FourierSplineFeatures",
+    "HermiteFunctionFeatures",
+    "LegendreFeatures",
+    "RadialBasisFeatures",
+]

@@ -1,0 +1,90 @@
+"""What all basis transformers share: the scikit-learn contract."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+
+class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Inputs to values of basis functions.
+
+    A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape
+    (n_samples, n_features_out) and ``_names(input_names)``.
+    """
+
+    def fit(self, X, y=None):
+        """Place the basis functions over the training inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs. Neither the order of the rows nor repetitions matter.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If parameters or inputs make no sense.
+        """
+        self._check_parameters()
+        self._learn(validate_data(self, X, dtype=np.float64))
+        return self
+
+    def transform(self, X):
+        """Values of the basis functions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            One column per basis function.
+        """
+        check_is_fitted(self)
+        return self._values(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the inputs; by default those seen in `fit`, or ``x0, x1, ...``.
+
+        Returns
+        -------
+        ndarray of str objects
+            One per column of `transform`.
+        """
+        inputs = super().get_feature_names_out(input_features)  # as checked by scikit-learn
+        return np.array(self._names(inputs), dtype=object)
+
+
+class ColumnFeatures(BasisFeatures):
+    """The same basis functions of every input, side by side.
+
+    A linear model on them is additive in the inputs. A subclass provides ``_functions(X)`` of shape
+    (n_samples, n_features, n_functions) and ``_labels()`` of the functions.
+    """
+
+    def _values(self, X):
+        return self._functions(X).reshape(len(X), -1)
+
+    def _names(self, inputs):
+        return [f"{name}_{label}" for name in inputs for label in self._labels()]
+
+
+def middle_and_reach(X):
+    """Middle of every column's range and half its width, 1 for constant columns."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    reach = 0.5 * high - 0.5 * low
+    return 0.5 * low + 0.5 * high, np.where(reach > 0, reach, 1.0)

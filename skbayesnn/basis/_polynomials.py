@@ -1,0 +1,175 @@
+"""Legendre polynomials and Hermite functions."""
+
+import numpy as np
+from numpy.polynomial.legendre import legvander
+
+from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
+from skbayesnn.estimators._parameters import integer
+
+MOST_HERMITE = 500  # more reach beyond 38.6, where the first one is no longer a number of its own
+
+
+class LegendreFeatures(ColumnFeatures):
+    """Legendre polynomials on the interval of the training data.
+
+    Every input is mapped to [-1, 1] by its smallest and largest training value. The polynomials are
+    ``P_1`` to ``P_degree``; ``P_0`` is the intercept of the model. Several inputs have their
+    polynomials side by side.
+
+    Parameters
+    ----------
+    degree : int, default=10
+        Highest degree.
+
+    Attributes
+    ----------
+    middle_, reach_ : ndarray of shape (n_features,)
+        Middle and half width of the training interval of each input (width 2 for a constant one).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Notes
+    -----
+    Outside the interval the polynomials go on: they grow as the power of their degree, and so do
+    the error bars of a model.
+
+    References
+    ----------
+    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
+    of Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
+
+    Examples
+    --------
+    >>> from skbayesnn.basis import LegendreFeatures
+    >>> LegendreFeatures(degree=2).fit_transform([[0.0], [5.0], [10.0]])
+    array([[-1. ,  1. ],
+           [ 0. , -0.5],
+           [ 1. ,  1. ]])
+    """
+
+    def __init__(self, degree=10):
+        self.degree = degree
+
+    def _check_parameters(self):
+        integer(self, "degree", 1)
+
+    def _learn(self, X):
+        self.middle_, self.reach_ = middle_and_reach(X)
+
+    def _functions(self, X):
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"X lies so far outside the training data that polynomials of degree {self.degree} "
+                "overflow. Check its units, or use a basis that vanishes far away."
+            )
+        return values
+
+    def _labels(self):
+        return [f"legendre{i}" for i in range(1, self.degree + 1)]
+
+
+class HermiteFunctionFeatures(ColumnFeatures):
+    """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
+
+    With the physicists' polynomials ``H_i`` and ``z = (x - center) / scale`` they are
+    ``H_i(z) exp(-z^2/2) / sqrt(2^i i! sqrt(pi) scale)`` for ``i = 0, 1, ...``. The first three
+    describe MacKay's demonstration ``1.1 (1 - x + 2 x^2) exp(-x^2/2)`` exactly. Several inputs have
+    their functions side by side.
+
+    Parameters
+    ----------
+    n_functions : int, default=3
+        How many of them, at most 500; the first is the Gaussian itself.
+    center : float, array-like of shape (n_features,) or "auto", default=0.0
+        Where they are centred, in units of the inputs. ``"auto"`` is the middle of the training
+        data.
+    scale : float, array-like of shape (n_features,) or "auto", default=1.0
+        Their unit of length. With ``"auto"`` the turning points of the last function, beyond which
+        it decays, at ``sqrt(2 n_functions - 1)`` units from the centre, lie half the width of the
+        training data away.
+
+    Attributes
+    ----------
+    center_, scale_ : ndarray of shape (n_features,)
+        Of each input.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Notes
+    -----
+    Far from the centre all functions vanish, and a model returns to its intercept.
+
+    References
+    ----------
+    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
+    of Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.basis import HermiteFunctionFeatures
+    >>> x = np.linspace(-10, 10, 2001)
+    >>> values = HermiteFunctionFeatures(3).fit_transform(x[:, None])
+    >>> products = values.T @ values * 0.01  # the integrals of the products
+    >>> bool(np.allclose(products, np.eye(3)))
+    True
+    """
+
+    def __init__(self, n_functions=3, *, center=0.0, scale=1.0):
+        self.n_functions = n_functions
+        self.center = center
+        self.scale = scale
+
+    def _check_parameters(self):
+        integer(self, "n_functions", 1)
+        if self.n_functions > MOST_HERMITE:
+            raise ValueError(
+                f"n_functions must be at most {MOST_HERMITE}, got {self.n_functions}; use another "
+                "basis for so many functions."
+            )
+
+    def _learn(self, X):
+        middle, reach = middle_and_reach(X)
+        turning_point = np.sqrt(2.0 * self.n_functions - 1.0)
+        self.center_ = self._per_input("center", middle)
+        self.scale_ = self._per_input("scale", reach / turning_point)
+        if np.any(self.scale_ <= 0):
+            raise ValueError(f"scale must be positive, got {self.scale!r}.")
+
+    def _per_input(self, name, automatic):
+        """One value per input from a parameter."""
+        given = getattr(self, name)
+        if isinstance(given, str) and given == "auto":
+            return automatic
+        try:
+            values = np.broadcast_to(np.asarray(given, dtype=float), automatic.shape).copy()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must be 'auto', a number, or one number for each of the {len(automatic)} "
+                f"inputs; got {given!r}."
+            ) from error
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"{name} must be finite, got {given!r}.")
+        return values
+
+    def _functions(self, X):
+        return (
+            _hermite((X - self.center_) / self.scale_, self.n_functions)
+            / (np.sqrt(self.scale_)[:, None])
+        )
+
+    def _labels(self):
+        return [f"hermite{i}" for i in range(self.n_functions)]
+
+
+def _hermite(z, n):
+    """The first ``n`` orthonormal Hermite functions by their recurrence, on a last axis."""
+    z = np.clip(z, -40.0, 40.0)  # beyond, all of them are zero
+    values = np.empty((*z.shape, n))
+    before, now = np.zeros_like(z), np.pi**-0.25 * np.exp(-0.5 * z * z)
+    for i in range(n):
+        values[..., i] = now
+        before, now = now, np.sqrt(2 / (i + 1)) * z * now - np.sqrt(i / (i + 1)) * before
+    return values

@@ -1,0 +1,88 @@
+"""What all displays share: matplotlib when it is needed, axes, colours."""
+
+from contextlib import contextmanager, nullcontext
+from math import prod
+
+import numpy as np
+
+# Okabe and Ito (2008): colours that colour-blind readers can tell apart
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY = "#E69F00", "#56B4E9"
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "black")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+PAPER = {"font.size": 8, "legend.fontsize": 7, "axes.titlesize": 7, "axes.linewidth": 0.6}
+LEGEND = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2}
+
+
+def require_pyplot():
+    """``matplotlib.pyplot``, or an error that says what to install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Displays need matplotlib: pip install skbayesnn[plot].") from error
+    return plt
+
+
+class Display:
+    """Common part of all displays; ``plot`` sets ``ax_``, ``axes_`` and ``figure_``."""
+
+    @contextmanager
+    def _panels(self, ax, grid, size, n=None, **options):
+        """Axes to draw in: those given, or as many as a new figure of `size` inches holds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array-like of them, or None
+            One Axes means the first panel alone.
+        grid : tuple of int
+            Rows and columns of panels.
+        size : tuple of float
+            Width and height in inches.
+        n : int, optional
+            How many panels are used, if not all.
+        **options
+            Of ``pyplot.subplots``.
+
+        Yields
+        ------
+        ndarray of Axes
+        """
+        plt = require_pyplot()
+        n = prod(grid) if n is None else n
+        if ax is not None:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+            if len(axes) not in {1, n} or not all(hasattr(item, "get_figure") for item in axes):
+                several = f" or {n} of them" if n > 1 else ""
+                raise ValueError(f"ax must be a matplotlib Axes{several}; got {ax!r}.")
+            style = nullcontext()
+        else:
+            style = plt.rc_context(PAPER)
+        with style:
+            if ax is None:
+                _, axes = plt.subplots(
+                    *grid, figsize=size, layout="constrained", squeeze=False, **options
+                )
+                for unused in axes.ravel()[n:]:
+                    unused.remove()
+                axes = axes.ravel()[:n]
+                for panel in axes:  # ticks made later would take other letters
+                    panel.tick_params(labelsize=PAPER["font.size"])
+                    panel.spines[["top", "right"]].set_visible(False)
+            self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].get_figure()
+            self._own_figure = ax is None
+            yield axes
+
+    def _legend(self, ncols):
+        """One legend for all panels, of what the first shows, where it covers no data."""
+        if self._own_figure:
+            handles, labels = self.ax_.get_legend_handles_labels()
+            style = LEGEND | {"ncols": ncols}
+            self.figure_.legend(handles, labels, loc="outside upper center", **style)
+        else:
+            legend_above(self.ax_, min(ncols, 2))
+
+
+def legend_above(axes, ncols=2, **options):
+    """A legend on top of the axes, where it covers no data."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    return axes.legend(ncols=ncols, **LEGEND, **place, **options)

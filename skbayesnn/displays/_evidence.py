@@ -1,0 +1,314 @@
+"""The Occam hill: evidence and its terms against a parameter of the model."""
+
+from dataclasses import dataclass
+from itertools import cycle
+
+import numpy as np
+
+from skbayesnn.displays._display import COLORS, MARKERS, Display, legend_above
+from skbayesnn.displays._search import (
+    check_search,
+    describe_params,
+    is_doubtful,
+    measure_errors,
+    positions,
+    varying,
+)
+
+PARTS = {
+    "misfit to the data": ("misfit", "noise_normaliser", "target_scale"),
+    "Occam factor": (
+        "weight_prior",
+        "log_det",
+        "symmetry",
+        "weight_precision_occam",
+        "noise_occam",
+        "other_minima",
+    ),
+}
+CONSTANT = 1e-6  # nats: terms that vary less are not shown
+TERMS = tuple(name for names in PARTS.values() for name in names)
+
+
+@dataclass(frozen=True)
+class Hill:
+    """Candidates that differ in one parameter alone, in the order of its values.
+
+    Attributes
+    ----------
+    name : str
+        The values of other parameters; empty if there are none.
+    position : ndarray of shape (n,)
+        On the axis of the parameter.
+    log_evidence, log_evidence_std : ndarray of shape (n,)
+        In nats; ``nan`` where not available.
+    terms : dict of str to ndarray of shape (n,)
+        That add up to the evidence: those of the best minimum, and ``other_minima``, what the
+        other distinct ones add.
+    test_error : ndarray of shape (n,) or None
+    doubtful : ndarray of bool, shape (n,)
+        Where the fit itself speaks against its evidence.
+    """
+
+    name: str
+    position: np.ndarray
+    log_evidence: np.ndarray
+    log_evidence_std: np.ndarray
+    terms: dict
+    test_error: np.ndarray | None
+    doubtful: np.ndarray
+
+
+class EvidenceDisplay(Display):
+    """Evidence against a parameter of the model, the terms it is made of, and test error.
+
+    The evidence is the best fit's likelihood times the Occam factor, the fraction of the prior's
+    volume that the data leave to the weights (MacKay 1992, chapter 2). Larger models fit better
+    and pay for it: hence a hill. It is made by `from_estimator`.
+
+    Parameters
+    ----------
+    hills : list of Hill
+        With ``name``, ``position``, ``log_evidence``, ``log_evidence_std``, ``terms``,
+        ``test_error`` and ``doubtful``.
+    param_name : str
+        Name of the axis.
+    ticks : dict of float to str, optional
+        Names of positions, if the parameter is not a number.
+    log_scale : bool, default=False
+        Whether the axis of the parameter is logarithmic.
+    error_name : str, default="test error"
+        Name of the test error.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    axes_ : ndarray of matplotlib Axes
+        Evidence; its terms, if there are any; test error, if given.
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        Evidence of every hill.
+    term_lines_ : dict of str to matplotlib Line2D
+        For the hill with the highest evidence, relative to its top.
+    error_lines_ : list of matplotlib Line2D
+        Test error of every hill.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.displays import EvidenceDisplay
+    >>> X = np.linspace(-2, 2, 30)[:, None]
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
+    >>> params = [{"hidden_layer_sizes": (width,)} for width in (1, 2, 3)]
+    >>> fits = [EvidenceMLPRegressor(**p, n_restarts=1, random_state=0).fit(X, y) for p in params]
+    >>> results = {"params": params, "log_evidence": [fit.log_evidence_ for fit in fits]}
+    >>> search = SimpleNamespace(results_=results, estimators_=fits)  # as of EvidenceSearch
+    >>> display = EvidenceDisplay.from_estimator(search, "hidden_layer_sizes")
+    >>> display.ax_.get_xlabel()
+    'hidden units'
+    """
+
+    def __init__(self, hills, param_name, *, ticks=None, log_scale=False, error_name="test error"):
+        self.hills = hills
+        self.param_name = param_name
+        self.ticks = ticks
+        self.log_scale = log_scale
+        self.error_name = error_name
+
+    @classmethod
+    def from_estimator(
+        cls, search, param_name, X_test=None, y_test=None, *, error=None, ax=None, **plot_options
+    ):
+        """Take the evidences of a search and draw.
+
+        Parameters
+        ----------
+        search : EvidenceSearch
+            After ``fit``.
+        param_name : str
+            Parameter against which to draw, as in the grid (``step__name`` in a pipeline). If
+            other parameters vary as well there is one line per combination of them.
+        X_test : array-like of shape (n_samples, n_features), optional
+            Inputs that were not used in training.
+        y_test : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Their targets.
+        error : callable, optional
+            From ``(estimator, X_test, y_test)`` to the test error. By default the root mean
+            squared error of regressors, the log loss of classifiers.
+        ax : matplotlib Axes or one per panel, optional
+            Where to draw; by default in a new figure. In one Axes the evidence alone.
+        **plot_options
+            Of `plot`.
+
+        Returns
+        -------
+        EvidenceDisplay
+            Drawn.
+        """
+        check_search(search)
+        results = search.results_
+        params = list(results["params"])
+        chosen = [i for i, p in enumerate(params) if param_name in p]
+        if not chosen:
+            known = ", ".join(sorted({name for p in params for name in p}))
+            raise ValueError(f"No candidate has the parameter {param_name!r}; there are: {known}.")
+        options = {}
+        errors = None
+        if X_test is not None or y_test is not None:
+            errors, options["error_name"] = measure_errors(
+                search.estimators_, X_test, y_test, error
+            )
+        position, axis = positions([params[i][param_name] for i in chosen], param_name)
+        if np.isnan([float(results["log_evidence"][i]) for i in chosen]).all():
+            raise ValueError("No candidate has a log evidence; see results_['verdict'].")
+        others = varying([{k: v for k, v in params[i].items() if k != param_name} for i in chosen])
+        lines = {}
+        for place, i in enumerate(chosen):
+            lines.setdefault(describe_params(params[i], others), []).append(place)
+        hills = []
+        for name, places in lines.items():
+            places = np.array(places)[np.argsort(position[places], kind="stable")]
+            rows = np.array(chosen)[places]
+            hills.append(_hill(name, position[places], rows, results, errors))
+        return cls(hills, **axis, **options).plot(ax, **plot_options)
+
+    def plot(self, ax=None, *, terms="parts", line_kw=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or one per panel, optional
+            Where to draw; by default in a new figure. In one Axes the evidence alone.
+        terms : {"parts", "each"} or None, default="parts"
+            Draw misfit and Occam factor, or each term of the evidence that varies, or none, each
+            relative to its value at the highest evidence.
+        line_kw : dict, optional
+            Style of the lines (``Axes.plot``).
+
+        Returns
+        -------
+        EvidenceDisplay
+            Itself.
+        """
+        if terms not in ("parts", "each", None):
+            raise ValueError(f"terms must be 'parts', 'each' or None, got {terms!r}.")
+        best = max(self.hills, key=lambda hill: _top(hill.log_evidence))
+        shown = _shown_terms(best, terms)
+        with_error = self.hills[0].test_error is not None
+        n = 1 + bool(shown) + with_error
+        with self._panels(ax, (n, 1), (3.5, 0.9 + 1.5 * n), sharex=True) as axes:
+            panels = iter(axes)
+            self._draw_evidence(next(panels), line_kw or {})
+            self.term_lines_, self.error_lines_ = {}, []
+            for panel, draw in zip(
+                panels,
+                [self._draw_terms] * bool(shown) + [self._draw_errors] * with_error,
+                strict=False,
+            ):
+                draw(panel, line_kw or {}, best, shown)
+            self._label(axes[-1])
+        return self
+
+    def _draw_evidence(self, axes, line_kw):
+        """Lines with error bars; open markers where the fit itself has doubts."""
+        self.lines_ = []
+        for hill, color, marker in self._looks():
+            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2}
+            style |= {"label": hill.name or "log evidence"} | line_kw
+            self.lines_ += axes.plot(hill.position, hill.log_evidence, **style)
+            if np.any(hill.log_evidence_std > 0):
+                std = hill.log_evidence_std
+                axes.errorbar(hill.position, hill.log_evidence, std, fmt="none", ecolor=color)
+            x, y, absent = hill.position, hill.log_evidence, np.isnan(hill.log_evidence)
+            style = {"color": color, "ls": "", "ms": 4}
+            axes.plot(x[hill.doubtful], y[hill.doubtful], marker, mfc="white", **style)
+            foot = axes.get_xaxis_transform()
+            axes.plot(x[absent], np.full(absent.sum(), 0.04), "x", transform=foot, **style)
+        axes.set_ylabel("log evidence (nats)")
+        keys = [
+            axes.plot([], [], color="gray", ls="", ms=4, label=label, **look)[0]
+            for label, look, wanted in (
+                ("doubtful", {"marker": "o", "mfc": "white"}, self._any("doubtful")),
+                ("not available", {"marker": "x"}, np.isnan(self._all("log_evidence")).any()),
+            )
+            if wanted
+        ]
+        if len(self.hills) > 1 or keys:
+            legend_above(axes, handles=[*self.lines_, *keys])
+
+    def _draw_terms(self, axes, line_kw, best, shown):
+        top = np.nanargmax(best.log_evidence)
+        lines = {"log evidence": best.log_evidence, **shown}
+        for i, (name, values) in enumerate(lines.items()):
+            style = {"color": COLORS[i % len(COLORS) - 1], "marker": MARKERS[i % len(MARKERS)]}
+            style |= {"ls": "-" if i < len(COLORS) else "--", "ms": 3, "lw": 1.0}
+            style |= {"label": name.replace("_", " ")} | line_kw
+            (self.term_lines_[name],) = axes.plot(best.position, values - values[top], **style)
+        axes.set_ylabel("change from\nthe top (nats)")
+        title = f"terms at {best.name}" if best.name else None
+        legend_above(axes, title=title, title_fontsize="small", alignment="left")
+
+    def _draw_errors(self, axes, line_kw, best, shown):
+        for hill, color, marker in self._looks():
+            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2} | line_kw
+            self.error_lines_ += axes.plot(hill.position, hill.test_error, **style)
+        axes.set_ylabel(self.error_name)
+
+    def _looks(self):
+        """Every hill with its colour and marker."""
+        return zip(self.hills, cycle(COLORS), cycle(MARKERS), strict=False)
+
+    def _all(self, name):
+        return np.concatenate([getattr(hill, name) for hill in self.hills])
+
+    def _any(self, name):
+        return self._all(name).any()
+
+    def _label(self, axes):
+        """The axis of the parameter."""
+        axes.set_xlabel(self.param_name)
+        if self.log_scale:
+            axes.set_xscale("log")
+        elif np.all(self._all("position") % 1 == 0):
+            axes.xaxis.get_major_locator().set_params(integer=True)
+        if self.ticks:
+            axes.set_xticks(list(self.ticks), list(self.ticks.values()))
+            if sum(map(len, self.ticks.values())) > 40:
+                axes.tick_params(axis="x", labelrotation=45)
+
+
+def _hill(name, position, rows, results, errors):
+    """One line of the display from rows of the results."""
+
+    def pick(column, default):
+        return np.asarray(results.get(column, np.full(len(results["params"]), default)))[rows]
+
+    log_evidence = pick("log_evidence", np.nan).astype(float)
+    terms = {term: pick(f"term_{term}", np.nan).astype(float) for term in TERMS[:-1]}
+    terms["other_minima"] = log_evidence - sum(terms.values())
+    return Hill(
+        name,
+        position,
+        log_evidence,
+        pick("log_evidence_std", 0.0).astype(float),
+        terms,
+        None if errors is None else errors[rows],
+        np.array([is_doubtful(verdict) for verdict in pick("verdict", "")]),
+    )
+
+
+def _top(values):
+    """Largest value that is known."""
+    return np.max(values, initial=-np.inf, where=~np.isnan(values))
+
+
+def _shown_terms(hill, terms):
+    """What the panel of terms holds; nothing if no terms are known."""
+    if terms is None or np.isnan(hill.terms["misfit"]).all():
+        return {}
+    if terms == "each":
+        known = ~np.isnan(hill.terms["misfit"])
+        return {name: v for name, v in hill.terms.items() if np.ptp(v[known]) > CONSTANT}
+    return {part: sum(hill.terms[name] for name in names) for part, names in PARTS.items()}

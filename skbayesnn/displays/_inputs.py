@@ -1,0 +1,159 @@
+"""From what users give to what displays need: networks in pipelines, features, slices."""
+
+from functools import partial
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn.estimators import (
+    AveragedClassifier,
+    AveragedRegressor,
+    before_final_step,
+    final_step,
+)
+from skbayesnn.estimators._base import BayesianMLP
+
+NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
+TASKS = {"regressor": is_regressor, "classifier": is_classifier}
+
+
+def fitted_network(estimator, task=None):
+    """The network of an estimator, and the transformation of inputs before it.
+
+    Parameters
+    ----------
+    estimator : estimator of this package, or Pipeline that ends in one, or EvidenceSearch
+    task : {"regressor", "classifier"}, optional
+        What it must be.
+
+    Returns
+    -------
+    network : BayesianMLP or an average of several
+    transform : callable
+        From the user's X to the network's.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    NotFittedError
+    """
+    estimator = getattr(estimator, "predictor_", estimator)
+    network = final_step(estimator)
+    right = isinstance(network, NETWORKS) and (task is None or TASKS[task](network))
+    if not right:
+        raise TypeError(
+            f"This display needs a {task or 'network'} of skbayesnn, or a Pipeline whose last step "
+            f"is one; got {network!r}."
+        )
+    if isinstance(network, BayesianMLP):
+        check_is_fitted(network)  # averages hold fitted models
+    return network, partial(before_final_step, estimator)
+
+
+def feature_names(estimator, X):
+    """Names of the columns of X, from itself or from the fit; otherwise ``x0``, ``x1`` and on."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    names = getattr(estimator, "feature_names_in_", None)
+    n_features = np.shape(X)[1]
+    if names is not None and len(names) == n_features:
+        return [str(name) for name in names]
+    return [f"x{i}" for i in range(n_features)]
+
+
+def feature_index(feature, names):
+    """Position of a feature given by number or name."""
+    if isinstance(feature, str) and feature in names:
+        return names.index(feature)
+    if isinstance(feature, int | np.integer) and -len(names) <= feature < len(names):
+        return int(feature) % len(names)
+    raise ValueError(
+        f"There is no feature {feature!r}; X has {len(names)} features: {', '.join(names)}."
+    )
+
+
+def output_index(output, n_outputs):
+    """A valid number of an output."""
+    if isinstance(output, int | np.integer) and 0 <= output < n_outputs:
+        return int(output)
+    raise ValueError(f"There is no output {output!r}; the model has {n_outputs}, counted from 0.")
+
+
+def class_index(class_of_interest, classes):
+    """Position of a class; of two classes the second by default."""
+    if class_of_interest is None and len(classes) == 2:
+        return 1
+    found = np.flatnonzero(classes == class_of_interest)
+    if len(found) != 1:
+        raise ValueError(
+            f"class_of_interest must be one of {', '.join(map(str, classes))}; "
+            f"got {class_of_interest!r}."
+        )
+    return int(found[0])
+
+
+def class_name(label):
+    """What to call a class."""
+    return label if isinstance(label, str) else f"class {label}"
+
+
+def table(X):
+    """X as it is if it has named columns, else as a two-dimensional array of numbers."""
+    return X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
+
+
+def column(X, index):
+    """Values of one feature."""
+    return np.asarray(X[X.columns[index]] if hasattr(X, "columns") else X[:, index])
+
+
+def extent(values, name, margin):
+    """Ends of the range of a feature, widened by a fraction of it on either side."""
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Feature {name} is not numeric; only numbers can be varied.") from error
+    low, high = np.nanmin(values), np.nanmax(values)
+    if not low < high:
+        raise ValueError(f"Feature {name} has the same value in all rows of X: nothing to vary.")
+    return low - margin * (high - low), high + margin * (high - low)
+
+
+def typical(values):
+    """Median of numbers, most frequent value of anything else."""
+    if np.issubdtype(values.dtype, np.number):
+        return np.nanmedian(values)
+    kinds, counts = np.unique(values, return_counts=True)
+    return kinds[np.argmax(counts)]
+
+
+def slice_of_inputs(X, varied, fixed, names):
+    """Rows in which some features vary while the others stay at typical values.
+
+    Parameters
+    ----------
+    X : table
+    varied : dict
+        From positions of features to their values, all of one length.
+    fixed : dict or None
+        From numbers or names of other features to values instead of the typical ones.
+    names : list of str
+
+    Returns
+    -------
+    ndarray or data frame like X
+    """
+    fixed = {feature_index(key, names): value for key, value in (fixed or {}).items()}
+    for i in fixed.keys() & varied.keys():
+        raise ValueError(f"Feature {names[i]} cannot be fixed: it varies in this display.")
+    n = len(next(iter(varied.values())))
+    columns = [
+        varied[i] if i in varied else np.repeat(fixed.get(i, typical(column(X, i))), n)
+        for i in range(len(names))
+    ]
+    if hasattr(X, "columns"):
+        return type(X)(dict(zip(X.columns, columns, strict=True)))
+    return np.column_stack(columns)

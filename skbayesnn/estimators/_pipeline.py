@@ -1,0 +1,43 @@
+"""Estimators of this package at the end of a pipeline."""
+
+from sklearn.pipeline import Pipeline
+
+
+def final_step(model):
+    """The estimator itself, or the last one of a pipeline, which may be nested.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted or not.
+
+    Returns
+    -------
+    estimator
+        The one that predicts.
+    """
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def before_final_step(model, X):
+    """Inputs as the last step of a pipeline gets them.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        Inputs of the whole pipeline.
+
+    Returns
+    -------
+    array-like
+        Inputs of `final_step`.
+    """
+    while isinstance(model, Pipeline):
+        if len(model) > 1:
+            X = model[:-1].transform(X)
+        model = model.steps[-1][1]
+    return X

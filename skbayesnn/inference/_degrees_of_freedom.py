@@ -1,0 +1,64 @@
+"""The degrees of freedom of Student-t noise: evidence on a grid."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn.inference._evidence import EvidenceTerms
+
+DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
+FIRST = 1  # place in the grid of the value that is trained with
+OUT_OF_REACH = 6.0  # nats below the best at which the search in that direction ends
+
+
+@dataclass(frozen=True)
+class StudentTTerms(EvidenceTerms):
+    """Terms of the evidence with Student-t noise; the others as in `EvidenceTerms`.
+
+    Attributes
+    ----------
+    degrees_of_freedom_occam : float
+        Logarithm of the evidence averaged over the grid of degrees of freedom less that of the best
+        one. Never positive.
+    """
+
+    degrees_of_freedom_occam: float = 0.0
+
+
+def best_degrees_of_freedom(minimum, minimum_at):
+    """Follow a minimum along the grid of degrees of freedom.
+
+    Parameters
+    ----------
+    minimum : Minimum
+        At the first value of the grid that is tried.
+    minimum_at : callable
+        From degrees of freedom and the minimum at a neighbouring value to the minimum there.
+
+    Returns
+    -------
+    Minimum
+        That of highest evidence; ``degrees_of_freedom_occam`` averages over the others.
+    """
+    n = len(DEGREES_OF_FREEDOM)
+    found = {FIRST: minimum}
+    for direction, end in ((1, n), (-1, -1)):
+        for place in range(FIRST + direction, end, direction):
+            neighbour = found[place - direction]
+            found[place] = minimum_at(DEGREES_OF_FREEDOM[place], neighbour)
+            best = max(_evidence(m) for m in found.values())
+            if _evidence(found[place]) < best - OUT_OF_REACH:
+                break
+    evidences = {place: _evidence(m) for place, m in found.items()}
+    best = max(evidences, key=evidences.get)
+    if np.isinf(evidences[best]):
+        return minimum
+    occam = logsumexp(list(evidences.values())) - np.log(n) - evidences[best]
+    terms = vars(found[best].terms) | {"degrees_of_freedom_occam": float(min(occam, 0.0))}
+    return replace(found[best], terms=StudentTTerms(**terms))
+
+
+def _evidence(minimum):
+    value = minimum.log_evidence
+    return -np.inf if np.isnan(value) else value

@@ -1,0 +1,41 @@
+"""How good predictive distributions are: scoring rules, calibration, and scorers.
+
+Scoring rules work on arrays and give one value per target; averages are left to `numpy.average`,
+with ``weights=sample_weight`` if rows count differently. Measures of calibration summarise all
+rows. Scorers are called as ``scorer(estimator, X, y, sample_weight=None)``, are the greater the
+better, and can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and their like.
+"""
+
+from skbayesnn.metrics._calibration import (
+    expected_calibration_error,
+    interval_coverage,
+    quantile_calibration_error,
+)
+from skbayesnn.metrics._rules import (
+    crps_gaussian,
+    crps_samples,
+    interval_score,
+    log_density_gaussian,
+)
+from skbayesnn.metrics._scorers import (
+    log_density_scorer,
+    make_coverage_scorer,
+    make_interval_scorer,
+    neg_calibration_error_scorer,
+    neg_crps_scorer,
+)
+
+__all__ = [
+    "crps_gaussian",
+    "crps_samples",
+    "expected_calibration_error",
+    "interval_coverage",
+    "interval_score",
+    "log_density_gaussian",
+    "log_density_scorer",
+    "make_coverage_scorer",
+    "make_interval_scorer",
+    "neg_calibration_error_scorer",
+    "neg_crps_scorer",
+    "quantile_calibration_error",
+]

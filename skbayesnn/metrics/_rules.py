@@ -1,0 +1,197 @@
+"""Scoring rules for predictive distributions of numbers, one value per target."""
+
+import numpy as np
+from scipy.special import ndtr
+
+from skbayesnn.metrics._checks import as_targets, finite, probability, with_last_axis
+from skbayesnn.network import row_blocks
+
+LOG_2_PI = np.log(2.0 * np.pi)
+
+
+def log_density_gaussian(y_true, mean, std):
+    """Log density of targets under Gaussian predictions.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets.
+    mean, std : float or array-like of the shape of `y_true`
+        Means and standard deviations of the predictions, in units of y.
+
+    Returns
+    -------
+    ndarray of the shape of `y_true`
+        In nats, y in its own units: the larger, the better.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, or a standard deviation is not positive.
+
+    Examples
+    --------
+    >>> from skbayesnn.metrics import log_density_gaussian
+    >>> log_density_gaussian([0.0, 2.0], mean=[0.0, 0.0], std=[1.0, 1.0]).round(3)
+    array([-0.919, -2.919])
+    """
+    y, mean, std = _gaussian(y_true, mean, std)
+    return -0.5 * (((y - mean) / std) ** 2 + LOG_2_PI) - np.log(std)
+
+
+def crps_gaussian(y_true, mean, std):
+    """Continuous ranked probability score of Gaussian predictions, in closed form.
+
+    The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
+    to the sign); ``F`` is the predictive distribution function. For a prediction without any spread
+    it is the absolute error.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets.
+    mean, std : float or array-like of the shape of `y_true`
+        Means and standard deviations of the predictions, in units of y.
+
+    Returns
+    -------
+    ndarray of the shape of `y_true`
+        In units of y: the smaller, the better.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, or a standard deviation is not positive.
+
+    References
+    ----------
+    T. Gneiting and A. E. Raftery (2007), "Strictly proper scoring rules, prediction, and
+    estimation", Journal of the American Statistical Association 102, section 4.2.
+
+    Examples
+    --------
+    >>> from skbayesnn.metrics import crps_gaussian
+    >>> crps_gaussian([0.0, 2.0], mean=[0.0, 0.0], std=[1.0, 1.0]).round(3)
+    array([0.234, 1.453])
+    """
+    y, mean, std = _gaussian(y_true, mean, std)
+    z = (y - mean) / std
+    density = np.exp(-0.5 * z * z - 0.5 * LOG_2_PI)
+    return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))
+
+
+def crps_samples(y_true, samples, *, fair=False):
+    """Continuous ranked probability score of predictions given as draws.
+
+    ``E|X - y| - E|X - X'| / 2`` with ``X`` and ``X'`` from the predictive distribution (Gneiting
+    and Raftery 2007, equation 21, up to the sign), by sorting the draws of each target.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets.
+    samples : array-like of shape (n_samples, n_draws) or (n_samples, n_outputs, n_draws)
+        Draws of every target, noise included, in units of y.
+    fair : bool, default=False
+        ``False``: the score of the distribution that has exactly these draws. ``True``: an unbiased
+        estimate of the score of the distribution that the draws, at least two and independent, come
+        from (Ferro 2014); it can be negative.
+
+    Returns
+    -------
+    ndarray of the shape of `y_true`
+        In units of y: the smaller, the better.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, or there are too few draws.
+
+    References
+    ----------
+    T. Gneiting and A. E. Raftery (2007), "Strictly proper scoring rules, prediction, and
+    estimation", Journal of the American Statistical Association 102.
+
+    C. A. T. Ferro (2014), "Fair scores for ensemble forecasts", Quarterly Journal of the Royal
+    Meteorological Society 140.
+
+    Examples
+    --------
+    >>> from skbayesnn.metrics import crps_samples
+    >>> crps_samples([1.0], [[0.0, 2.0]])
+    array([0.5])
+    >>> crps_samples([1.0], [[0.0, 2.0]], fair=True)
+    array([0.])
+    """
+    y = finite(y_true, "y_true")
+    samples = with_last_axis(samples, "samples", y)
+    n_draws = samples.shape[-1]
+    if n_draws < 1 + bool(fair):
+        raise ValueError(f"samples must hold at least {1 + bool(fair)} draws, got {n_draws}.")
+    pairs = n_draws * (n_draws - 1 if fair else n_draws)
+    ranks = 2.0 * np.arange(1, n_draws + 1) - n_draws - 1.0
+    scores = np.empty(y.shape)
+    for rows in row_blocks(len(y), samples[0].size):
+        apart = np.sort(samples[rows] - y[rows][..., None], axis=-1)
+        scores[rows] = np.mean(np.abs(apart), axis=-1) - apart @ ranks / pairs
+    return scores
+
+
+def interval_score(y_true, interval, *, coverage=0.95):
+    """Score of central prediction intervals: their width, and a penalty for targets outside.
+
+    ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage`` (Gneiting
+    and Raftery 2007, equation 43). The true quantiles have the best expected score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets.
+    interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+        Lower and upper ends, as `predict_interval` of the regressors gives them.
+    coverage : float, default=0.95
+        Probability that the intervals are meant to hold, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of the shape of `y_true`
+        In units of y: the smaller, the better.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, or a lower end lies above the upper one.
+
+    References
+    ----------
+    T. Gneiting and A. E. Raftery (2007), "Strictly proper scoring rules, prediction, and
+    estimation", Journal of the American Statistical Association 102, section 6.2.
+
+    Examples
+    --------
+    >>> from skbayesnn.metrics import interval_score
+    >>> interval_score([0.0, 3.0], [[-1.0, 1.0], [-1.0, 1.0]], coverage=0.8)
+    array([ 2., 22.])
+    """
+    probability(coverage, "coverage")
+    y, low, high = ends(y_true, interval)
+    outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+    return (high - low) + 2.0 / (1.0 - coverage) * outside
+
+
+def ends(y_true, interval):
+    """Targets with the lower and upper ends of their intervals."""
+    y = finite(y_true, "y_true")
+    interval = with_last_axis(interval, "interval", y, length=2)
+    low, high = interval[..., 0], interval[..., 1]
+    if np.any(low > high):
+        raise ValueError("The lower end of an interval lies above its upper end.")
+    return y, low, high
+
+
+def _gaussian(y_true, mean, std):
+    y = finite(y_true, "y_true")
+    mean, std = as_targets(mean, "mean", y), as_targets(std, "std", y)
+    if np.any(std <= 0):
+        raise ValueError("std must be positive everywhere.")
+    return y, mean, std

@@ -1,0 +1,7 @@
+"""Choosing and averaging models by their evidence."""
+
+from skbayesnn.model_selection._comparison import ComparisonTable, compare
+from skbayesnn.model_selection._scoring import AllData, evidence_score
+from skbayesnn.model_selection._search import EvidenceSearch
+
+__all__ = ["AllData", "ComparisonTable", "EvidenceSearch", "compare", "evidence_score"]

@@ -1,0 +1,161 @@
+"""A table of fitted models side by side."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn.estimators import final_step
+from skbayesnn.model_selection._scoring import evidence_score
+from skbayesnn.predictive import evidence_weights
+
+COLUMNS = (
+    "log_evidence",
+    "log_evidence_std",
+    "bic",
+    "gpe",
+    "leave_one_out",
+    "n_weights",
+    "n_effective_weights",
+    "effective_fraction",
+)
+
+
+class ComparisonTable(dict):
+    """Columns of equal length, as ``pandas.DataFrame`` takes them, printed as a table.
+
+    Examples
+    --------
+    >>> from skbayesnn.model_selection import ComparisonTable
+    >>> ComparisonTable(model=["a", "b"], log_evidence=[-1.5, -2.0])
+    model  log_evidence
+    a              -1.5
+    b                -2
+    """
+
+    def __repr__(self):
+        columns = [[name, *map(_text, values)] for name, values in self.items()]
+        widths = [max(map(len, column)) for column in columns]
+        is_text = [any(isinstance(v, str) for v in values) for values in self.values()]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if left else cell.rjust(width)
+                for cell, width, left in zip(row, widths, is_text, strict=True)
+            ).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+        return "\n".join(lines)
+
+
+def _text(value):
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def posterior_probabilities(log_evidences):
+    """Of models that are equally probable before the data; 0 where the evidence is ``nan``."""
+    log_evidences = np.where(np.isnan(log_evidences), -np.inf, log_evidences)
+    if np.all(np.isneginf(log_evidences)):
+        return np.full(len(log_evidences), np.nan)
+    return evidence_weights(log_evidences)
+
+
+def describe(model):
+    """What one fitted model says about itself.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted; with ``log_evidence_``.
+
+    Returns
+    -------
+    dict
+        The columns of `compare` without the posterior probability; ``nan`` where there is nothing
+        to tell.
+    """
+    last = final_step(model)
+    report = getattr(last, "evidence_report_", None)
+    best = None if report is None else report.minima[0]
+    weights = [*getattr(last, "coefs_", []), *getattr(last, "intercepts_", [])]
+    n_weights = sum(w.size for w in weights) or np.nan
+    gamma = getattr(last, "n_effective_weights_", np.nan)
+    densities = getattr(last, "leave_one_out_log_density_", np.nan)
+    return {
+        "log_evidence": evidence_score(model),
+        "log_evidence_std": float(getattr(last, "log_evidence_std_", 0.0)),
+        "bic": np.nan if best is None else best.bic,
+        "gpe": np.nan if best is None else best.gpe,
+        "leave_one_out": float(np.nanmean(densities)) if report is not None else np.nan,
+        "n_weights": n_weights,
+        "n_effective_weights": gamma,
+        "effective_fraction": gamma / n_weights,
+        "verdict": _verdict(last, best),
+    }
+
+
+def _verdict(model, best):
+    if best is not None:
+        return best.verdict
+    diagnostics = getattr(model, "diagnostics_", None)
+    if diagnostics is None:
+        return ""
+    return "chains agree" if diagnostics.converged else "chains do not agree"
+
+
+def compare(models):
+    """Fitted models of the same targets side by side, the most probable first.
+
+    Parameters
+    ----------
+    models : dict or sequence
+        Fitted estimators, or pipelines that end in one; a dict gives them names.
+
+    Returns
+    -------
+    ComparisonTable
+        Columns ``model`` (name); ``posterior_probability`` of each, all being equally probable
+        before the data (MacKay 1992, equation 2.4); ``log_evidence`` and its standard error
+        ``log_evidence_std`` (nats, ``y`` in its own units); ``bic`` (Bishop 4.139) and ``gpe``, the
+        generalised prediction error in units of ``y`` squared (MacKay 1992, section 3.5), of the
+        best minimum; ``leave_one_out``, the mean leave-one-out log predictive density;
+        ``n_weights`` after pruning; ``n_effective_weights`` (gamma) and ``effective_fraction``
+        (gamma/k); ``verdict``. What a model does not offer is ``nan``.
+
+    Raises
+    ------
+    TypeError
+        If a model has no evidence.
+    ValueError
+        If there are no models, or if they were fitted to different numbers of targets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.model_selection import compare
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> fits = {p: EvidenceMLPRegressor((), prior=p).fit(X, y) for p in ("layer", "ard")}
+    >>> compare(fits)["model"]
+    ['layer', 'ard']
+    """
+    named = models if isinstance(models, Mapping) else {str(i): m for i, m in enumerate(models)}
+    if not named:
+        raise ValueError("There are no models to compare.")
+    for model in named.values():
+        check_is_fitted(model)
+    reports = [getattr(final_step(m), "evidence_report_", None) for m in named.values()]
+    sizes = {report.n_targets for report in reports if report is not None}
+    if len(sizes) > 1:
+        found = ", ".join(f"{size:g}" for size in sorted(sizes))
+        raise ValueError(
+            f"The models were fitted to different numbers of targets ({found}). Evidences can be "
+            "compared only if all models were fitted to the same targets."
+        )
+    rows = [describe(model) for model in named.values()]
+    evidences = np.array([row["log_evidence"] for row in rows])
+    order = np.argsort(-evidences, kind="stable")  # nan last
+    table = ComparisonTable(model=[str(list(named)[i]) for i in order])
+    table["posterior_probability"] = posterior_probabilities(evidences)[order].tolist()
+    for name in (*COLUMNS, "verdict"):
+        table[name] = [rows[i][name] for i in order]
+    return table

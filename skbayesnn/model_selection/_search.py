@@ -1,0 +1,349 @@
+"""A grid search that needs one fit per candidate and no rows set aside."""
+
+import time
+import warnings
+from copy import deepcopy
+from functools import wraps
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.ma import MaskedArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn.estimators import (
+    AveragedClassifier,
+    AveragedRegressor,
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+    before_final_step,
+    final_step,
+)
+from skbayesnn.model_selection._comparison import describe, posterior_probabilities
+from skbayesnn.predictive import stacking_weights
+
+AVERAGING = ("best", "evidence", "equal", "stacking")
+EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
+SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
+NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predictions
+
+
+def _delegated(method):
+    """The same method of what the search predicts with, if that has it."""
+
+    def has_it(search):
+        model = search.predictor_ if hasattr(search, "results_") else search.estimator
+        return hasattr(final_step(model), method.__name__)
+
+    @wraps(method)
+    def call(self, X, *args, **kwargs):
+        check_is_fitted(self)
+        model = self.predictor_
+        inner = getattr(final_step(model), method.__name__)
+        return inner(before_final_step(model, X), *args, **kwargs)
+
+    return available_if(has_it)(call)
+
+
+class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
+    """Search over parameter values by evidence: one fit per candidate, on all rows.
+
+    The evidence of a model is the probability of the training targets under it (MacKay 1992,
+    section 2.2), so that no rows need to be set aside and no candidate is fitted more than once.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        What is searched over: it, or its last step, has ``log_evidence_`` after ``fit``.
+    param_grid : dict or list of dict
+        Parameter names (``step__name`` in a pipeline) with lists of values to try; of a list of
+        grids each is tried.
+    averaging : {"best", "evidence", "equal", "stacking"}, default="best"
+        What predicts: the candidate of highest evidence; all candidates that have an evidence,
+        weighted by their posterior probabilities, or equally; or with the weights that maximise
+        their leave-one-out predictive density, which evidence estimators have in closed form
+        (Yao et al. 2018).
+    n_jobs : int, optional
+        Candidates fitted at the same time (joblib).
+    verbose : int, default=0
+        Print a line per candidate if positive.
+
+    Attributes
+    ----------
+    results_ : dict of arrays
+        A column per entry, in the order of the grid, as ``pandas.DataFrame`` takes them:
+        ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
+        units), ``log_evidence_std`` (standard error; 0 where the evidence is not sampled),
+        ``posterior_probability`` (all candidates being equally probable before the data),
+        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
+        ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
+        ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
+        evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
+    estimators_ : list
+        The fitted candidates; ``None`` for those that failed.
+    best_index_ : int
+        Position of the candidate of highest evidence.
+    best_params_ : dict
+    best_score_ : float
+        Its log evidence.
+    best_estimator_ : estimator
+    weights_ : ndarray of shape (n_candidates,)
+        Share of every candidate in the predictions.
+    log_evidence_ : float
+        Of the whole family: the logarithm of the mean evidence, all candidates being equally
+        probable before the data. Over a log-uniform grid of a continuous parameter this includes
+        the Occam factor of that parameter (MacKay 1992, section 2.3). Candidates without evidence
+        count as zero.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; classifiers only.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    sklearn.model_selection.GridSearchCV : With ``scoring=evidence_score, cv=AllData()`` it makes
+        the same choice.
+
+    References
+    ----------
+    D. J. C. MacKay (1992), "Bayesian interpolation", Neural Computation 4.
+    Y. Yao, A. Vehtari, D. Simpson, A. Gelman (2018), "Using stacking to average Bayesian predictive
+    distributions", Bayesian Analysis 13.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.model_selection import EvidenceSearch
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (60, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    >>> model = EvidenceMLPRegressor(n_restarts=2, random_state=0)
+    >>> search = EvidenceSearch(model, {"hidden_layer_sizes": [(), (3,)]}).fit(X, y)
+    >>> search.best_params_
+    {'hidden_layer_sizes': (3,)}
+    >>> mean, std = search.predict([[0.5]], return_std=True)
+    """
+
+    def __init__(self, estimator, param_grid, *, averaging="best", n_jobs=None, verbose=0):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.averaging = averaging
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, **fit_params):
+        """Fit every candidate to all rows, and compare their evidences.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        **fit_params : dict
+            Passed on to ``fit`` of the estimator, such as ``sample_weight``.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+
+        Raises
+        ------
+        ValueError
+            If parameters make no sense, or if no candidate has an evidence. If the fits of all
+            candidates fail, the first one's error is raised.
+        """
+        params = list(ParameterGrid(self.param_grid))
+        candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
+        self._check_averaging(candidates)
+        fits = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit)(model, X, y, fit_params, label)
+            for model, label in zip(candidates, self._labels(params), strict=True)
+        )
+        _report_failures(fits)
+        self.estimators_ = [model for model, *_ in fits]
+        self.results_ = _results(params, fits)
+        self._choose(fit_params)
+        return self
+
+    def _check_averaging(self, candidates):
+        if self.averaging not in AVERAGING:
+            raise ValueError(
+                f"averaging must be one of {', '.join(map(repr, AVERAGING))}; "
+                f"got {self.averaging!r}."
+            )
+        able = EVIDENCE if self.averaging == "stacking" else EVIDENCE + SAMPLERS
+        for model in candidates:
+            if self.averaging != "best" and not isinstance(final_step(model), able):
+                raise TypeError(
+                    f"averaging={self.averaging!r} needs one of "
+                    f"{', '.join(cls.__name__ for cls in able)} (or a pipeline that ends in one); "
+                    f"got {type(final_step(model)).__name__}."
+                )
+
+    def _labels(self, params):
+        """What is printed before the result of every candidate; ``None`` for silence."""
+        if not self.verbose:
+            return [None] * len(params)
+        texts = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
+        return [f"[{i}/{len(params)}] {text}" for i, text in enumerate(texts, 1)]
+
+    def _choose(self, fit_params):
+        """Set what depends on the evidences."""
+        evidences = self.results_["log_evidence"]
+        known = np.flatnonzero(~np.isnan(evidences))
+        if len(known) == 0:
+            reasons = "; ".join(sorted(set(self.results_["verdict"])))
+            raise ValueError(
+                f"No candidate has an evidence ({reasons}). Try other parameters, more restarts, "
+                "or a search by cross-validation."
+            )
+        self.best_index_ = int(np.nanargmax(evidences))
+        self.best_estimator_ = self.estimators_[self.best_index_]
+        self.best_params_ = self.results_["params"][self.best_index_]
+        self.best_score_ = float(evidences[self.best_index_])
+        self.log_evidence_ = float(logsumexp(evidences[known]) - np.log(len(evidences)))
+        self.weights_ = self._shares(known, fit_params)
+        self.results_["weight"] = self.weights_
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            vars(self).pop(name, None)  # of an earlier fit
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+
+    def _shares(self, known, fit_params):
+        """Share of every candidate in the predictions."""
+        weights = np.zeros(len(self.estimators_))
+        if self.averaging == "best":
+            weights[self.best_index_] = 1.0
+        elif self.averaging == "evidence":
+            weights = self.results_["posterior_probability"].copy()
+        elif self.averaging == "equal":
+            weights[known] = 1.0 / len(known)
+        else:
+            models = [final_step(self.estimators_[i]) for i in known]
+            densities = np.stack([model.leave_one_out_log_density_ for model in models])
+            counts = _sample_weight(fit_params, densities.shape[1])
+            some = counts > 0
+            weights[known] = stacking_weights(densities[:, some], counts[some])
+        weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
+        return weights / weights.sum()
+
+    @property
+    def predictor_(self):
+        """What predicts: ``best_estimator_``, or the average of several candidates."""
+        check_is_fitted(self)
+        if self.averaging == "best":
+            return self.best_estimator_
+        used = np.flatnonzero(self.weights_)
+        average = AveragedClassifier if is_classifier(self.best_estimator_) else AveragedRegressor
+        return average([self.estimators_[i] for i in used], self.weights_[used])
+
+    def __sklearn_is_fitted__(self):
+        """Whether `fit` was completed."""
+        return hasattr(self, "weights_")
+
+    def __sklearn_tags__(self):
+        """Those of the estimator searched over."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
+            setattr(tags, name, deepcopy(getattr(inner, name)))
+        return tags
+
+    predict = _delegated(EvidenceMLPRegressor.predict)
+    predict_std = _delegated(EvidenceMLPRegressor.predict_std)
+    predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
+    predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
+    predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
+    log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
+    sample_y = _delegated(EvidenceMLPRegressor.sample_y)
+    sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
+    predict_proba = _delegated(EvidenceMLPClassifier.predict_proba)
+    predict_log_proba = _delegated(EvidenceMLPClassifier.predict_log_proba)
+    decision_function = _delegated(EvidenceMLPClassifier.decision_function)
+    score = _delegated(EvidenceMLPRegressor.score)
+
+
+def _fit(model, X, y, fit_params, label):
+    """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``."""
+    start, error = time.perf_counter(), None
+    try:
+        model.fit(X, y, **fit_params)
+    except Exception as failure:
+        model, error = None, failure
+    seconds = time.perf_counter() - start
+    if label is not None:
+        found = f"failed: {error}" if model is None else _line(describe(model))
+        print(f"{label}: {found} ({seconds:.1f} s)", flush=True)
+    return model, seconds, error
+
+
+def _line(row):
+    return f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+
+
+def _report_failures(fits):
+    """Raise if every fit failed, warn if some did."""
+    errors = [error for _, _, error in fits if error is not None]
+    if errors and len(errors) == len(fits):
+        errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
+        raise errors[0]
+    if errors:
+        texts = sorted({f"{type(error).__name__}: {error}" for error in errors})
+        warnings.warn(
+            f"{len(errors)} of {len(fits)} candidates failed and have no evidence: "
+            + "; ".join(texts),
+            FitFailedWarning,
+            stacklevel=3,
+        )
+
+
+def _results(params, fits):
+    """Columns of ``results_``."""
+    n = len(params)
+    table = {"params": params}
+    for name in sorted({name for p in params for name in p}):
+        column = MaskedArray(np.empty(n, dtype=object), mask=True)
+        for i, p in enumerate(params):
+            if name in p:
+                column[i] = p[name]
+        table[f"param_{name}"] = column
+    rows = [_row(*fit) for fit in fits]
+    names = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        table[name] = np.array([row.get(name, np.nan) for row in rows])
+    evidences = table["log_evidence"]
+    table["posterior_probability"] = posterior_probabilities(evidences)
+    ranks = np.empty(n, dtype=int)
+    ranks[np.argsort(-evidences, kind="stable")] = np.arange(1, n + 1)
+    table["rank_log_evidence"] = ranks
+    return table
+
+
+def _row(model, seconds, error):
+    """One candidate's part of ``results_``."""
+    if model is None:
+        return {"fit_time": seconds, "verdict": f"failed: {type(error).__name__}: {error}"}
+    row = {"fit_time": seconds, **describe(model)}
+    report = getattr(final_step(model), "evidence_report_", None)
+    if report is not None:
+        terms = vars(report.minima[0].terms)
+        row.update({f"term_{name}": value for name, value in terms.items()})
+    return row
+
+
+def _sample_weight(fit_params, n_rows):
+    """The training weights among the parameters of ``fit``; ones if there are none."""
+    for name, value in fit_params.items():
+        if name.split("__")[-1] == "sample_weight" and value is not None:
+            return np.asarray(value, dtype=float)
+    return np.ones(n_rows)

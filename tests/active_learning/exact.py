@@ -1,0 +1,53 @@
+"""Brute force for information gains: joint covariances by finite differences, dense algebra."""
+
+import numpy as np
+
+from skbayesnn.network import outputs
+from tests.tools import difference
+
+
+def joint_covariance(estimator, member, X):
+    """Covariance of all outputs at all rows, in units of y without noise: (n * n_outputs,) * 2."""
+    scale = estimator._y_scaling.scale
+
+    def values(theta):
+        rows = estimator._X_scaling.transform(np.asarray(X, dtype=float))
+        return (outputs(member.network, theta, rows) * scale).ravel()
+
+    J = difference(values, member.theta)
+    return J @ member.gaussian.covariance() @ J.T
+
+
+def gaussian_information(covariance, first, second):
+    """Mutual information of two groups of jointly normal variables."""
+
+    def entropy(chosen):
+        return 0.5 * np.linalg.slogdet(covariance[np.ix_(chosen, chosen)])[1]
+
+    return entropy(first) + entropy(second) - entropy([*first, *second])
+
+
+def condition(covariance, row, noise):
+    """Covariance of everything else after one variable was measured with noise."""
+    column = covariance[:, row]
+    return covariance - np.outer(column, column) / (covariance[row, row] + noise)
+
+
+def table_information(table):
+    """Mutual information of a joint table, term by term."""
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    return sum(
+        table[i, j] * np.log(table[i, j] / (rows[i] * columns[j]))
+        for i in range(table.shape[0])
+        for j in range(table.shape[1])
+        if table[i, j] > 0
+    )
+
+
+def normal_grid(dimension, n=141, reach=7.0):
+    """Points and weights of a trapezoidal rule for the standard normal distribution."""
+    z = np.linspace(-reach, reach, n)
+    weight = np.exp(-0.5 * z * z)
+    grid = np.stack(np.meshgrid(*[z] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
+    weights = np.stack(np.meshgrid(*[weight] * dimension, indexing="ij"), axis=-1).prod(axis=-1)
+    return grid, weights.ravel() / weights.sum()

@@ -1,0 +1,131 @@
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import rel_entr
+from scipy.stats import norm
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.active_learning import model_discrimination
+from skbayesnn.active_learning._discrimination import _log_density
+from tests.active_learning.exact import table_information
+from tests.active_learning.fitted import candidates, data, evidence, sampled
+
+X = candidates()
+
+
+def linear(task):
+    make = EvidenceMLPRegressor if task in ("one", "two") else EvidenceMLPClassifier
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make(()).fit(*data(task))
+
+
+def test_exact_information_of_regression():
+    first, second, P = evidence("one", "equal"), linear("one"), np.array([0.3, 0.7])
+    gains = model_discrimination(first, second, X, probabilities=3 * P)
+    for row in range(len(X)):
+        centre, spread = second.predict(X[[row]], return_std=True)
+        y = np.linspace(centre[0] - 40 * spread[0], centre[0] + 40 * spread[0], 20_001)
+        rows = np.repeat(X[[row]], len(y), axis=0)
+        p = [np.exp(model.log_predictive_density(rows, y)) for model in (first, second)]
+        parts = [rel_entr(one, P @ p) for one in p]
+        assert_allclose(gains[row], np.sum(P @ parts) * (y[1] - y[0]), rtol=1e-6)
+
+
+def test_approximation_of_regression():
+    """Equation 4.14 with its factor corrected, and its limit for similar predictions."""
+    first, second = evidence("one"), linear("one")
+    (m1, s1), (m2, s2) = (model.predict(X, return_std=True) for model in (first, second))
+    expected = (s1**-2 + s2**-2) * (m1 - m2) ** 2 + ((s1**2 - s2**2) / (s1 * s2)) ** 2
+    gains = model_discrimination(first, second, X, probabilities=[0.2, 0.8], method="approximation")
+    assert_allclose(gains, 0.2 * 0.8 / 4 * expected, rtol=1e-8)
+
+
+def test_approximation_is_the_limit_of_similar_models():
+    rng = np.random.default_rng(0)
+    A, noise = rng.standard_normal((40, 1)), rng.standard_normal(40)
+    models = [
+        EvidenceMLPRegressor((), weight_precision=1.0, noise_std=sd, standardize=False).fit(
+            A, shift * A[:, 0] + noise
+        )
+        for shift, sd in [(0.0, 1.0), (0.03, 1.01)]
+    ]
+    grid = np.linspace(-1.5, 1.5, 7)[:, None]
+    exact = model_discrimination(*models, grid)
+    rough = model_discrimination(*models, grid, method="approximation")
+    assert_allclose(rough, exact, rtol=2e-3)
+
+
+@pytest.mark.parametrize("first", [evidence, sampled])
+def test_several_outputs(first):
+    """The second output is the same for both models: only the first tells them apart."""
+    A, y = data("two")
+    common = {"weight_precision": 1.0, "standardize": False, "noise_std": {0: 0.3, 1: 0.5}}
+    two = [
+        EvidenceMLPRegressor((), **common).fit(A, np.column_stack([target, y[:, 1]]))
+        for target in (y[:, 0], y[:, 0] + 0.4 * A[:, 0])
+    ]
+    common["noise_std"] = 0.3
+    one = [
+        EvidenceMLPRegressor((), **common).fit(A, target)
+        for target in (y[:, 0], y[:, 0] + 0.4 * A[:, 0])
+    ]
+    for method, tol in [("exact", 2e-3), ("approximation", 1e-6)]:
+        gains = model_discrimination(*two, X, method=method)
+        assert_allclose(gains, model_discrimination(*one, X, method=method), atol=tol)
+    model = first("two")
+    assert_allclose(model_discrimination(model, model, X), 0.0, atol=1e-12)
+    gains = model_discrimination(model, linear("two"), X)
+    assert np.all(gains > 0)
+    assert np.all(gains < np.log(2))
+
+
+def test_models_that_disagree_everywhere():
+    A = np.random.default_rng(0).standard_normal((30, 1))
+    models = [
+        EvidenceMLPRegressor(()).fit(A, A[:, 0] + 1e-3 * np.sin(9 * A[:, 0]) + shift)
+        for shift in (0.0, 1.0)
+    ]
+    assert_allclose(model_discrimination(*models, A), np.log(2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("task", ["binary", "three"])
+@pytest.mark.parametrize("first", [evidence, sampled])
+def test_classification(task, first):
+    models, P = (first(task), linear(task)), np.array([0.25, 0.75])
+    exact = model_discrimination(*models, X, probabilities=P)
+    rough = model_discrimination(*models, X, probabilities=P, method="approximation")
+    p = [model.predict_proba(X) for model in models]
+    for row in range(len(X)):
+        table = np.stack([P[0] * p[0][row], P[1] * p[1][row]])
+        assert_allclose(exact[row], table_information(table), rtol=1e-8)
+        divergence = np.sum((p[0][row] - p[1][row]) * np.log(p[0][row] / p[1][row]))
+        assert_allclose(rough[row], 0.5 * P[0] * P[1] * divergence, rtol=1e-8)
+
+
+def test_errors():
+    one, two, binary, three = (evidence(task) for task in ("one", "two", "binary", "three"))
+    with pytest.raises(ValueError, match="both be regressors"):
+        model_discrimination(one, binary, X)
+    with pytest.raises(ValueError, match="different classes"):
+        model_discrimination(binary, three, X)
+    with pytest.raises(ValueError, match="different numbers of outputs: 1 and 2"):
+        model_discrimination(one, two, X)
+    with pytest.raises(ValueError, match="method must be"):
+        model_discrimination(one, one, X, method="rough")
+    for wrong in ([0.5], [-1.0, 2.0], [0.0, 0.0]):
+        with pytest.raises(ValueError, match="probabilities must be two numbers"):
+            model_discrimination(one, one, X, probabilities=wrong)
+    with pytest.raises(TypeError, match="got 'linear'"):
+        model_discrimination(one, "linear", X)
+
+
+def test_density_of_points_agrees_with_scipy():
+    rng = np.random.default_rng(0)
+    means, sds = rng.standard_normal((3, 2)), rng.uniform(0.5, 2.0, (3, 2))
+    weights, y = rng.dirichlet(np.ones(3)), rng.standard_normal((5, 2))
+    covariances = sds[:, :, None] ** 2 * np.eye(2)
+    expected = np.log(np.prod(norm.pdf(y[:, None], means, sds), axis=2) @ weights)
+    assert_allclose(_log_density(y, weights, means, covariances), expected, rtol=1e-12)

@@ -1,0 +1,194 @@
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.active_learning import information_gain, select
+from skbayesnn.inference._gaussian import DualGaussian
+from tests.active_learning.exact import gaussian_information, joint_covariance
+from tests.active_learning.fitted import candidates, data, evidence
+
+X_INTEREST = candidates(3, seed=2)
+WEIGHT = np.array([1.0, 3.0, 0.5])
+
+
+def brute_force(estimator, X, kind):
+    """Gains of all candidates by joint covariance matrices, averaged over the minima."""
+    n, m, p = len(X), len(X_INTEREST), estimator.n_outputs_
+    P = WEIGHT / WEIGHT.sum()
+    gains = []
+    for member in estimator._members:
+        noise = member.noise_variance * estimator._y_scaling.scale**2
+        everything = joint_covariance(estimator, member, np.vstack([X, X_INTEREST]))
+        noisy = np.tile(noise, n + m)
+        if kind != "predicted_target":
+            noisy[n * p :] = 0.0
+        targets = everything + np.diag(noisy)
+        points = [list(range((n + u) * p, (n + u + 1) * p)) for u in range(m)]
+        own = np.empty((n, m))
+        for row in range(n):
+            t = list(range(row * p, (row + 1) * p))
+            everywhere = list(range(n * p, (n + m) * p))
+            if kind == "total":  # of the weights: with noise, less what is left given them
+                own[row] = 0.5 * np.linalg.slogdet(targets[np.ix_(t, t)])[1]
+                own[row] -= 0.5 * np.sum(np.log(noise))
+            elif kind == "joint":
+                own[row] = gaussian_information(targets, t, everywhere)
+            elif kind == "q_optimal":
+                C = everything[np.ix_(t, everywhere)]
+                fall = C.T @ np.linalg.solve(targets[np.ix_(t, t)], C)
+                own[row] = np.diag(fall) @ np.repeat(P, p)
+            else:
+                own[row] = [gaussian_information(targets, t, u) for u in points]
+        gains.append(own)
+    gains = np.tensordot(estimator._member_weights, gains, 1)
+    if kind == "marginal":
+        return gains
+    return gains @ P if kind in ("mean_marginal", "predicted_target") else gains[:, 0]
+
+
+KINDS = ["total", "marginal", "joint", "mean_marginal", "predicted_target", "q_optimal"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", ["one", "two"])
+@pytest.mark.parametrize("combine", ["best", "equal"])
+def test_gains_are_mutual_information(task, combine, kind):
+    estimator = evidence(task, combine)
+    assert (len(estimator._members) > 1) == (combine == "equal")
+    X = candidates()
+    gains = information_gain(estimator, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
+    expected = brute_force(estimator, X, kind)
+    assert gains.shape == expected.shape
+    assert_allclose(gains, expected, rtol=1e-5, atol=1e-9)
+
+
+def linear_model(n_outputs, noise):
+    return EvidenceMLPRegressor(
+        (), weight_precision=0.3, noise_std=dict(enumerate(noise)), standardize=False
+    ).fit(*linear_data(n_outputs))
+
+
+def linear_data(n_outputs):
+    rng = np.random.default_rng(4)
+    return rng.standard_normal((5, 2)), rng.standard_normal((5, n_outputs))
+
+
+@pytest.mark.parametrize("noise", [(0.5,), (0.5, 2.0)])
+def test_refits(noise):
+    """Fits with one more row lose exactly the promised entropy, whatever the target."""
+    model = linear_model(len(noise), noise)
+    X, y = linear_data(len(noise))
+    X_new, rng = candidates(), np.random.default_rng(5)
+    gains = {
+        kind: information_gain(model, X_new, X_INTEREST, kind=kind)
+        for kind in ("total", "marginal", "joint", "predicted_target", "q_optimal")
+    }
+    # three points span the three weights of every output; so the joint gain is the total one
+    assert_allclose(gains["joint"], gains["total"], rtol=1e-9)
+    before = {kind: model.predict_output_cov(X_INTEREST, kind) for kind in ("epistemic", "total")}
+    for row, x in enumerate(X_new):
+        more = linear_model(len(noise), noise).fit(
+            np.vstack([X, x]), np.vstack([y, rng.standard_normal((1, len(noise)))])
+        )
+        rise = more._members[0].gaussian.log_det - model._members[0].gaussian.log_det
+        assert_allclose(gains["total"][row], 0.5 * rise, rtol=1e-9)
+        after = {kind: more.predict_output_cov(X_INTEREST, kind) for kind in before}
+        fall = {
+            kind: 0.5 * (np.linalg.slogdet(before[kind])[1] - np.linalg.slogdet(after[kind])[1])
+            for kind in before
+        }
+        assert_allclose(gains["marginal"][row], fall["epistemic"], rtol=1e-8)
+        assert_allclose(gains["predicted_target"][row], fall["total"].mean(), rtol=1e-8)
+        change = np.trace(before["epistemic"] - after["epistemic"], axis1=1, axis2=2)
+        assert_allclose(gains["q_optimal"][row], change.mean(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("task", ["one", "two"])
+def test_marginal_gain_at_its_point_is_the_total_gain(task):
+    estimator, X = evidence(task), candidates()
+    marginal = information_gain(estimator, X, X, kind="marginal")
+    total = information_gain(estimator, X)
+    assert_allclose(np.diag(marginal), total, rtol=1e-8)
+    assert np.all(marginal <= total[:, None] * (1 + 1e-9))
+    joint = information_gain(estimator, X, X[:2], kind="joint")
+    assert np.all(joint <= total * (1 + 1e-9))
+    assert np.all(joint >= marginal[:, :2].max(axis=1) * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_units(kind):
+    """Nats do not depend on the units of X and y; Q-optimality is in squared units of y."""
+    X, y = data("one")
+    gains = []
+    for shift, scale in [(0.0, 1.0), (3e4, 1e3)]:
+        model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
+        model.fit(shift + scale * X, shift + scale * y)
+        rows = [shift + scale * A for A in (candidates(), X_INTEREST)]
+        gains.append(information_gain(model, *rows, kind=kind))
+    factor = 1e6 if kind == "q_optimal" else 1.0
+    assert_allclose(gains[1], factor * gains[0], rtol=1e-4)
+
+
+def test_more_points_of_interest_than_weights():
+    """The joint gain then is the total one, though the covariance of the points is singular."""
+    model = evidence("one")
+    X, many = candidates(), candidates(60, seed=9)
+    joint = information_gain(model, X, many, kind="joint")
+    assert_allclose(joint, information_gain(model, X), rtol=1e-5)
+
+
+def test_gain_about_a_region_vanishes_far_from_it():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-2.0, -1.0, 10), rng.uniform(1.0, 2.0, 11)])
+    y = np.tanh(2 * x) + 0.3 * np.sin(3 * x) + 0.05 * rng.standard_normal(len(x))
+    model = EvidenceMLPRegressor((8,), noise_std=0.05, n_restarts=2, random_state=0)
+    model.fit(x[:, None], y)
+    grid = np.linspace(-6.0, 6.0, 241)[:, None]
+    region = np.linspace(-0.5, 0.5, 11)[:, None]
+    mean = information_gain(model, grid, region)
+    total = information_gain(model, grid)
+    inside, far = np.abs(grid[:, 0]) < 0.5, np.abs(grid[:, 0]) > 4.0
+    assert mean[inside].min() > 5 * mean[far].max()
+    assert total[far].min() > total[np.abs(np.abs(grid[:, 0]) - 1.5) < 0.4].max()
+    peaks = information_gain(model, grid, [[-3.0], [0.0], [3.0]], kind="marginal")
+    assert_allclose(grid[np.argmax(peaks, axis=0), 0], [-3.0, 0.0, 3.0], atol=0.5)
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    model, X = evidence("two", "equal"), candidates(23)
+    whole = information_gain(model, X, X_INTEREST)
+    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", 200)
+    assert_allclose(information_gain(model, X, X_INTEREST), whole, rtol=1e-10)
+
+
+def test_memory_is_bounded():
+    """The covariances of all pairs would take 120 MB."""
+    model = evidence("one")
+    rng = np.random.default_rng(0)
+    many, points = rng.uniform(-2, 2, (50_000, 2)), rng.uniform(-2, 2, (300, 2))
+    tracemalloc.start()
+    try:
+        information_gain(model, many, points)
+        select(model, many, 2, points)
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_large_networks_have_the_same_gains():
+    """A network whose posterior is held in the dual form."""
+    X, y = data("one", n=12)
+    parameters = {"n_restarts": 1, "max_iter": 5, "weight_precision": 1.0, "noise_std": 1.0}
+    model = EvidenceMLPRegressor((760,), hessian="gauss_newton", random_state=0, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    member = model._members[0]
+    assert isinstance(member.gaussian, DualGaussian)
+    _, S = member.mean_and_covariance(model._X_scaling.transform(candidates()))
+    expected = 0.5 * np.log1p(S[:, 0, 0] / member.noise_variance[0])
+    assert_allclose(information_gain(model, candidates()), expected, rtol=1e-6)

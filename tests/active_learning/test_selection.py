@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, softmax
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.active_learning import information_gain, select, thin_training_set
+from skbayesnn.network import outputs
+from skbayesnn.predictive import softmax_slopes
+from tests.active_learning.exact import condition, joint_covariance
+from tests.active_learning.fitted import candidates, data, evidence, sampled
+from tests.tools import difference
+
+X_INTEREST = candidates(3, seed=2)
+POOL = candidates(25, seed=3)
+
+
+@pytest.mark.parametrize(
+    "kind", ["total", "mean_marginal", "joint", "predicted_target", "q_optimal"]
+)
+@pytest.mark.parametrize("noise", [(0.5,), (0.5, 2.0)])
+def test_updates_equal_refits(noise, kind):
+    """A linear model, fitted again after every choice with a made-up target."""
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((4, 2)), rng.standard_normal((4, len(noise)))
+    model = EvidenceMLPRegressor(
+        (), weight_precision=0.3, noise_std=dict(enumerate(noise)), standardize=False
+    ).fit(X, y)
+    indices, gains = select(model, POOL, 6, X_INTEREST, kind=kind, return_gains=True)
+    assert len(set(indices)) == 6
+    for index, gain in zip(indices, gains, strict=True):
+        now = information_gain(model, POOL, X_INTEREST, kind=kind)
+        assert_allclose(now[index], gain, rtol=1e-7)
+        assert now[index] >= np.delete(now, indices).max() * (1 - 1e-9)
+        X, y = np.vstack([X, POOL[index]]), np.vstack([y, rng.standard_normal((1, len(noise)))])
+        model = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
+
+
+def test_chain_rule():
+    """Total gains of a batch add up to the information of all its targets together."""
+    model = evidence("two")
+    indices, gains = select(model, POOL, 5, return_gains=True)
+    member = model._members[0]
+    S = joint_covariance(model, member, POOL[indices])
+    noise = np.tile(member.noise_variance * model._y_scaling.scale**2, 5)
+    scaled = S / np.sqrt(noise[:, None] * noise)
+    together = 0.5 * np.linalg.slogdet(np.eye(len(noise)) + scaled)[1]
+    assert_allclose(gains.sum(), together, rtol=1e-6)
+    # random batches are hardly ever better
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        S = joint_covariance(model, member, POOL[rng.choice(25, 5, replace=False)])
+        scaled = S / np.sqrt(noise[:, None] * noise)
+        assert 0.5 * np.linalg.slogdet(np.eye(len(noise)) + scaled)[1] < together * 1.05
+
+
+def test_batches_of_binary_targets():
+    """Against dense updates of the joint covariance of all activations."""
+    model = evidence("binary")
+    member = model._members[0]
+    S = joint_covariance(model, member, np.vstack([POOL, X_INTEREST]))
+    a = member.mean(model._X_scaling.transform(np.vstack([POOL, X_INTEREST])))[:, 0]
+    indices, gains = select(model, POOL, 5, X_INTEREST, method="approximation", return_gains=True)
+    for index, gain in zip(indices, gains, strict=True):
+        kappa = (1.0 + np.pi * np.diag(S) / 8.0) ** -0.5
+        slope = kappa * np.sqrt(expit(kappa * a) * expit(-kappa * a))
+        expected = 0.5 * np.mean((slope[index] * slope[25:] * S[index, 25:]) ** 2)
+        assert_allclose(gain, expected, rtol=1e-5)
+        curvature = expit(a[index]) * expit(-a[index])
+        S = condition(S, index, 1.0 / curvature)
+
+
+def test_batches_of_three_classes():
+    """Against the Hessian with the added curvature of the chosen rows."""
+    model = evidence("three")
+    member = model._members[0]
+    indices, gains = select(model, POOL, 4, method="approximation", return_gains=True)
+    rows = model._X_scaling.transform(POOL)
+    J = difference(lambda theta: outputs(member.network, theta, rows), member.theta)
+    A = np.linalg.inv(member.gaussian.covariance())
+    p = softmax(member.mean(rows), axis=1)
+    for index, gain in zip(indices, gains, strict=True):
+        S = J[index] @ np.linalg.solve(A, J[index].T)
+        probability, slopes = softmax_slopes(member.mean(rows)[[index]], S[None])
+        response = slopes[0] @ S @ slopes[0]
+        expected = 0.5 * np.sum(np.diag(response) / probability[0])
+        assert_allclose(gain, expected, rtol=1e-3)
+        A = A + J[index].T @ (np.diag(p[index]) - np.outer(p[index], p[index])) @ J[index]
+
+
+@pytest.mark.parametrize("task", ["one", "binary"])
+def test_batches_of_samplers(task):
+    model = sampled(task)
+    f = model._activations(model._X_scaling.transform(POOL), False)[0][:, :, 0]
+    S = np.cov(f.T, bias=True)
+    indices, gains = select(model, POOL, 4, return_gains=True)
+    for index, gain in zip(indices, gains, strict=True):
+        if task == "one":
+            noise = model._noise_variances.mean()
+            assert_allclose(gain, 0.5 * np.log1p(S[index, index] / noise), rtol=1e-8)
+            S = condition(S, index, noise)
+        else:
+            a, kappa = f[:, index].mean(), (1.0 + np.pi * S[index, index] / 8.0) ** -0.5
+            slope = expit(kappa * a) * expit(-kappa * a)
+            assert_allclose(gain, 0.5 * kappa**2 * slope * S[index, index], rtol=1e-8)
+            S = condition(S, index, 1.0 / (expit(a) * expit(-a)))
+
+
+@pytest.mark.parametrize("task", ["one", "binary"])
+def test_first_choice_is_the_best_gain(task):
+    model = evidence(task, "equal")
+    for method in ("approximation", "exact"):
+        gains = information_gain(model, POOL, X_INTEREST, method=method)
+        index, gain = select(model, POOL, 1, X_INTEREST, method=method, return_gains=True)
+        assert index[0] == np.argmax(gains)
+        assert_allclose(gain[0], gains.max(), rtol=1e-9)
+
+
+def test_points_spread_out():
+    """Ten chosen points lie apart, where the ten largest gains lie side by side."""
+    model = evidence("one")
+    side = np.linspace(-2.0, 2.0, 41)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    largest = grid[np.argsort(information_gain(model, grid))[-10:]]
+    chosen = grid[select(model, grid, 10)]
+
+    def area(points):
+        return np.sqrt(np.linalg.det(np.cov(points.T)))
+
+    assert area(chosen) > 5 * area(largest)
+    distances = np.linalg.norm(chosen[:, None] - chosen, axis=-1)
+    assert np.max(distances) > 3.0
+
+
+def test_rows_that_are_not_kept_in_memory(monkeypatch):
+    model = evidence("two", "equal")
+    kept = select(model, POOL, 5, X_INTEREST, return_gains=True)
+    monkeypatch.setattr("skbayesnn.active_learning._selection.KEPT_DOUBLES", 0)
+    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", 100)
+    made_again = select(model, POOL, 5, X_INTEREST, return_gains=True)
+    assert_array_equal(kept[0], made_again[0])
+    assert_allclose(kept[1], made_again[1], rtol=1e-9)
+
+
+def test_stopping_rule():
+    model = evidence("one")
+    indices, gains = select(model, POOL, 10, return_gains=True)
+    assert np.all(np.diff(gains) <= 1e-12)  # each target tells less than the one before
+    price = 0.5 * (gains[3] + gains[4])
+    fewer, their_gains = select(model, POOL, 10, price=price, return_gains=True)
+    assert_array_equal(fewer, indices[:4])
+    assert_allclose(their_gains, gains[:4])
+    none = select(model, POOL, 10, price=1e6)
+    assert none.shape == (0,)
+    assert none.dtype.kind == "i"
+
+
+def test_all_rows_can_be_chosen_once():
+    assert_array_equal(np.sort(select(evidence("one"), POOL, 25)), np.arange(25))
+
+
+@pytest.mark.parametrize("task", ["one", "two", "binary", "three"])
+def test_thinning(task):
+    """Rows are added to the prior's precision, the most informative first."""
+    model = evidence(task)
+    X = data(task)[0]
+    indices, gains = thin_training_set(model, X, 8, return_gains=True)
+    minimum, member = model._minima[0], model._members[0]
+    rows = model._X_scaling.transform(X)
+    J = difference(lambda theta: outputs(member.network, theta, rows), member.theta)
+    A = np.diag(minimum.hyper.alpha[minimum.groups.labels])
+    activations = member.mean(rows)
+
+    def information(row):
+        if task in ("one", "two"):
+            return J[row].T @ (J[row] / member.noise_variance[:, None])
+        if task == "binary":
+            p = expit(activations[row, 0])
+            return p * (1 - p) * np.outer(J[row, 0], J[row, 0])
+        p = softmax(activations[row])
+        return J[row].T @ (np.diag(p) - np.outer(p, p)) @ J[row]
+
+    for index, gain in zip(indices, gains, strict=True):
+        now = [
+            0.5 * (np.linalg.slogdet(A + information(row))[1] - np.linalg.slogdet(A)[1])
+            for row in range(len(X))
+        ]
+        assert_allclose(gain, now[index], rtol=1e-4)
+        assert now[index] >= np.delete(now, indices).max() * (1 - 1e-5)
+        A = A + information(index)
+
+
+def test_thinned_set_is_nearly_as_good():
+    """A third of the rows, well chosen, determines the function better than one at random."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 1))
+    model = EvidenceMLPRegressor((4,), noise_std=0.1, n_restarts=1, random_state=0)
+    y = np.tanh(X[:, 0]) + 0.1 * rng.standard_normal(150)
+    model.fit(X[:30], y[:30])
+    kept = thin_training_set(model, X, 30)
+    grid = np.linspace(-2.0, 2.0, 50)[:, None]
+
+    def error_bars(rows):
+        again = EvidenceMLPRegressor(
+            (), weight_precision=1e-2, noise_std=0.1, standardize=False
+        ).fit(np.hstack([X[rows] ** k for k in (1, 2, 3)]), y[rows])
+        return again.predict_std(np.hstack([grid**k for k in (1, 2, 3)]), "epistemic").mean()
+
+    assert error_bars(kept) < 0.8 * error_bars(np.arange(30))

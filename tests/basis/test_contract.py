@@ -1,0 +1,152 @@
+"""Basis transformers are scikit-learn transformers."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.basis import (
+    FourierSplineFeatures,
+    HermiteFunctionFeatures,
+    LegendreFeatures,
+    RadialBasisFeatures,
+)
+
+ALL = [FourierSplineFeatures, HermiteFunctionFeatures, LegendreFeatures, RadialBasisFeatures]
+SMALL = [
+    FourierSplineFeatures(2, n_harmonics=2),
+    HermiteFunctionFeatures(2, center="auto", scale="auto"),
+    LegendreFeatures(2),
+    RadialBasisFeatures(3, kernel="cauchy"),
+]
+X = np.random.default_rng(0).uniform(-2.0, 5.0, (20, 2))
+
+
+@pytest.mark.parametrize("transformer", [*(cls() for cls in ALL), *SMALL], ids=repr)
+def test_check_estimator(transformer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        results = check_estimator(transformer, on_skip=None, on_fail=None)
+    failed = [
+        f"{result['check_name']}: {result['exception']!r}"
+        for result in results
+        if result["status"] not in ("passed", "skipped")
+    ]
+    assert failed == []
+    assert sum(result["status"] == "passed" for result in results) >= 40
+
+
+@pytest.mark.parametrize(
+    ("transformer", "names"),
+    [
+        (
+            SMALL[0],
+            [
+                f"{x}_{wave}{h}"
+                for x in ("time", "depth")
+                for h in (1, 2)
+                for wave in ("cos", "sin")
+            ],
+        ),
+        (SMALL[1], ["time_hermite0", "time_hermite1", "depth_hermite0", "depth_hermite1"]),
+        (SMALL[2], ["time_legendre1", "time_legendre2", "depth_legendre1", "depth_legendre2"]),
+        (SMALL[3], ["radial0", "radial1", "radial2"]),
+    ],
+    ids=repr,
+)
+def test_names_of_the_columns(transformer, names):
+    frame = pd.DataFrame(X, columns=["time", "depth"])
+    transformer = clone(transformer).set_output(transform="pandas").fit(frame)
+    values = transformer.transform(frame)
+    assert list(values.columns) == names
+    assert_array_equal(values.to_numpy(), clone(transformer).fit(X).transform(X))
+    with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        transformer.get_feature_names_out(["depth", "time"])
+    with pytest.raises(ValueError, match="feature names should match"):
+        transformer.transform(frame[["depth", "time"]])
+
+
+@pytest.mark.parametrize("transformer", SMALL, ids=repr)
+def test_pickled_copies_are_equal(transformer):
+    fitted = clone(transformer).fit(X)
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), fitted.transform(X))
+    with pytest.raises(NotFittedError):
+        clone(fitted).transform(X)
+    with pytest.raises(NotFittedError):
+        clone(fitted).get_feature_names_out()
+
+
+@pytest.mark.parametrize("transformer", SMALL, ids=repr)
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_order_and_repetition_do_not_matter(transformer, n_columns):
+    rows = X[:, :n_columns]
+    again = np.vstack([rows[::-1], rows[3:9]])
+    once = clone(transformer).fit(rows).transform(rows)
+    assert_array_equal(clone(transformer).fit(again).transform(rows), once)
+
+
+@pytest.mark.parametrize("transformer", SMALL, ids=repr)
+@pytest.mark.parametrize("rows", [[[3.0]], [[3.0], [3.0]]], ids=["one row", "constant"])
+def test_nothing_to_spread_over(transformer, rows):
+    values = clone(transformer).fit(rows).transform([[3.0], [4.0], [1e150]])
+    assert np.all(np.isfinite(values))
+
+
+@pytest.mark.parametrize(
+    ("transformer", "error", "message"),
+    [
+        (LegendreFeatures(0), ValueError, "degree must be at least 1, got 0"),
+        (LegendreFeatures(2.0), TypeError, "degree must be an integer, got 2.0"),
+        (FourierSplineFeatures(-1), ValueError, "p must be a finite number .* got -1"),
+        (FourierSplineFeatures("4"), ValueError, "p must be a finite number .* got '4'"),
+        (FourierSplineFeatures(np.inf), ValueError, "p must be a finite number"),
+        (FourierSplineFeatures(n_harmonics=0), ValueError, "n_harmonics must be at least 1"),
+        (FourierSplineFeatures(period=0.0), ValueError, "period must be a positive number"),
+        (FourierSplineFeatures(period="long"), ValueError, "period must be a positive number"),
+        (HermiteFunctionFeatures(0), ValueError, "n_functions must be at least 1"),
+        (HermiteFunctionFeatures(501), ValueError, "n_functions must be at most 500, got 501"),
+        (HermiteFunctionFeatures(center="mean"), ValueError, "center must be 'auto', a number"),
+        (HermiteFunctionFeatures(center=[1, 2, 3]), ValueError, "each of the 2 inputs"),
+        (HermiteFunctionFeatures(center=np.nan), ValueError, "center must be finite"),
+        (HermiteFunctionFeatures(scale=0.0), ValueError, "scale must be positive, got 0.0"),
+        (RadialBasisFeatures(0), ValueError, "n_centers must be at least 1"),
+        (RadialBasisFeatures(kernel="box"), ValueError, "kernel must be one of 'gaussian'"),
+        (RadialBasisFeatures(width=-1), ValueError, "width must be a positive number"),
+        (RadialBasisFeatures(centers=[1.0]), ValueError, r"shape \(n_centers, 2\).*got \(1,\)"),
+        (RadialBasisFeatures(centers=[[1.0]]), ValueError, r"n_centers, 2\).*got \(1, 1\)"),
+        (RadialBasisFeatures(centers=[[0, np.inf]]), ValueError, "centers must be finite"),
+    ],
+    ids=repr,
+)
+def test_mistakes_are_named(transformer, error, message):
+    with pytest.raises(error, match=message):
+        transformer.fit(X)
+
+
+def test_overflowing_polynomials_are_refused():
+    basis = LegendreFeatures(10).fit(X)
+    with pytest.raises(ValueError, match="degree 10 overflow"):
+        basis.transform([[0.0, 1e200]])
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [*SMALL, SplineTransformer(4), PolynomialFeatures(3), Nystroem(n_components=5, random_state=0)],
+    ids=repr,
+)
+@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
+def test_models_on_any_transformer(transformer, estimator):
+    y = X[:, 0] + 0.5 * X[:, 1] > 2.0
+    model = make_pipeline(transformer, estimator((), standardize=False)).fit(X, y)
+    assert np.isfinite(model[-1].log_evidence_)
+    assert model.score(X, y) > 0.4

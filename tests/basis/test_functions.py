@@ -1,0 +1,128 @@
+"""Values of the basis functions against their definitions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import eval_hermite, eval_legendre, factorial
+
+from skbayesnn.basis import (
+    FourierSplineFeatures,
+    HermiteFunctionFeatures,
+    LegendreFeatures,
+    RadialBasisFeatures,
+)
+
+X = np.random.default_rng(1).uniform(-3.0, 7.0, (30, 2))
+
+
+def test_legendre():
+    values = LegendreFeatures(6).fit(X).transform(2.0 * X)
+    low, high = X.min(axis=0), X.max(axis=0)
+    z = (2.0 * X - low) / (high - low) * 2.0 - 1.0
+    expected = [eval_legendre(i, z[:, j]) for j in range(2) for i in range(1, 7)]
+    assert np.max(np.abs(z)) > 2.0  # some lie outside, where the polynomials go on
+    assert_allclose(values, np.transpose(expected), rtol=1e-12, atol=1e-12)
+
+
+def test_hermite():
+    center, scale = np.array([1.0, 2.0]), 1.7
+    values = HermiteFunctionFeatures(9, center=center, scale=scale).fit_transform(X)
+    z = (X - center) / scale
+    expected = [
+        eval_hermite(i, z[:, j])
+        * np.exp(-0.5 * z[:, j] ** 2)
+        / np.sqrt(2.0**i * factorial(i) * np.sqrt(np.pi) * scale)
+        for j in range(2)
+        for i in range(9)
+    ]
+    assert_allclose(values, np.transpose(expected), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_functions", [3, 60, 500])
+def test_hermite_functions_are_orthonormal(n_functions):
+    x = np.linspace(-80.0, 80.0, 20001)[:, None]
+    values = HermiteFunctionFeatures(n_functions, center=5.0, scale=2.0).fit_transform(x)
+    products = values.T @ values * (x[1] - x[0])
+    assert_allclose(products, np.eye(n_functions), atol=1e-10)
+
+
+def test_demonstration_lies_in_three_hermite_functions():
+    x = np.linspace(-6.0, 6.0, 200)
+    y = 1.1 * (1 - x + 2 * x**2) * np.exp(-(x**2) / 2)
+    values = HermiteFunctionFeatures(3).fit_transform(x[:, None])
+    coefficients = np.linalg.lstsq(values, y)[0]
+    assert_allclose(values @ coefficients, y, atol=1e-12)
+
+
+def test_hermite_functions_placed_over_the_data():
+    basis = HermiteFunctionFeatures(8, center="auto", scale="auto").fit([[100.0], [130.0], [140.0]])
+    assert_allclose([basis.center_[0], basis.scale_[0]], [120.0, 20.0 / np.sqrt(15.0)])
+
+
+@pytest.mark.parametrize("p", [0, 1.5, 4])
+def test_fourier(p):
+    basis = FourierSplineFeatures(p, n_harmonics=3, period=12.0).fit(X)
+    values = basis.transform(X).reshape(len(X), 2, 3, 2)
+    middle = 0.5 * (X.min(axis=0) + X.max(axis=0))
+    for j, h in np.ndindex(2, 3):
+        phase = 2.0 * np.pi * (h + 1) * (X[:, j] - middle[j]) / 12.0
+        expected = np.column_stack([np.cos(phase), np.sin(phase)]) * (h + 1) ** (-p / 2)
+        assert_allclose(values[:, j, h], expected, atol=1e-12)
+
+
+def test_fourier_period_from_the_data():
+    basis = FourierSplineFeatures().fit(X)
+    assert_allclose(basis.period_, 2.0 * np.ptp(X, axis=0))
+
+
+KERNELS = {"gaussian": lambda u: np.exp(-(u**2) / 2), "cauchy": lambda u: 1.0 / (1.0 + u**2)}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_radial_functions_of_one_input(kernel):
+    x = X[:, :1]
+    basis = RadialBasisFeatures(7, kernel=kernel, width=0.8).fit(x)
+    centers = np.linspace(x.min(), x.max(), 7)
+    assert_allclose(basis.centers_, centers[:, None])
+    assert_allclose(basis.transform(x), KERNELS[kernel]((x - centers) / 0.8) / 0.8, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_radial_functions_of_several_inputs(kernel):
+    centers = np.array([[0.0, 1.0], [2.0, -1.0], [5.0, 5.0]])
+    basis = RadialBasisFeatures(kernel=kernel, width=2.5, centers=centers).fit(X)
+    distances = np.linalg.norm(X[:, None] - centers, axis=-1)
+    assert_allclose(basis.transform(X), KERNELS[kernel](distances / 2.5) / 2.5, rtol=1e-12)
+
+
+def test_one_centre_lies_in_the_middle():
+    basis = RadialBasisFeatures(1).fit([[1.0], [2.0], [5.0]])
+    assert_array_equal(basis.centers_, [[3.0]])
+    assert basis.width_ == 1.0
+
+
+def test_width_from_the_centres():
+    basis = RadialBasisFeatures(201).fit(X[:, :1])
+    assert_allclose(basis.width_, 0.5 * np.ptp(X[:, 0]) / np.sqrt(12.0), rtol=0.01)
+
+
+def test_centres_of_several_inputs_cover_the_data():
+    grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+    basis = RadialBasisFeatures(5).fit(grid)
+    corners = [[0, 0], [0, 4], [4, 0], [4, 4]]
+    assert_array_equal(basis.centers_[0], [2, 2])
+    assert_array_equal(sorted(basis.centers_[1:].tolist()), corners)
+
+
+@pytest.mark.parametrize("n_centers", [2, 6, 15])
+def test_centres_are_at_most_twice_as_far_as_need_be(n_centers):
+    """Gonzalez 1985: no row is farther from its centre than the centres from each other."""
+    centers = RadialBasisFeatures(n_centers).fit(X).centers_
+    apart = np.linalg.norm(centers[:, None] - centers, axis=-1)[np.triu_indices(n_centers, 1)]
+    to_nearest = np.linalg.norm(X[:, None] - centers, axis=-1).min(axis=1)
+    assert to_nearest.max() <= apart.min()
+
+
+def test_no_more_centres_than_rows():
+    rows = np.vstack([X[:4], X[:4]])
+    assert RadialBasisFeatures(60).fit(rows).centers_.shape == (4, 2)

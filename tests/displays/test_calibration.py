@@ -1,0 +1,173 @@
+"""Coverage of regressors, reliability of classifiers."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binomtest
+from sklearn.calibration import calibration_curve
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.displays import CalibrationDisplay
+from skbayesnn.displays._calibration_curves import wilson_interval
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((160, 2))
+NOISE = RNG.standard_normal((160, 2))
+Y = np.column_stack([X[:, 0], 5.0 * X[:, 1]]) + NOISE
+TRAIN, TEST = slice(0, 60), slice(60, None)
+CLASSES = np.digitize(Y[:, 0], [-0.5, 0.5])
+
+
+@cache
+def regressor(engine="evidence", n_outputs=1):
+    y = Y[TRAIN, 0] if n_outputs == 1 else Y[TRAIN]
+    if engine == "evidence":
+        return EvidenceMLPRegressor((), random_state=0).fit(X[TRAIN], y)
+    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
+    return HMCMLPRegressor((2,), random_state=0, **few).fit(X[TRAIN], y)
+
+
+@cache
+def classifier(n_classes=2):
+    y = CLASSES if n_classes == 3 else CLASSES > 0
+    return EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X[TRAIN], y[TRAIN])
+
+
+@pytest.mark.parametrize("engine", ["evidence", "sampling"])
+def test_coverage_is_that_of_predictive_intervals(engine, readable):
+    model = regressor(engine)
+    display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST, 0])
+    coverage, observed = display.lines_[0].get_data()
+    for i in range(4, len(coverage) - 1, 6):
+        low, high = model.predict_interval(X[TEST], coverage[i]).T
+        assert observed[i] == np.mean((low <= Y[TEST, 0]) & (Y[TEST, 0] <= high))
+    assert (coverage[0], coverage[-1], observed[-1]) == (0.0, 1.0, 1.0)
+    pit = model.predictive_cdf(X[TEST], Y[TEST, 0])
+    assert_array_equal(display.curves[0].values, pit)
+    heights = display.histograms_[0][0].get_xy()[:, 1]
+    assert set(heights) - {0.0} <= set(np.histogram(pit, 10, (0, 1))[0])
+    assert heights.max() == np.histogram(pit, 10, (0, 1))[0].max()
+    readable(display)
+
+
+def test_every_output_has_a_curve():
+    model = regressor(n_outputs=2)
+    display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST])
+    assert [curve.name for curve in display.curves] == ["y0", "y1"]
+    assert len(display.lines_) == len(display.histograms_) == 2
+    pit = model.predictive_cdf(X[TEST], Y[TEST])
+    for line, u in zip(display.lines_, pit.T, strict=True):
+        coverage, observed = line.get_data()
+        assert_allclose(observed, [np.mean(np.abs(u - 0.5) <= c / 2) for c in coverage])
+
+
+def test_even_probabilities_lie_on_the_diagonal():
+    display = CalibrationDisplay.from_pit((np.arange(1000) + 0.5) / 1000)
+    assert_allclose(display.lines_[0].get_ydata(), display.lines_[0].get_xdata(), atol=1e-3)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("n_bins", [1, 5, 12])
+def test_reliability_is_that_of_scikit_learn(strategy, n_bins):
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.5, 0.8, 300)
+    hits = rng.uniform(size=300) < p**2
+    display = CalibrationDisplay.from_predictions(
+        hits, {"mine": p, "half": np.full(300, 0.5)}, n_bins=n_bins, strategy=strategy
+    )
+    observed, predicted = calibration_curve(hits, p, n_bins=n_bins, strategy=strategy)
+    assert_allclose(display.lines_[0].get_xdata(), predicted)
+    assert_allclose(display.lines_[0].get_ydata(), observed)
+    assert_allclose(display.lines_[1].get_data(), [[0.5], [hits.mean()]])
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 5), (3, 9), (40, 40)])
+def test_error_bars_are_wilsons(k, n):
+    expected = binomtest(k, n).proportion_ci(0.95, "wilson")
+    assert_allclose(wilson_interval(np.array([k / n]), np.array([n]))[0], expected, atol=1e-12)
+
+
+def test_error_bars_are_drawn():
+    hits = np.array([1, 0, 1, 1, 0, 1, 1, 1])
+    p = np.array([0.2, 0.2, 0.2, 0.2, 0.7, 0.7, 0.7, 0.7])
+    display = CalibrationDisplay.from_predictions(hits, {"p": p}, n_bins=2)
+    (bars,) = (c for c in display.ax_.collections if len(c.get_segments()) == 2)
+    low, high = binomtest(3, 4).proportion_ci(0.95, "wilson")
+    assert_allclose(bars.get_segments()[0], [[0.2, low], [0.2, high]])
+    assert_allclose(bars.get_segments()[1], [[0.7, low], [0.7, high]])
+
+
+def test_moderated_beside_most_probable(readable):
+    model = make_pipeline(StandardScaler(), EvidenceMLPClassifier((), random_state=0))
+    y = np.where(CLASSES > 0, "up", "down")
+    model.fit(X[TRAIN], y[TRAIN])
+    display = CalibrationDisplay.from_estimator(model, X[TEST], y[TEST], n_bins=5)
+    inputs = model[:-1].transform(X[TEST])
+    for curve, line, moderated in zip(display.curves, display.lines_, (True, False), strict=True):
+        p = model[-1].predict_proba(inputs, moderated=moderated)[:, 1]
+        assert_array_equal(curve.values, p)
+        observed, predicted = calibration_curve(y[TEST] == "up", p, n_bins=5)
+        assert_allclose(line.get_data(), [predicted, observed])
+    assert [curve.name for curve in display.curves] == ["moderated", "most probable"]
+    assert display.ax_.get_xlabel() == "predicted probability of\nup"
+    readable(display)
+
+
+def test_more_classes(readable):
+    model = classifier(3)
+    display = CalibrationDisplay.from_estimator(model, X[TEST], CLASSES[TEST])
+    p = model.predict_proba(X[TEST])
+    hits = model.predict(X[TEST]) == CLASSES[TEST]
+    observed, predicted = calibration_curve(hits, p.max(axis=1), n_bins=10)
+    assert_allclose(display.lines_[0].get_data(), [predicted, observed])
+    readable(display)
+    display = CalibrationDisplay.from_estimator(model, X[TEST], CLASSES[TEST], class_of_interest=0)
+    assert_array_equal(display.curves[0].values, p[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        (CLASSES[:-1], {}, "inconsistent"),
+        (CLASSES, {"n_bins": 0}, "n_bins must be a positive int"),
+        (CLASSES, {"strategy": "odd"}, "strategy must be"),
+        (CLASSES, {"class_of_interest": 7}, "must be one of 0, 1, 2; got 7"),
+    ],
+)
+def test_bad_options_of_classifiers(y, options, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationDisplay.from_estimator(classifier(3), X, y, **options)
+
+
+@pytest.mark.parametrize(
+    ("pit", "names", "message"),
+    [
+        ([0.2, 1.2], None, "between 0 and 1"),
+        ([0.2, np.nan], None, "between 0 and 1"),
+        ([], None, "at least one row"),
+        ([0.2, 0.3], ["a", "b"], "2 names for 1 outputs"),
+    ],
+)
+def test_bad_pit(pit, names, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationDisplay.from_pit(pit, names=names)
+
+
+def test_bad_predictions():
+    with pytest.raises(ValueError, match="booleans"):
+        CalibrationDisplay.from_predictions([0, 2], {"p": [0.5, 0.5]})
+    with pytest.raises(ValueError, match="'p' do not lie between 0 and 1"):
+        CalibrationDisplay.from_predictions([0, 1], {"p": [0.5, 1.5]})
+    with pytest.raises(ValueError, match="inconsistent"):
+        CalibrationDisplay.from_predictions([0, 1], {"p": [0.5]})
+
+
+def test_wrong_number_of_features():
+    with pytest.raises(ValueError, match="1 features"):
+        CalibrationDisplay.from_estimator(regressor(), X[:, :1], Y[:, 0])

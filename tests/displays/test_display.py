@@ -1,0 +1,137 @@
+"""What all displays share."""
+
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import BayesianRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.displays import (
+    CalibrationDisplay,
+    EvidenceVersusTestDisplay,
+    ModeratedBoundaryDisplay,
+    PredictiveDisplay,
+    RelevanceDisplay,
+    TraceDisplay,
+)
+
+X = np.random.default_rng(0).standard_normal((8, 2))
+Y = np.arange(8) % 2
+
+
+def predictive(**options):
+    return PredictiveDisplay(X[:, 0], X[:, 0], np.ones(8), np.ones(8)).plot(**options)
+
+
+def calibration(**options):
+    return CalibrationDisplay.from_pit(np.linspace(0, 1, 30), **options)
+
+
+def test_package_does_not_load_matplotlib():
+    code = "import sys, skbayesnn.displays; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install skbayesnn\[plot\]"):
+        predictive()
+
+
+def test_own_figures_have_small_letters_and_leave_the_settings_alone():
+    before = dict(plt.rcParams)
+    display = predictive()
+    assert dict(plt.rcParams) == before
+    display.figure_.canvas.draw()
+    assert display.ax_.xaxis.label.get_size() == 8
+    assert {label.get_size() for label in display.ax_.get_xticklabels()} == {8}
+    assert display.figure_.get_size_inches()[0] == 3.5
+
+
+def test_given_axes_are_drawn_in():
+    _, ax = plt.subplots()
+    display = predictive(ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.get_figure()
+    assert len(plt.get_fignums()) == 1
+
+
+def test_one_axes_takes_the_first_panel_alone():
+    _, ax = plt.subplots()
+    display = calibration(ax=ax)
+    assert len(display.lines_) == 1
+    assert display.histograms_ == []
+    _, axes = plt.subplots(1, 2)
+    display = calibration(ax=axes)
+    assert_array_equal(display.axes_, axes)
+    assert len(display.histograms_) == 1
+
+
+@pytest.mark.parametrize("ax", ["here", [1, 2], 3.0])
+def test_anything_else_as_axes_is_refused(ax):
+    with pytest.raises(ValueError, match="must be a matplotlib Axes"):
+        calibration(ax=ax)
+
+
+def test_wrong_number_of_axes_is_refused():
+    _, axes = plt.subplots(1, 3)
+    with pytest.raises(ValueError, match="Axes or 2 of them"):
+        calibration(ax=axes)
+
+
+DRAWN = {
+    "predictive": (EvidenceMLPRegressor, lambda e: PredictiveDisplay.from_estimator(e, X)),
+    "boundary": (EvidenceMLPClassifier, lambda e: ModeratedBoundaryDisplay.from_estimator(e, X)),
+    "calibration": (EvidenceMLPRegressor, lambda e: CalibrationDisplay.from_estimator(e, X, Y)),
+    "relevance": (EvidenceMLPRegressor, RelevanceDisplay.from_estimator),
+    "trace": (HMCMLPRegressor, TraceDisplay.from_estimator),
+    "bell": (
+        EvidenceMLPRegressor,
+        lambda e: EvidenceVersusTestDisplay.from_estimators([e], X, Y),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_unfitted_estimators_are_refused(name, in_pipeline):
+    estimator, draw = DRAWN[name]
+    estimator = estimator()
+    if in_pipeline:
+        estimator = make_pipeline(StandardScaler(), estimator)
+    with pytest.raises(NotFittedError):
+        draw(estimator)
+
+
+@pytest.mark.parametrize("name", sorted(set(DRAWN) - {"bell"}))
+def test_foreign_estimators_are_refused(name):
+    with pytest.raises(TypeError, match=r"needs a \w+ of skbayesnn"):
+        DRAWN[name][1](BayesianRidge().fit(X, Y))
+
+
+def test_foreign_estimator_without_evidence_is_refused():
+    with pytest.raises(TypeError, match="no log_evidence_"):
+        DRAWN["bell"][1](BayesianRidge().fit(X, Y))
+
+
+def test_unreadable_figures_are_found(readable):
+    display = predictive()
+    readable(display)
+    display.ax_.set_xlabel("long " * 30)
+    with pytest.raises(AssertionError, match="long"):
+        readable(display)
+    display = predictive()
+    display.ax_.legend(loc="center")
+    with pytest.raises(AssertionError):
+        readable(display)
+    display = predictive()
+    display.ax_.set_xticks([0.0, 0.1], ["first tick", "second tick"])
+    with pytest.raises(AssertionError):
+        readable(display)

@@ -1,0 +1,315 @@
+"""The Occam hill and the warning bell."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import spearmanr
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.displays import EvidenceDisplay, EvidenceVersusTestDisplay
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (90, 1))
+Y = np.sin(2 * X[:, 0]) + 0.1 * RNG.standard_normal(90)
+TRAIN, TEST = slice(0, 40), slice(40, None)
+SIZES = "hidden_layer_sizes"
+WIDTHS = [(4,), (), (2,), (1,)]
+
+
+def search_by_hand(estimator, grid, rows=TRAIN):
+    """Fits of all parameters of a grid, as a search leaves them."""
+    params = list(ParameterGrid(grid))
+    fits = [clone(estimator).set_params(**p).fit(X[rows], Y[rows]) for p in params]
+    results = {"params": params, "log_evidence_std": np.zeros(len(fits))}
+    last = [fit[-1] if hasattr(fit, "steps") else fit for fit in fits]
+    results["log_evidence"] = np.array([model.log_evidence_ for model in last])
+    if hasattr(last[0], "evidence_report_"):
+        best = [model.evidence_report_.minima[0] for model in last]
+        results["verdict"] = np.array([report.verdict for report in best])
+        for name in vars(best[0].terms):
+            values = [getattr(report.terms, name) for report in best]
+            results[f"term_{name}"] = np.array(values)
+    else:
+        results["log_evidence_std"] = np.array([model.log_evidence_std_ for model in last])
+    return SimpleNamespace(results_=results, estimators_=fits)
+
+
+@cache
+def widths():
+    model = EvidenceMLPRegressor(n_restarts=2, random_state=0)
+    return search_by_hand(model, {SIZES: WIDTHS})
+
+
+@cache
+def widths_and_priors():
+    model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(n_restarts=1, random_state=0))
+    step = "evidencemlpregressor__"
+    return search_by_hand(
+        model, {step + SIZES: [(3,), (1,), (2,)], step + "prior": ["single", "layer"]}
+    )
+
+
+def changed(search, **columns):
+    """The same search with other results."""
+    return SimpleNamespace(results_=search.results_ | columns, estimators_=search.estimators_)
+
+
+def rmse(model):
+    return np.sqrt(np.mean((model.predict(X[TEST]) - Y[TEST]) ** 2))
+
+
+def test_drawn_numbers_are_those_of_the_search(readable):
+    search = widths()
+    display = EvidenceDisplay.from_estimator(search, SIZES, X[TEST], Y[TEST])
+    order = [1, 3, 2, 0]
+    units, evidence = display.lines_[0].get_data()
+    assert_array_equal(units, [0, 1, 2, 4])
+    assert_array_equal(evidence, search.results_["log_evidence"][order])
+    errors = [rmse(search.estimators_[i]) for i in order]
+    assert_allclose(display.error_lines_[0].get_data(), [[0, 1, 2, 4], errors])
+    assert [axes.get_ylabel() for axes in display.axes_][::2] == [
+        "log evidence (nats)",
+        "test RMSE",
+    ]
+    assert display.axes_[-1].get_xlabel() == "hidden units"
+    readable(display)
+
+
+def test_misfit_and_occam_factor_add_up_to_the_evidence():
+    search = widths()
+    display = EvidenceDisplay.from_estimator(search, SIZES)
+    lines = {name: line.get_ydata() for name, line in display.term_lines_.items()}
+    assert list(lines) == ["log evidence", "misfit to the data", "Occam factor"]
+    assert_allclose(lines["misfit to the data"] + lines["Occam factor"], lines["log evidence"])
+    evidence = display.hills[0].log_evidence
+    assert_allclose(lines["log evidence"], evidence - evidence.max())
+    reports = [search.estimators_[i].evidence_report_ for i in (1, 3, 2, 0)]
+    likelihood = np.array([r.misfit + r.noise_normaliser + r.target_scale for r in reports])
+    assert_allclose(lines["misfit to the data"], likelihood - likelihood[np.argmax(evidence)])
+
+
+def test_each_term(readable):
+    search = widths()
+    display = EvidenceDisplay.from_estimator(search, SIZES, terms="each")
+    lines = {name: line.get_ydata() for name, line in display.term_lines_.items()}
+    assert "target_scale" not in lines  # the same for all
+    total = lines.pop("log evidence")
+    assert_allclose(sum(lines.values()), total)
+    top = np.argmax(display.hills[0].log_evidence)
+    log_det = np.array([search.estimators_[i].evidence_report_.log_det for i in (1, 3, 2, 0)])
+    assert_allclose(lines["log_det"], log_det - log_det[top])
+    readable(display)
+    assert EvidenceDisplay.from_estimator(search, SIZES, terms=None).term_lines_ == {}
+
+
+def test_one_line_per_combination_of_other_parameters(readable):
+    search = widths_and_priors()
+    step = "evidencemlpregressor__"
+    display = EvidenceDisplay.from_estimator(search, step + SIZES, X[TEST], Y[TEST])
+    assert [hill.name for hill in display.hills] == ["prior=single", "prior=layer"]
+    for line, errors, prior in zip(
+        display.lines_, display.error_lines_, ("single", "layer"), strict=True
+    ):
+        found = {
+            p[step + SIZES][0]: i
+            for i, p in enumerate(search.results_["params"])
+            if p[step + "prior"] == prior
+        }
+        rows = [found[width] for width in (1, 2, 3)]
+        assert_array_equal(line.get_ydata(), search.results_["log_evidence"][rows])
+        assert_allclose(errors.get_ydata(), [rmse(search.estimators_[i]) for i in rows])
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names[:2] == ["prior=single", "prior=layer"]
+    best = max(display.hills, key=lambda hill: hill.log_evidence.max())
+    top = best.log_evidence - best.log_evidence.max()
+    assert_allclose(display.term_lines_["log evidence"].get_ydata(), top)
+    readable(display)
+    display = EvidenceDisplay.from_estimator(search, step + "prior")
+    labels = [label.get_text() for label in display.axes_[-1].get_xticklabels()]
+    assert labels == ["single", "layer"]
+    assert [hill.name for hill in display.hills] == [
+        f"hidden_layer_sizes={width}" for width in (3, 1, 2)
+    ]
+
+
+def test_doubts_and_failures_are_shown(readable):
+    search = widths()
+    evidence = search.results_["log_evidence"].copy()
+    evidence[2] = np.nan
+    verdict = np.array(["doubtful: few targets", "trusted", "failed: no", "trusted"])
+    search = changed(search, log_evidence=evidence, verdict=verdict)
+    search.estimators_ = [*search.estimators_[:2], None, search.estimators_[3]]
+    display = EvidenceDisplay.from_estimator(search, SIZES, X[TEST], Y[TEST])
+    assert_array_equal(display.hills[0].doubtful, [False, False, False, True])
+    shown = {line.get_marker(): line.get_xdata() for line in display.ax_.lines[1:3]}
+    assert_array_equal(shown["o"], [4])
+    assert_array_equal(shown["x"], [2])
+    assert np.isnan(display.error_lines_[0].get_ydata()[2])
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["log evidence", "doubtful", "not available"]
+    readable(display)
+    with pytest.raises(ValueError, match="No candidate has a log evidence"):
+        EvidenceDisplay.from_estimator(changed(search, log_evidence=np.full(4, np.nan)), SIZES)
+
+
+def test_sampled_evidences_have_error_bars_and_no_terms(readable):
+    model = HMCMLPRegressor((1,), n_chains=2, n_warmup=10, n_draws=10, random_state=0)
+    search = search_by_hand(model, {"activation": ["logistic", "tanh"]}, slice(0, 8))
+    display = EvidenceDisplay.from_estimator(search, "activation")
+    assert len(display.axes_) == 1
+    (bars,) = display.ax_.collections
+    for segment, e, std in zip(
+        bars.get_segments(),
+        search.results_["log_evidence"],
+        search.results_["log_evidence_std"],
+        strict=True,
+    ):
+        assert std > 0
+        assert_allclose(segment[:, 1], [e - std, e + std])
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["logistic", "tanh"]
+    readable(display)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "position", "label", "log_scale"),
+    [
+        ("m__hidden_layer_sizes", [(8, 4), (3,), ()], [0, 1, 2], "units of the hidden layers", 0),
+        ("weight_precision", [0.1, 10.0, 1.0], [0.1, 10.0, 1.0], "weight precision", 1),
+        ("n_restarts", [1, 2, 3], [1, 2, 3], "n restarts", 0),
+        ("standardize", [True, False, True], [0, 1, 0], "standardize", 0),
+        ("noise_std", ["auto", 0.5, 1.0], [0, 1, 2], "noise std", 0),
+    ],
+)
+def test_axes_of_parameters(name, values, position, label, log_scale):
+    params = [{name: value} for value in values]
+    results = {"params": params, "log_evidence": np.arange(3.0)}
+    display = EvidenceDisplay.from_estimator(
+        SimpleNamespace(results_=results, estimators_=[None] * 3), name
+    )
+    order = np.argsort(position, kind="stable")
+    assert_array_equal(display.lines_[0].get_data(), [np.array(position)[order], order])
+    assert display.ax_.get_xlabel() == label
+    assert (display.ax_.get_xscale() == "log") == log_scale
+    if name.endswith(SIZES):
+        assert list(display.ticks.values()) == ["8-4", "3", "linear"]
+
+
+def test_candidates_without_the_parameter_are_left_out():
+    params = [{"a": 1}, {"b": 2}, {"a": 2}]
+    results = {"params": params, "log_evidence": np.arange(3.0)}
+    search = SimpleNamespace(results_=results, estimators_=[None] * 3)
+    display = EvidenceDisplay.from_estimator(search, "a")
+    assert_array_equal(display.lines_[0].get_data(), [[1, 2], [0, 2]])
+
+
+def test_one_axes_shows_the_evidence_alone():
+    _, ax = plt.subplots()
+    display = EvidenceDisplay.from_estimator(widths(), SIZES, X[TEST], Y[TEST], ax=ax)
+    assert display.ax_.get_xlabel() == "hidden units"
+    assert display.error_lines_ == []
+
+
+def test_bad_searches():
+    with pytest.raises(ValueError, match="parameter 'alpha'; there are: hidden_layer_sizes"):
+        EvidenceDisplay.from_estimator(widths(), "alpha")
+    with pytest.raises(TypeError, match="needs a fitted EvidenceSearch"):
+        EvidenceDisplay.from_estimator(EvidenceMLPRegressor(), SIZES)
+    with pytest.raises(ValueError, match="belong together"):
+        EvidenceDisplay.from_estimator(widths(), SIZES, X[TEST])
+    with pytest.raises(ValueError, match="inconsistent"):
+        EvidenceDisplay.from_estimator(widths(), SIZES, X[TEST], Y[:3])
+    with pytest.raises(ValueError, match="terms must be"):
+        EvidenceDisplay.from_estimator(widths(), SIZES, terms="some")
+    with pytest.raises(ValueError, match="2 features"):
+        EvidenceDisplay.from_estimator(widths(), SIZES, np.hstack([X, X]), Y)
+
+
+def test_warning_bell_of_estimators(readable):
+    fits = widths().estimators_ + widths_and_priors().estimators_
+    labels = ["a"] * 4 + ["b"] * 6
+    display = EvidenceVersusTestDisplay.from_estimators(fits, X[TEST], Y[TEST], labels=labels)
+    last = [fit[-1] if hasattr(fit, "steps") else fit for fit in fits]
+    evidence = np.array([fit.log_evidence_ for fit in last])
+    errors = np.array([rmse(fit) for fit in fits])
+    for name, rows in (("a", slice(0, 4)), ("b", slice(4, 10))):
+        points = np.hstack([line.get_data() for line in display.points_[name]])
+        order = np.lexsort(points)
+        expected = np.array([evidence[rows], errors[rows]])
+        assert_allclose(points[:, order], expected[:, np.lexsort(expected)])
+        rho = spearmanr(evidence[rows], errors[rows]).statistic
+        assert display.correlations_[name] == pytest.approx(rho)
+        text = f"{name} (n = {len(evidence[rows])}, ρ = {rho:.2f})".replace("-", "−")
+        assert text in [t.get_text() for t in display.figure_.legends[0].get_texts()]
+    readable(display)
+
+
+def test_warning_bell_of_a_search():
+    search = widths_and_priors()
+    prior = "evidencemlpregressor__prior"
+    display = EvidenceVersusTestDisplay.from_estimator(search, X[TEST], Y[TEST], group_by=prior)
+    assert_array_equal(display.log_evidence, search.results_["log_evidence"])
+    assert_allclose(display.test_error, [rmse(fit) for fit in search.estimators_])
+    assert list(display.labels) == [p[prior] for p in search.results_["params"]]
+    with pytest.raises(ValueError, match="no_such"):
+        EvidenceVersusTestDisplay.from_estimator(search, X, Y, group_by="no_such")
+
+
+def test_fits_without_evidence_are_left_out_and_doubtful_ones_open():
+    search = widths()
+    evidence = np.array([np.nan, 3.0, 2.0, 1.0])
+    verdict = ["no evidence", "doubtful: x", "trusted", "chains do not agree"]
+    search = changed(search, log_evidence=evidence, verdict=verdict)
+    display = EvidenceVersusTestDisplay.from_estimator(search, X[TEST], Y[TEST])
+    assert_array_equal(display.log_evidence, [3.0, 2.0, 1.0])
+    trusted, doubtful = display.points_["fits"]
+    assert_array_equal(trusted.get_xdata(), [2.0])
+    assert_array_equal(doubtful.get_xdata(), [3.0, 1.0])
+    assert doubtful.get_markerfacecolor() == "white"
+    with pytest.raises(ValueError, match="No fit has both"):
+        EvidenceVersusTestDisplay.from_estimator(
+            changed(search, log_evidence=np.full(4, np.nan)), X, Y
+        )
+
+
+def test_test_errors_of_classifiers_and_of_choice():
+    y = np.where(Y > 0, "yes", "no")
+    fits = [
+        EvidenceMLPClassifier(size, n_restarts=1, random_state=0).fit(X[TRAIN], y[TRAIN])
+        for size in ((), (1,))
+    ]
+    display = EvidenceVersusTestDisplay.from_estimators(fits, X[TEST], y[TEST])
+    expected = [log_loss(y[TEST], fit.predict_proba(X[TEST])) for fit in fits]
+    assert_allclose(display.test_error, expected)
+    assert display.ax_.get_ylabel() == "test log loss (nats)"
+    assert display.correlations_ == {}
+
+    def error_rate(estimator, X, y):
+        return np.mean(estimator.predict(X) != y)
+
+    display = EvidenceVersusTestDisplay.from_estimators(fits, X[TEST], y[TEST], error=error_rate)
+    assert_allclose(display.test_error, [1 - fit.score(X[TEST], y[TEST]) for fit in fits])
+    assert display.ax_.get_ylabel() == "test error rate"
+
+
+def test_column_of_targets_is_compared_row_by_row():
+    model = EvidenceMLPRegressor((), random_state=0).fit(X[TRAIN], Y[TRAIN, None])
+    display = EvidenceVersusTestDisplay.from_estimators([model], X[TEST], Y[TEST])
+    assert_allclose(
+        display.test_error, np.sqrt(np.mean((model.predict(X[TEST])[:, 0] - Y[TEST]) ** 2))
+    )
+
+
+def test_number_of_labels():
+    with pytest.raises(ValueError, match="1 labels for 4 estimators"):
+        EvidenceVersusTestDisplay.from_estimators(widths().estimators_, X, Y, labels=["a"])

@@ -1,0 +1,160 @@
+"""hidden_layer_sizes="auto": the rule, and what it finds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.estimators._growth import best_of, grow
+from skbayesnn.inference import FreeHyperparameters, Settings, find_minima
+from skbayesnn.inference._widening import widened
+from skbayesnn.network import Network, outputs
+from skbayesnn.posterior import Hyperparameters, LogUniform
+from tests.tools import make_problem
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(-3, 3, (90, 2))
+Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.standard_normal(90)
+AUTO = EvidenceMLPRegressor("auto", n_restarts=3, random_state=0)
+
+
+def path_of(evidences, n_targets=1000):
+    """Run the rule on invented evidences; also the narrower networks that were offered."""
+    offered = {}
+
+    def attempt(sizes, narrower):
+        offered[sizes] = narrower
+        return evidences.get(sizes, -1000.0)
+
+    return grow(attempt, lambda sizes: 10 * sum(sizes), n_targets), offered
+
+
+class TestRule:
+    def test_width_then_depth(self):
+        path, offered = path_of({(): -90, (2,): -80, (4,): -60, (8,): -61, (4, 4): -60.5})
+        sizes = [candidate.hidden_layer_sizes for candidate in path]
+        assert sizes == [(), (2,), (4,), (8,), (16,), (2, 2), (4, 4), (8, 8), (16, 16)]
+        assert best_of(path).hidden_layer_sizes == (4,)
+        assert offered[(2,)] is None
+        assert offered[(8,)] == (4,)
+        assert offered[(2, 2)] is None
+        assert offered[(16, 16)] == (8, 8)
+        assert path[3] == ((8,), -61, 80)
+
+    def test_linear_targets_end_the_search_early(self):
+        path, _ = path_of({(): -50})
+        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (8,)]
+        assert best_of(path).hidden_layer_sizes == ()
+
+    def test_one_poor_width_does_not_end_it(self):
+        path, _ = path_of({(): -90, (2,): -80, (4,): -85, (8,): -60})
+        assert best_of(path).hidden_layer_sizes == (8,)
+
+    def test_deeper_and_deeper(self):
+        evidences = {(4,) * depth: -90 + 5 * depth for depth in range(4)}
+        path, _ = path_of({(): -90, **evidences})
+        assert best_of(path).hidden_layer_sizes == (4, 4, 4)
+        assert max(len(c.hidden_layer_sizes) for c in path) == 4
+
+    def test_gains_below_a_nat_do_not_count(self):
+        path, _ = path_of({(): -90, (2,): -80, (4,): -79.5, (8,): -79.2, (16,): -10})
+        assert [c.hidden_layer_sizes for c in path][:4] == [(), (2,), (4,), (8,)]
+        assert (16,) not in {c.hidden_layer_sizes for c in path}
+
+    def test_three_targets_per_weight(self):
+        path, _ = path_of({(2**i,): 10 * i for i in range(1, 9)}, n_targets=240)
+        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (8,), (2, 2), (4, 4)]
+
+    def test_no_evidence(self):
+        path, _ = path_of({(): np.nan, (2,): np.nan, (4,): -70})
+        assert best_of(path).hidden_layer_sizes == (4,)
+        path, _ = path_of(dict.fromkeys([(), (2,), (4,), (8,)], np.nan), n_targets=60)
+        assert best_of(path).hidden_layer_sizes == ()
+
+
+class TestWidening:
+    def test_function_and_evidence_are_kept(self):
+        posterior, _, _ = make_problem("gaussian", hidden=(3,), n=60)
+        free = FreeHyperparameters(np.ones(3, bool), np.ones(2, bool), LogUniform())
+        settings = Settings(free, Hyperparameters(np.ones(3), np.ones(2)))
+        seeds = np.random.SeedSequence(0).spawn(1)
+        (old,) = find_minima(posterior, settings, seeds)
+        wide = Network((2, 6, 2))
+        theta = widened(old, wide, np.random.default_rng(0))
+        n = old.network.layer_sizes[1]
+        for new, kept in zip(wide.layers(theta), old.network.layers(old.theta), strict=True):
+            assert_array_equal(new[-1, : kept.shape[1]], kept[-1])
+        f = outputs(old.network, old.theta, posterior.X)
+        assert np.max(np.abs(outputs(wide, theta, posterior.X) - f)) < 0.2
+        assert n < 6
+
+    def test_search_starts_from_the_narrower_network(self):
+        model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0).fit(X, Y)
+        grown = clone(AUTO).set_params(n_restarts=1).fit(X, Y)
+        by_size = {c.hidden_layer_sizes: c.log_evidence for c in grown.growth_}
+        assert by_size[(2,)] == pytest.approx(model.log_evidence_, rel=1e-12)
+        assert by_size[(4,)] > by_size[(2,)] - 15
+
+
+@pytest.fixture(scope="module")
+def auto():
+    return clone(AUTO).fit(X, Y)
+
+
+def test_choice_and_prediction(auto):
+    best = max(auto.growth_, key=lambda candidate: candidate.log_evidence)
+    assert auto.hidden_layer_sizes_ == best.hidden_layer_sizes != ()
+    assert auto.log_evidence_ >= best.log_evidence
+    linear = EvidenceMLPRegressor(()).fit(X, Y)
+    assert auto.growth_[0].log_evidence == pytest.approx(linear.log_evidence_, rel=1e-12)
+    assert auto.log_evidence_ > linear.log_evidence_ + 50
+    assert np.sqrt(np.mean((auto.predict(X) - Y) ** 2)) < 0.12
+    assert clone(auto).hidden_layer_sizes == "auto"
+
+
+def test_linear_data_get_a_linear_model():
+    y = X @ [1.0, -1.0] + 0.3 * np.random.default_rng(0).standard_normal(90)
+    model = clone(AUTO).fit(X, y)
+    assert model.hidden_layer_sizes_ == ()
+    assert_allclose(model.coefs_[0][:, 0], [1, -1], atol=0.1)
+
+
+def test_units_and_repetition_do_not_matter(auto):
+    again = clone(AUTO).fit(X, 8 * Y)  # a power of 2: no other rounding on the way
+    assert again.hidden_layer_sizes_ == auto.hidden_layer_sizes_
+    assert_allclose(again.predict(X), 8 * auto.predict(X), rtol=1e-12)
+    half = clone(AUTO).fit(X[:40], Y[:40], sample_weight=np.full(40, 2.0))
+    twice = clone(AUTO).fit(np.tile(X[:40], (2, 1)), np.tile(Y[:40], 2))
+    assert half.growth_ == twice.growth_
+
+
+def test_classifier_and_second_fit():
+    labels = np.where(np.linalg.norm(X, axis=1) < 2, "in", "out")
+    model = EvidenceMLPClassifier("auto", n_restarts=2, random_state=0).fit(X, labels)
+    assert model.hidden_layer_sizes_ != ()
+    assert model.score(X, labels) > 0.95
+    model.set_params(hidden_layer_sizes=(2,)).fit(X, labels)
+    assert not hasattr(model, "growth_")
+    assert model.hidden_layer_sizes_ == (2,)
+
+
+def test_sampler_of_the_chosen_network(auto):
+    sampler = HMCMLPRegressor.from_evidence(auto, n_chains=2, n_warmup=5, n_draws=5)
+    assert sampler.hidden_layer_sizes == auto.hidden_layer_sizes_
+
+
+@pytest.mark.parametrize("estimator", [HMCMLPRegressor, HMCMLPClassifier])
+def test_samplers_cannot_grow(estimator):
+    with pytest.raises(ValueError, match="pass it to from_evidence"):
+        estimator("auto").fit(X, Y > 0)
+
+
+def test_labels_of_weights_belong_to_one_network():
+    with pytest.raises(ValueError, match="prior given as an array"):
+        EvidenceMLPRegressor("auto", prior=[0, 0, 1]).fit(X, Y)

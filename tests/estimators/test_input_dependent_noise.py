@@ -1,0 +1,241 @@
+"""The contract of input-dependent noise, and the choice between noise models."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from sklearn.base import clone
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+
+
+def noise_sd(X):
+    """From 0.05 to 0.5 across the range."""
+    return 0.05 * 10 ** ((X[:, 0] + 3) / 6)
+
+
+def make_rows(n=120, seed=0, n_outputs=None, sd=noise_sd):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 1))
+    truth = np.sin(1.5 * X[:, 0])
+    y = truth + sd(X) * rng.standard_normal(n)
+    if n_outputs is not None:
+        others = [o + np.cos(X[:, 0]) + 0.3 * rng.standard_normal(n) for o in range(1, n_outputs)]
+        y = np.column_stack([y, *others])
+    return X, y
+
+
+def fit(X, y, hidden=(5,), sample_weight=None, **options):
+    options = {"noise": "input_dependent", "n_restarts": 2, "random_state": 0} | options
+    options = {"noise_hidden_layer_sizes": (3,)} | options
+    return EvidenceMLPRegressor(hidden, **options).fit(X, y, sample_weight)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit(*make_rows())
+
+
+GRID = np.linspace(-3.5, 3.5, 9)[:, None]
+FAR = np.array([[-1e6], [1e6], [1e300]])
+
+
+def test_noise_level_of_every_row(model):
+    X, y = make_rows()
+    found = model.predict_std(X, kind="aleatoric")
+    assert np.max(np.abs(np.log(found / noise_sd(X)))) < 0.4
+    assert model.noise_std_ == pytest.approx(np.exp(np.mean(np.log(found))), rel=0.05)
+    plain = fit(X, y, noise="constant")
+    assert model.log_evidence_ > plain.log_evidence_ + 10
+    X_new, y_new = make_rows(500, seed=1)
+    gain = model.log_predictive_density(X_new, y_new) - plain.log_predictive_density(X_new, y_new)
+    assert gain.mean() > 4 * gain.std() / np.sqrt(500)
+
+
+def test_parts_of_the_variance(model):
+    parts = [model.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric", "total")]
+    assert_allclose(parts[0] ** 2 + parts[1] ** 2, parts[2] ** 2, rtol=1e-12)
+    mean, cov = model.predict(GRID, return_cov=True)
+    assert_allclose(np.diag(cov), parts[2] ** 2, rtol=1e-10)
+    assert_allclose(model.predict(GRID, return_std=True)[1], parts[2], rtol=1e-12)
+    assert_allclose(mean, model.predict(GRID), rtol=1e-12)
+
+
+def test_predictive_distribution(model):
+    for x in GRID[1::3]:
+        low, high = model.predict_interval([x], 0.9)[0]
+
+        def density(t, x=x):
+            return np.exp(model.log_predictive_density([x], [t])[0])
+
+        assert quad(density, low, high)[0] == pytest.approx(0.9, abs=1e-6)
+        assert model.predictive_cdf([x, x], [low, high]) == pytest.approx([0.05, 0.95], abs=1e-9)
+
+
+def test_noise_network_in_the_users_units():
+    scaled = fit(*(1e3 * part + 7.0 for part in make_rows()), combine="best")
+    x = 1e3 * GRID + 7.0
+    hidden = np.tanh(x @ scaled.noise_coefs_[0] + scaled.noise_intercepts_[0])
+    log_precision = hidden @ scaled.noise_coefs_[1] + scaled.noise_intercepts_[1]
+    expected = scaled.predict_std(x, kind="aleatoric")
+    assert_allclose(np.exp(-0.5 * log_precision[:, 0]), expected, rtol=1e-9)
+    assert not hasattr(fit(*make_rows(40), noise="constant", hidden=()), "noise_coefs_")
+
+
+def test_predictions_are_finite_everywhere(model):
+    mean, std = model.predict(FAR, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(np.isfinite(std))
+    assert np.all(std > 0)
+
+
+def test_linear_networks_far_away():
+    """A log-linear noise level stays inside the range of its hyperprior."""
+    model = fit(*make_rows(), noise_hidden_layer_sizes=())
+    std = model.predict_std(FAR[:2], kind="aleatoric")
+    scale = np.std(make_rows()[1])
+    assert_allclose(np.sort(std), [1e-3 * scale, 1e3 * scale], rtol=1e-12)
+    assert len(model.noise_coefs_) == 1
+
+
+def test_several_outputs():
+    X, y = make_rows(150, n_outputs=2)
+    model = fit(X, y)
+    levels = model.predict_std(GRID, kind="aleatoric")
+    assert levels.shape == (9, 2)
+    assert levels[-2, 0] / levels[1, 0] > 4
+    assert 0.7 < levels[-2, 1] / levels[1, 1] < 1.4
+    assert model.noise_std_.shape == (2,)
+    mean, cov = model.predict(GRID, return_cov=True)
+    assert cov.shape == (9, 9, 2)
+    assert np.all(np.isfinite(model.log_predictive_density(GRID, mean)))
+
+
+def test_report(model):
+    report = model.evidence_report_
+    best = report.minima[0]
+    assert best.log_evidence == pytest.approx(best.terms.total)
+    assert report.noise_occam == 0.0
+    assert report.noise_weight_precision_occam < 0
+    assert "noise network" in repr(report)
+    assert "noise_log_det" in repr(report)
+    network = best.noise_network
+    assert np.isnan(network.log_evidence)
+    assert network.noise_network is None
+    assert network.hidden_layer_sizes == tuple(len(b) for b in model.noise_intercepts_[:-1])
+    assert list(network.gamma)[-1] == "level"
+    assert network.gamma["level"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_noise_free_data():
+    X = np.linspace(-1, 1, 30)[:, None]
+    model = fit(X, 2.0 * X[:, 0] + 1.0, hidden=())
+    std = model.predict_std(GRID)
+    assert np.all(np.isfinite(std))
+    assert np.all(std > 0)
+    assert_allclose(model.predict(X), 2.0 * X[:, 0] + 1.0, atol=1e-3)
+
+
+def test_bad_parameters():
+    X, y = make_rows(20)
+    with pytest.raises(ValueError, match="noise_std fixes a noise level"):
+        fit(X, y, noise_std=0.1)
+    with pytest.raises(ValueError, match="noise_hidden_layer_sizes must be a tuple"):
+        fit(X, y, noise_hidden_layer_sizes=(0,))
+    with pytest.raises(ValueError, match="noise must be one of"):
+        fit(X, y, noise="wild")
+    with pytest.raises(ValueError, match="noise must be one of 'constant', 'shared'"):
+        HMCMLPRegressor((2,), noise="input_dependent").fit(X, y)
+
+
+# --- choice by evidence --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("truth", ["constant", "input_dependent", "student_t"])
+def test_choice_by_evidence(truth):
+    X, y = make_rows(100, sd=lambda X: np.full(len(X), 0.2))
+    if truth == "input_dependent":
+        X, y = make_rows(100)
+    elif truth == "student_t":
+        y = y + 0.3 * np.random.default_rng(1).standard_t(1.5, 100)
+    model = fit(X, y, noise="auto")
+    assert model.noise_ == truth
+    found = model.noise_log_evidences_
+    assert set(found) == {"constant", "input_dependent", "student_t"}
+    assert found[truth] == max(found.values()) == pytest.approx(model.log_evidence_)
+    again = clone(model).set_params(noise=truth).fit(X, y)
+    assert again.noise_ == truth
+    assert not hasattr(again, "noise_log_evidences_")
+    assert again.log_evidence_ < model.log_evidence_ + 1e-6
+    assert hasattr(model, "degrees_of_freedom_") == (truth == "student_t")
+    assert hasattr(model, "noise_coefs_") == (truth == "input_dependent")
+
+
+def test_fixed_noise_leaves_two_to_choose_from():
+    model = fit(*make_rows(60), noise="auto", noise_std=0.2)
+    assert set(model.noise_log_evidences_) == {"constant", "student_t"}
+    assert model.noise_std_ == pytest.approx(0.2)
+
+
+# --- promises ------------------------------------------------------------------------------------
+
+
+def predictions(model, X=GRID):
+    noise = model.predict_std(X, kind="aleatoric")
+    return [*model.predict(X, return_std=True), noise, model.log_evidence_]
+
+
+def assert_same_bits(model, other):
+    for mine, its in zip(predictions(model), predictions(other), strict=True):
+        assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize("noise", ["input_dependent", "auto"])
+def test_weights_are_repetitions_in_any_order(noise):
+    X, y = make_rows(50)
+    times = np.random.default_rng(0).integers(0, 4, 50)
+    order = np.random.default_rng(1).permutation(times.sum())
+    weighted = fit(X, y, sample_weight=times, noise=noise)
+    repeated = fit(np.repeat(X, times, 0)[order], np.repeat(y, times)[order], noise=noise)
+    assert_same_bits(weighted, repeated)
+
+
+def test_same_bits_again():
+    X, y = make_rows(50)
+    model = fit(X, y, noise="auto")
+    assert_same_bits(model, fit(X, y, noise="auto", n_jobs=2))
+    seeded = fit(X, y, noise="auto", random_state=np.random.RandomState(0))
+    assert_same_bits(model, seeded)
+    assert_same_bits(model, pickle.loads(pickle.dumps(model)))
+    assert_same_bits(model, model.fit(X, y))
+
+
+def test_units():
+    X, y = make_rows(seed=1)
+    model = fit(X, y)
+    scaled = fit(1e3 * X - 5.0, 1e6 * y + 1e7)
+    mean, std, noise, evidence = predictions(model)
+    scaled_mean, scaled_std, scaled_noise, scaled_evidence = predictions(scaled, 1e3 * GRID - 5.0)
+    assert_allclose((scaled_mean - 1e7) / 1e6, mean, atol=1e-6)
+    assert_allclose(scaled_std / 1e6, std, rtol=1e-6)
+    assert_allclose(scaled_noise / 1e6, noise, rtol=1e-6)
+    assert scaled_evidence + len(y) * np.log(1e6) == pytest.approx(evidence, abs=1e-5)
+
+
+def test_warm_start():
+    X, y = make_rows(80)
+    model = fit(X, y, warm_start=True)
+    before = model.log_evidence_
+    assert model.fit(X, y).log_evidence_ > before - 1.0
+    model.set_params(noise="constant").fit(X, y)  # nothing to continue from, no harm
+    assert model.set_params(noise="auto").fit(X, y).noise_ == "input_dependent"
+
+
+def test_leave_one_out_knows_the_noise_of_each_row():
+    """Stacking weights come from densities with the noise of the row."""
+    X, y = make_rows(100)
+    several = fit(X, y, combine="stacking", n_restarts=4)
+    assert several._mixture_weights.sum() == pytest.approx(1.0)
+    assert np.mean(several.log_predictive_density(X, y)) > 0.2

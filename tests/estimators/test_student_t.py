@@ -1,0 +1,286 @@
+"""Student-t noise: outliers, degrees of freedom, and evidence against brute force."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import gammaln, logsumexp
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.inference import DEGREES_OF_FREEDOM, _minima
+from skbayesnn.inference._newton import find_mode
+from skbayesnn.inference._polish import evidence_derivatives
+from skbayesnn.inference._training import FreeHyperparameters, Settings, train
+from skbayesnn.posterior import Hyperparameters, LogUniform
+from tests.tools import assert_near, difference, make_problem
+
+
+def make_rows(n=80, share=0.08, seed=0, n_outputs=None):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 1))
+    truth = np.sin(1.5 * X) if n_outputs is None else np.hstack([np.sin(X), np.cos(X)])
+    y = truth + 0.1 * rng.standard_normal(truth.shape)
+    far = rng.random(n) < share
+    y[far] += rng.choice([-1, 1], (far.sum(), 1)) * rng.uniform(1, 5, (far.sum(), 1))
+    return (X, y[:, 0], truth[:, 0]) if n_outputs is None else (X, y, truth)
+
+
+def fit(X, y, hidden=(4,), **options):
+    options = {"noise": "student_t", "n_restarts": 2, "random_state": 0} | options
+    return EvidenceMLPRegressor(hidden, **options).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y, _ = make_rows()
+    return fit(X, y)
+
+
+GRID = np.linspace(-4, 4, 9)[:, None]
+
+
+# --- evidence ------------------------------------------------------------------------------------
+
+
+def log_evidence_linear(X, y, alpha, scale, degrees, n_grid=100):
+    """Slope and intercept on a grid."""
+    Phi = np.column_stack([X, np.ones(len(X))])
+    A = Phi.T @ Phi / scale**2 + alpha * np.eye(2)
+    centre = np.linalg.lstsq(Phi, np.clip(y, -3, 3), rcond=None)[0]
+    reach = 20.0 * np.sqrt(np.diag(np.linalg.inv(A)))
+    axes = [
+        c + r * (2 * (np.arange(n_grid) + 0.5) / n_grid - 1)
+        for c, r in zip(centre, reach, strict=True)
+    ]
+    a, b = np.meshgrid(*axes, indexing="ij")
+    total = np.sum([stats.norm.logpdf(w, 0, alpha**-0.5) for w in (a, b)], axis=0)
+    for x, t in zip(X[:, 0], y, strict=True):
+        total += stats.t.logpdf(t - a * x - b, degrees, scale=scale)
+    return logsumexp(total) + np.sum(np.log(2 * reach / n_grid))
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_evidence_of_a_line_by_brute_force(n):
+    """Fixed precisions: the sum over the grid of degrees of freedom against the true one."""
+    rng = np.random.default_rng(n)
+    X = rng.uniform(-2, 2, (n, 1))
+    y = 0.7 * X[:, 0] + 0.3 * rng.standard_t(3, n)
+    model = fit(X, y, (), standardize=False, weight_precision=1.0, noise_std=0.5)
+    exact = [
+        log_evidence_linear(X, y, 1.0, 0.5 * np.sqrt((nu - 2) / nu), nu)
+        for nu in DEGREES_OF_FREEDOM
+    ]
+    expected = logsumexp(exact) - np.log(len(exact))
+    assert model.degrees_of_freedom_ == DEGREES_OF_FREEDOM[np.argmax(exact)]
+    assert model.log_evidence_ == pytest.approx(expected, abs=0.1 if n == 30 else 0.03)
+    assert model.noise_std_ == pytest.approx(0.5)
+
+
+def test_noise_occam_factor_by_quadrature():
+    """A constant and its noise level: the evidence over ln beta on a grid."""
+    rng = np.random.default_rng(5)
+    y = 0.3 * rng.standard_t(4, 200)
+    X = np.zeros((200, 1))
+    X[0] = 1e-3
+    options = {"weight_precision": 1.0, "standardize": False}
+    free = fit(X, y, (), **options)
+    low, high = LogUniform().log_range
+
+    def evidence(log_beta, nu):
+        sd = np.exp(-0.5 * log_beta) * np.sqrt(nu / (nu - 2))
+        return log_evidence_linear(X[:, :1] * 0, y, 1.0, sd / np.sqrt(nu / (nu - 2)), nu, 40)
+
+    grid = np.linspace(1.0, 5.0, 25)
+    nu = free.degrees_of_freedom_
+    values = [evidence(x, nu) for x in grid]
+    exact = logsumexp(values) + np.log(grid[1] - grid[0]) - np.log(high - low)
+    terms = free.evidence_report_
+    assert free.log_evidence_ - terms.degrees_of_freedom_occam == pytest.approx(exact, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["student_t", "student_t_shared"])
+@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+@pytest.mark.parametrize("exact", [True, False])
+def test_evidence_derivatives(name, hidden, exact):
+    """Against differences of the evidence at re-optimised weights."""
+    posterior, theta, hyper = make_problem(name, hidden, n=40)
+    n_groups = len(hyper.alpha)
+    free = FreeHyperparameters(
+        np.zeros(n_groups, bool), np.zeros(len(hyper.beta), bool), LogUniform()
+    )
+    trained = train(posterior, theta[None], hyper.repeated(1), Settings(free, hyper))
+    start = find_mode(posterior, trained.theta[0], hyper, tol=1e-18)
+
+    def value(x):
+        there = Hyperparameters(*np.split(np.exp(x), [n_groups]))
+        mode = find_mode(posterior, start.theta, there, tol=1e-18)
+        assert mode.gaussian is not None
+        return evidence_derivatives(posterior, mode, there, exact).value
+
+    x = np.log(np.concatenate(hyper))
+    derivatives = evidence_derivatives(posterior, start, hyper, exact)
+    assert_near(derivatives.gradient, difference(value, x, 1e-2), 1e-4)
+
+
+def test_report(model):
+    report = model.evidence_report_
+    best = report.minima[0]
+    assert report.degrees_of_freedom_occam == best.terms.degrees_of_freedom_occam <= 0
+    assert best.terms.degrees_of_freedom_occam >= -np.log(len(DEGREES_OF_FREEDOM)) - 1e-12
+    assert best.degrees_of_freedom == model.degrees_of_freedom_ == 2.5
+    assert "Degrees of freedom of the noise: 2.5" in repr(report)
+    assert best.log_evidence == pytest.approx(best.terms.total)
+    plain = EvidenceMLPRegressor((), n_restarts=1).fit(*make_rows()[:2])
+    assert np.isinf(plain.evidence_report_.minima[0].degrees_of_freedom)
+    assert "Degrees of freedom" not in repr(plain.evidence_report_)
+    with pytest.raises(AttributeError, match="Student-t"):
+        _ = plain.degrees_of_freedom_
+
+
+# --- what it is for ------------------------------------------------------------------------------
+
+
+def test_outliers_hardly_move_the_fit():
+    X, y, truth = make_rows(120, 0.05, seed=3)
+    robust, plain = fit(X, y), fit(X, y, noise="constant")
+    errors = [np.sqrt(np.mean((model.predict(X) - truth) ** 2)) for model in (robust, plain)]
+    assert errors[0] < 0.05
+    assert errors[1] > 2 * errors[0]
+    assert robust.log_evidence_ > plain.log_evidence_ + 50
+
+
+def test_gaussian_noise_has_many_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 1))
+    quantiles = stats.norm.ppf((np.arange(300) + 0.5) / 300)  # as Gaussian as a sample can be
+    y = X[:, 0] + 0.3 * rng.permutation(quantiles)
+    robust, plain = fit(X, y, ()), fit(X, y, (), noise="constant")
+    assert robust.degrees_of_freedom_ >= 10
+    assert robust.noise_std_ == pytest.approx(plain.noise_std_, rel=0.05)
+    assert plain.log_evidence_ > robust.log_evidence_ + 1.0
+
+
+# --- predictions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("combine", ["best", "equal"])
+def test_predictive_distribution(combine):
+    """Density, probabilities, quantiles and moments belong to one distribution."""
+    X, y, _ = make_rows()
+    model = fit(X, y, combine=combine)
+    for x in GRID[::4]:
+        mean, sd = (value[0] for value in model.predict([x], return_std=True))
+        t = mean + sd * np.linspace(-3, 3, 7)
+        rows = np.tile(x, (len(t), 1))
+        cdf, low, high = model.predictive_cdf(rows, t), *model.predict_interval([x], 0.9)[0]
+        assert model.predictive_cdf([x, x], [low, high]) == pytest.approx([0.05, 0.95], abs=1e-9)
+
+        def density(value, x=x):
+            return np.exp(model.log_predictive_density([x], [value])[0])
+
+        for left, right, share in zip(t[:-1], t[1:], np.diff(cdf), strict=True):
+            assert quad(density, left, right, limit=200)[0] == pytest.approx(share, abs=1e-7)
+
+
+def test_parts_of_the_variance(model):
+    parts = [model.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric", "total")]
+    assert_allclose(parts[0] ** 2 + parts[1] ** 2, parts[2] ** 2, rtol=1e-12)
+    single = fit(*make_rows()[:2], combine="best")
+    assert_allclose(single.predict_std(GRID, kind="aleatoric"), single.noise_std_, rtol=1e-12)
+    _, cov = single.predict(GRID, return_cov=True)
+    assert_allclose(np.diag(cov), single.predict_std(GRID) ** 2, rtol=1e-10)
+
+
+def test_several_outputs():
+    X, y, truth = make_rows(100, 0.05, n_outputs=2)
+    model = fit(X, y)
+    mean, std = model.predict(GRID, return_std=True)
+    assert mean.shape == std.shape == (9, 2)
+    assert model.noise_std_.shape == (2,)
+    assert np.sqrt(np.mean((model.predict(X) - truth) ** 2)) < 0.06
+    density = model.log_predictive_density(GRID, mean)
+    marginals = [
+        np.log(np.diff(model.predictive_cdf(np.repeat(GRID[:1], 2, 0), mean[0] + d)[:, o])[0])
+        for o, d in ((0, [[-1e-4, 0], [1e-4, 0]]), (1, [[0, -1e-4], [0, 1e-4]]))
+    ]
+    assert np.all(np.isfinite(density))
+    assert abs(density[0] - (sum(marginals) - 2 * np.log(2e-4))) < 2.0
+    assert model.predict_interval(GRID).shape == (9, 2, 2)
+
+
+def test_fixed_noise_is_a_standard_deviation():
+    X, y, _ = make_rows()
+    model = fit(X, y, noise_std=0.2)
+    assert model.noise_std_ == pytest.approx(0.2)
+    assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
+
+
+# --- promises ------------------------------------------------------------------------------------
+
+
+def predictions(model, X=GRID):
+    return [*model.predict(X, return_std=True), model.log_evidence_]
+
+
+def test_weights_are_repetitions_in_any_order():
+    X, y, _ = make_rows(40)
+    times = np.random.default_rng(0).integers(0, 4, 40)
+    order = np.random.default_rng(1).permutation(times.sum())
+    options = {"noise": "student_t", "n_restarts": 1, "random_state": 0}
+    weighted = EvidenceMLPRegressor((3,), **options).fit(X, y, times)
+    repeated = EvidenceMLPRegressor((3,), **options).fit(
+        np.repeat(X, times, 0)[order], np.repeat(y, times)[order]
+    )
+    for mine, other in zip(predictions(weighted), predictions(repeated), strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_units():
+    X, y, _ = make_rows(60)
+    mean, std, evidence = predictions(fit(X, y))
+    scaled = fit(1e3 * X, 1e6 * y + 1e7)
+    scaled_mean, scaled_std, scaled_evidence = predictions(scaled, 1e3 * GRID)
+    assert_allclose((scaled_mean - 1e7) / 1e6, mean, atol=1e-6)
+    assert_allclose(scaled_std / 1e6, std, rtol=1e-6)
+    assert scaled_evidence + 60 * np.log(1e6) == pytest.approx(evidence, abs=1e-6)
+
+
+def test_warm_start():
+    X, y, _ = make_rows(60)
+    model = EvidenceMLPRegressor(
+        (3,), noise="student_t", n_restarts=2, random_state=0, warm_start=True
+    ).fit(X, y)
+    before = model.log_evidence_
+    assert model.fit(X, y).log_evidence_ >= before - 0.5
+
+
+def test_samplers_say_that_they_cannot():
+    X, y, _ = make_rows(20)
+    with pytest.raises(ValueError, match="noise must be one of 'constant', 'shared'"):
+        HMCMLPRegressor((2,), noise="student_t").fit(X, y)
+
+
+def test_normaliser_of_the_misfit(model):
+    """Misfit and normaliser of the report are the log likelihood at the minimum."""
+    X, y, _ = make_rows()
+    single = fit(X, y, combine="best", standardize=False)
+    nu, report = single.degrees_of_freedom_, single.evidence_report_
+    scale = single.noise_std_ * np.sqrt((nu - 2) / nu)
+    expected = stats.t.logpdf((y - single.predict(X)) / scale, nu) - np.log(scale)
+    assert report.misfit + report.noise_normaliser == pytest.approx(expected.sum(), abs=1e-8)
+    constant = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi * scale**2)
+    assert report.noise_normaliser == pytest.approx(len(y) * constant)
+
+
+def test_improbable_minima_do_not_predict(monkeypatch):
+    """A wide one would be given a share for the sake of the outliers, and spoil the mean."""
+    X, y, _ = make_rows(100, 0.05, seed=1)
+    evidences = []
+    for limit in (_minima.IMPROBABLE, np.inf):
+        monkeypatch.setattr(_minima, "IMPROBABLE", limit)
+        report = fit(X, y, n_restarts=6).evidence_report_
+        evidences.append([m.log_evidence for m in report.minima])
+    assert min(evidences[0]) > max(evidences[0]) - 12.0
+    assert min(evidences[1]) < max(evidences[1]) - 50.0
+    assert evidences[0] == evidences[1][: len(evidences[0])]

@@ -1,0 +1,249 @@
+"""Input-dependent noise: the gradient that the noise network follows, and the evidence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from skbayesnn.inference import FreeHyperparameters, NoisePlan, Settings, find_minima
+from skbayesnn.inference._evidence import log_evidence_fixed
+from skbayesnn.inference._minima import complete
+from skbayesnn.inference._newton import find_mode
+from skbayesnn.inference._noise_network import squared_residuals, with_rows
+from skbayesnn.network import Network
+from skbayesnn.posterior import (
+    Gaussian,
+    Hyperparameters,
+    LogUniform,
+    Posterior,
+    SquaredResiduals,
+    weight_groups,
+)
+from tests.tools import assert_near, difference
+
+
+def make_posterior(hidden=(), n=25, n_outputs=1, seed=0, sample_weight=None):
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-2, 2, (n, 1)), axis=0)
+    sd = 0.1 * np.exp(0.5 * X)
+    y = np.hstack([np.tanh(X + o) for o in range(n_outputs)])
+    y = y + sd * rng.standard_normal(y.shape)
+    network = Network((1, *hidden, n_outputs))
+    weight = np.ones(n) if sample_weight is None else sample_weight
+    groups = weight_groups(network, "layer")
+    return Posterior(network, Gaussian.per_output(n_outputs), groups, X, y, weight)
+
+
+def make_settings(posterior, noise_hidden=(), alpha=None):
+    n_groups = len(posterior.groups.names)
+    free = FreeHyperparameters(
+        np.full(n_groups, alpha is None),
+        np.ones(posterior.likelihood.n_levels, dtype=bool),
+        LogUniform(),
+    )
+    fixed = Hyperparameters(
+        np.full(n_groups, 1.0 if alpha is None else alpha), np.ones(posterior.likelihood.n_levels)
+    )
+    plan = NoisePlan.build(posterior.network, noise_hidden, "layer")
+    return Settings(free, fixed, noise_plan=plan)
+
+
+def mode_given_noise(posterior, log_precision, alpha, theta):
+    """The posterior given the noise, its precisions and its mode."""
+    own, level = with_rows(posterior, log_precision)
+    hyper = Hyperparameters(np.full(len(posterior.groups.names), alpha), np.exp(level))
+    return own, hyper, find_mode(own, theta, hyper, tol=1e-20)
+
+
+def evidence_given_noise(posterior, log_precision, alpha, theta):
+    own, hyper, mode = mode_given_noise(posterior, log_precision, alpha, theta)
+    return log_evidence_fixed(own, hyper, mode.energies, mode.gaussian.log_det)
+
+
+def slopes(posterior, log_precision, alpha, theta):
+    """``gamma_m / 2 - beta_m E_Dm`` by way of the noise network's misfit."""
+    own, hyper, mode = mode_given_noise(posterior, log_precision, alpha, theta)
+    targets = squared_residuals(own, mode.theta, hyper, floor=0.0)
+    gradient, _ = SquaredResiduals().derivatives(
+        log_precision, targets, posterior.sample_weight, np.ones(1)
+    )
+    return -gradient
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_slope_of_the_evidence_of_linear_means(n_outputs):
+    """Exact there: differences of the evidence at re-optimised weights."""
+    weight = np.random.default_rng(3).uniform(0.5, 3.0, 9)
+    posterior = make_posterior(n=9, n_outputs=n_outputs, sample_weight=weight)
+    h = np.random.default_rng(1).uniform(0, 3, (9, n_outputs))
+    theta = np.zeros(posterior.network.n_weights)
+    expected = difference(
+        lambda x: evidence_given_noise(posterior, x.reshape(h.shape), 2.0, theta), h.ravel()
+    )
+    assert_near(slopes(posterior, h, 2.0, theta).ravel(), expected, 1e-7)
+
+
+def test_slope_of_the_evidence_of_a_network():
+    """Near there: the curvature's own change with the weights is left out (MacKay 1992, 6)."""
+    posterior = make_posterior((2,), n=40)
+    start = np.random.default_rng(0).standard_normal(posterior.network.n_weights)
+    h = 4.0 - posterior.X
+    _, _, mode = mode_given_noise(posterior, h, 1.0, start)
+    basis = np.hstack([np.ones_like(h), posterior.X])  # level and slope
+
+    def evidence(v):
+        return evidence_given_noise(posterior, h + (basis @ v)[:, None], 1.0, mode.theta)
+
+    expected = difference(evidence, np.zeros(2))
+    along = basis.T @ slopes(posterior, h, 1.0, mode.theta)[:, 0]
+    ignored = 0.5 * basis.T @ (1.0 - slopes_of_likelihood(posterior, h, mode.theta))
+    assert np.max(np.abs(along - expected)) < 0.5
+    assert np.max(np.abs(along - expected)) < 0.5 * np.max(np.abs(ignored - expected))
+
+
+def slopes_of_likelihood(posterior, h, theta):
+    """``2 beta E_D``: without the degrees of freedom."""
+    targets = squared_residuals(*with_theta(posterior, h, theta), floor=0.0)
+    return np.exp(h[:, 0]) * targets[:, 0]
+
+
+def with_theta(posterior, h, theta):
+    own, level = with_rows(posterior, h)
+    return own, theta, Hyperparameters(np.ones(len(posterior.groups.names)), np.exp(level))
+
+
+def test_degrees_of_freedom_add_up():
+    posterior = make_posterior((2,), n=30)
+    theta = np.random.default_rng(0).standard_normal(posterior.network.n_weights)
+    own, theta, hyper = with_theta(posterior, 4.0 - posterior.X, theta)
+    gamma = squared_residuals(own, theta, hyper, floor=0.0)[:, 1]
+    A = own.hessian(theta, hyper, exact=False)
+    S = np.linalg.inv(A)
+    total = len(theta) - np.sum(own.groups.expand(hyper.alpha) * np.diag(S))
+    assert np.sum(1.0 - gamma) == pytest.approx(total, rel=1e-9)  # sum_m (1 - gamma_m) = gamma
+
+
+def test_isolated_point_does_not_collapse_its_noise():
+    """An output weight of its own fits one point exactly, yet its noise level stays finite."""
+    rng = np.random.default_rng(0)
+    X = np.append(rng.uniform(-1, 1, 39), 30.0)[:, None]
+    y = 0.3 * rng.standard_normal((40, 1))
+    y[-1] = 5.0
+    posterior = replace(make_posterior((4,), n=40), X=X / 5.0, y=y / y.std())
+    seeds = np.random.SeedSequence(0).spawn(2)
+    best = find_minima(posterior, make_settings(posterior, (4,)), seeds)[0]
+    own = with_rows(
+        posterior.with_network(best.network, best.groups.labels),
+        log_precision := noise_outputs(best, posterior.X),
+    )[0]
+    assert np.all(np.isfinite(own.y))
+    assert np.ptp(log_precision) < 6.0
+
+
+def noise_outputs(minimum, X):
+    from skbayesnn.network import outputs
+
+    return outputs(minimum.noise.network, minimum.noise.theta, X)
+
+
+# --- evidence of the whole -----------------------------------------------------------------------
+
+
+def log_marginal(posterior, alpha, log_precision):
+    """Linear means with the weights integrated out, ``log_precision`` of shape (..., n)."""
+    Phi, y = np.hstack([posterior.X, np.ones_like(posterior.X)]), posterior.y[:, 0]
+    beta = np.exp(log_precision)
+    A = alpha * np.eye(2) + (Phi.T * beta[..., None, :]) @ Phi
+    b = (beta * y) @ Phi
+    inner = np.sum(b * np.linalg.solve(A, b[..., None])[..., 0], axis=-1)
+    value = 0.5 * (inner - np.sum(beta * y**2, -1) + np.sum(log_precision - np.log(2 * np.pi), -1))
+    return value + np.log(alpha) - 0.5 * np.linalg.slogdet(A)[1]
+
+
+def test_marginal_likelihood_of_the_reference():
+    posterior = make_posterior(n=7)
+    h = np.linspace(0.0, 2.0, 7)
+    Phi = np.hstack([posterior.X, np.ones((7, 1))])
+    covariance = np.diag(np.exp(-h)) + Phi @ Phi.T / 1.5
+    exact = multivariate_normal(np.zeros(7), covariance).logpdf(posterior.y[:, 0])
+    assert log_marginal(posterior, 1.5, h) == pytest.approx(exact)
+
+
+class _PinnedPlan(NoisePlan):
+    """A plan whose weight precisions are fixed at 0.7."""
+
+    def settings(self, settings):
+        own = super().settings(settings)
+        alpha = np.where(own.free.alpha, 0.7, own.fixed.alpha)
+        free = own.free._replace(alpha=np.zeros_like(own.free.alpha))
+        return own._replace(free=free, fixed=own.fixed._replace(alpha=alpha))
+
+
+def test_evidence_by_brute_force():
+    """Linear means, log-linear noise, all alpha fixed: quadrature over the noise's two weights."""
+    gaps = []
+    for n in (40, 320):
+        posterior = make_posterior(n=n)
+        settings = make_settings(posterior, alpha=1.5)
+        settings = settings._replace(noise_plan=_PinnedPlan(*settings.noise_plan))
+        best = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
+        assert not best.problem
+        low, high = LogUniform().log_range
+        slope, level = np.linspace(-4, 2, 121), np.linspace(2, 7, 101)
+        rows = slope[:, None, None] * posterior.X[:, 0] + level[:, None]
+        total = log_marginal(posterior, 1.5, rows) - np.log(high - low)
+        total += (0.5 * np.log(0.7 / (2 * np.pi)) - 0.35 * slope**2)[:, None]
+        exact = logsumexp(total) + np.log((slope[1] - slope[0]) * (level[1] - level[0]))
+        gaps.append(abs(best.log_evidence - exact))
+    assert gaps[0] < 0.15
+    assert gaps[1] < 0.03
+
+
+def test_constant_noise_is_the_nested_case():
+    """Nothing to learn about the noise: all terms but the last are those of constant noise."""
+    posterior = make_posterior(n=60)
+    rng = np.random.default_rng(4)
+    posterior = replace(posterior, y=posterior.X + 0.3 * rng.standard_normal((60, 1)))
+    settings = make_settings(posterior, (3,))
+    seeds = np.random.SeedSequence(0).spawn(1)
+    best = find_minima(posterior, settings, seeds)[0]
+    plain = find_minima(posterior, settings._replace(noise_plan=None), seeds)[0]
+    assert best.noise.gamma[:-1].sum() < 0.1
+    terms = best.terms
+    assert terms.noise_weight_precision_occam < -0.1
+    rest = terms.total - terms.noise_weight_precision_occam
+    assert rest == pytest.approx(plain.terms.total, abs=0.02)
+    assert best.hyper.beta == pytest.approx(plain.hyper.beta, rel=1e-3)
+    level = terms.noise_weight_prior + terms.noise_log_det + terms.noise_symmetry
+    assert level == pytest.approx(plain.terms.noise_occam, abs=0.02)
+
+
+def test_terms_are_those_of_both_networks():
+    posterior = make_posterior((3,), n=80)
+    settings = make_settings(posterior, (2,))
+    best = find_minima(posterior, settings, np.random.SeedSequence(1).spawn(2))[0]
+    assert best.log_evidence == best.terms.total
+    own, level = with_rows(
+        posterior.with_network(best.network, best.groups.labels),
+        noise_outputs(best, posterior.X),
+    )
+    assert np.exp(level) == pytest.approx(best.hyper.beta)
+    n_groups = len(best.groups.names)
+    there = settings._replace(
+        noise_plan=None,
+        free=settings.free._replace(
+            alpha=np.zeros(n_groups, dtype=bool), beta=np.zeros(1, dtype=bool)
+        ),
+        fixed=best.hyper,
+    )
+    mean = complete(own, best.theta, best.hyper, there).terms
+    for name in ("misfit", "noise_normaliser", "weight_prior", "log_det", "symmetry"):
+        assert getattr(best.terms, name) == pytest.approx(getattr(mean, name), abs=1e-6)
+    weights = best.noise.groups.labels < len(best.noise.groups.names) - 1
+    alpha = best.noise.groups.expand(best.noise.hyper.alpha)
+    prior = 0.5 * np.sum((np.log(alpha) - alpha * best.noise.theta**2)[weights])
+    low, high = LogUniform().log_range
+    prior += 0.5 * np.log(2 * np.pi) - np.log(high - low)
+    assert best.terms.noise_weight_prior == pytest.approx(prior)

@@ -1,0 +1,248 @@
+"""Scorers on estimators, pipelines and searches."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.basis import LegendreFeatures
+from skbayesnn.metrics import (
+    crps_gaussian,
+    expected_calibration_error,
+    interval_coverage,
+    interval_score,
+    log_density_scorer,
+    make_coverage_scorer,
+    make_interval_scorer,
+    neg_calibration_error_scorer,
+    neg_crps_scorer,
+    quantile_calibration_error,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FOR_REGRESSORS = {
+    "log_density": log_density_scorer,
+    "neg_crps": neg_crps_scorer,
+    "neg_calibration_error": neg_calibration_error_scorer,
+    "coverage": make_coverage_scorer(0.8),
+    "interval": make_interval_scorer(0.8),
+}
+FOR_CLASSIFIERS = {
+    "log_density": log_density_scorer,
+    "neg_calibration_error": neg_calibration_error_scorer,
+}
+FEW = {"sampler": "langevin", "n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2.0, 2.0, (60, 2))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * RNG.standard_normal(60)
+TRAIN, TEST = slice(0, 40), slice(40, 60)
+LABELS = np.where(Y > 0.7, "high", np.where(Y < -0.7, "low", "middle"))
+REGRESSORS = [
+    EvidenceMLPRegressor((3,), n_restarts=2, combine="equal", random_state=0),
+    HMCMLPRegressor((3,), random_state=0, **FEW),
+]
+CLASSIFIERS = [
+    EvidenceMLPClassifier((2,), n_restarts=1, random_state=0),
+    HMCMLPClassifier((2,), random_state=0, **FEW),
+]
+
+
+def crps_by_quadrature(model, x, y):
+    mean, std = (value[0] for value in model.predict([x], return_std=True))
+    marks = [y, mean, *(mean + k * std for k in (-3, -1, 1, 3))]
+
+    def integrand(value):
+        return (model.predictive_cdf([x], [value])[0] - (value >= y)) ** 2
+
+    low, high = min(mean, y) - 9 * std, max(mean, y) + 9 * std
+    return quad(integrand, low, high, points=marks, epsabs=1e-8, epsrel=1e-8, limit=200)[0]
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS, ids=lambda r: type(r).__name__)
+def test_regressors(regressor):
+    model = regressor.fit(X[TRAIN], Y[TRAIN])
+    rows, y = X[TEST], Y[TEST]
+    found = {name: scorer(model, rows, y) for name, scorer in FOR_REGRESSORS.items()}
+    interval = model.predict_interval(rows, 0.8)
+    assert_allclose(found["log_density"], model.log_predictive_density(rows, y).mean())
+    pit = model.predictive_cdf(rows, y)
+    assert_allclose(found["neg_calibration_error"], -quantile_calibration_error(pit))
+    assert_allclose(found["coverage"], -abs(interval_coverage(y, interval) - 0.8))
+    assert_allclose(found["interval"], -interval_score(y, interval, coverage=0.8).mean())
+    few = [-neg_crps_scorer(model, rows[[i]], y[[i]]) for i in range(3)]
+    exact = [crps_by_quadrature(model, rows[i], y[i]) for i in range(3)]
+    assert_allclose(few, exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize("distance", [0.0, 3.0, 50.0])
+def test_crps_of_a_mixture(distance):
+    """Against the closed form for mixtures of Gaussians (Grimit et al. 2006)."""
+    share = np.array([0.3, 0.7])
+    means, sds = np.array([-1.0, 1.0]), np.array([0.4, 1.0])
+
+    class Mixture(RegressorMixin, BaseEstimator):
+        def predict(self, X, return_std=True):
+            mean = share @ means
+            variance = share @ (sds**2 + means**2) - mean**2
+            return np.full(len(X), mean), np.full(len(X), np.sqrt(variance))
+
+        def predictive_cdf(self, X, y):
+            return ndtr((np.asarray(y)[:, None] - means) / sds) @ share
+
+    def mean_distance(mean, sd):
+        z = mean / sd
+        return mean * (2 * ndtr(z) - 1) + 2 * sd * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+
+    to_target = share @ mean_distance(distance - means, sds)
+    between = mean_distance(means[:, None] - means, np.hypot(sds[:, None], sds))
+    expected = to_target - 0.5 * share @ between @ share
+    found = neg_crps_scorer(Mixture(), np.zeros((1, 1)), np.array([distance]))
+    assert_allclose(-found, expected, rtol=1e-5)
+
+
+def test_gaussian_predictions_use_the_closed_form():
+    model = EvidenceMLPRegressor(()).fit(X[TRAIN], Y[TRAIN])
+    mean, std = model.predict(X[TEST], return_std=True)
+    expected = -crps_gaussian(Y[TEST], mean, std).mean()
+    assert_allclose(neg_crps_scorer(model, X[TEST], Y[TEST]), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda c: type(c).__name__)
+def test_classifiers(classifier):
+    model = classifier.fit(X[TRAIN], LABELS[TRAIN])
+    y = LABELS[TEST]
+    expected = np.mean(model.log_predictive_density(X[TEST], y))
+    assert_allclose(log_density_scorer(model, X[TEST], y), expected)
+    error = expected_calibration_error(y, model.predict_proba(X[TEST]), labels=model.classes_)
+    assert_allclose(neg_calibration_error_scorer(model, X[TEST], y), -error)
+    with pytest.raises(TypeError, match="other scores are for regressors only"):
+        neg_crps_scorer(model, X[TEST], y)
+
+
+def test_several_outputs():
+    both = np.column_stack([Y, -3.0 * Y + 1.0 + RNG.standard_normal(60)])
+    model = EvidenceMLPRegressor(()).fit(X[TRAIN], both[TRAIN])
+    mean, std = model.predict(X[TEST], return_std=True)
+    expected = -crps_gaussian(both[TEST], mean, std).mean()
+    assert_allclose(neg_crps_scorer(model, X[TEST], both[TEST]), expected, rtol=1e-12)
+    for scorer in FOR_REGRESSORS.values():
+        assert np.isfinite(scorer(model, X[TEST], both[TEST]))
+
+
+def test_targets_in_a_column():
+    model = EvidenceMLPRegressor(()).fit(X[TRAIN], Y[TRAIN])
+    column = neg_crps_scorer(model, X[TEST], Y[TEST][:, None])
+    assert_allclose(column, neg_crps_scorer(model, X[TEST], Y[TEST]))
+
+
+@pytest.mark.parametrize("name", FOR_REGRESSORS)
+def test_weights_are_repetitions(name):
+    scorer, model = FOR_REGRESSORS[name], EvidenceMLPRegressor(()).fit(X[TRAIN], Y[TRAIN])
+    times = np.random.default_rng(1).integers(0, 4, 20)
+    rows, y = X[TEST], Y[TEST]
+    repeated = scorer(model, rows.repeat(times, axis=0), y.repeat(times))
+    assert_allclose(scorer(model, rows, y, sample_weight=times), repeated, rtol=1e-12)
+    assert abs(repeated - scorer(model, rows, y)) > 1e-6
+    with pytest.raises(ValueError, match="sample_weight must have shape"):
+        scorer(model, rows, y, sample_weight=times[1:])
+
+
+@pytest.mark.parametrize("name", FOR_REGRESSORS)
+def test_pipelines_and_searches(name):
+    scorer = FOR_REGRESSORS[name]
+    bare = EvidenceMLPRegressor((), standardize=False, random_state=0)
+    model = make_pipeline(StandardScaler(), make_pipeline(LegendreFeatures(3), bare))
+    model.fit(X[TRAIN], Y[TRAIN])
+    features = model[1][0].transform(model[0].transform(X[TEST]))
+    expected = scorer(model[1][1], features, Y[TEST])
+    assert_allclose(scorer(model, X[TEST], Y[TEST]), expected, rtol=1e-12)
+    assert_allclose(scorer(make_pipeline(model[1][1]), features, Y[TEST]), expected, rtol=1e-12)
+    grid = {"pipeline__legendrefeatures__degree": [3]}
+    search = GridSearchCV(model, grid, scoring=scorer, cv=2).fit(X[TRAIN], Y[TRAIN])
+    assert_allclose(scorer(search, X[TEST], Y[TEST]), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "scoring"),
+    [
+        (EvidenceMLPRegressor(()), Y, FOR_REGRESSORS),
+        (make_pipeline(StandardScaler(), EvidenceMLPClassifier(())), LABELS, FOR_CLASSIFIERS),
+    ],
+)
+def test_cross_validation(model, y, scoring):
+    scoring = pickle.loads(pickle.dumps(scoring))
+    found = cross_validate(model, X, y, scoring=scoring, cv=3, error_score="raise")
+    for name in scoring:
+        assert found[f"test_{name}"].shape == (3,)
+        assert np.all(np.isfinite(found[f"test_{name}"]))
+
+
+@pytest.mark.parametrize("name", FOR_REGRESSORS)
+def test_better_predictions_score_higher(name):
+    """The model with the true noise level against one that is far too sure."""
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-1, 1, (500, 1))
+    y = rows[:, 0] + 0.5 * rng.standard_normal(500)
+    right, sure = (
+        EvidenceMLPRegressor((), noise_std=std).fit(rows[:250], y[:250]) for std in (0.5, 0.05)
+    )
+    scorer = FOR_REGRESSORS[name]
+    assert scorer(right, rows[250:], y[250:]) > scorer(sure, rows[250:], y[250:])
+
+
+@pytest.mark.parametrize("name", FOR_REGRESSORS)
+def test_other_regressors_count_as_gaussian(name):
+    scorer = FOR_REGRESSORS[name]
+    kernel = RBF() + WhiteKernel(0.1)
+    model = GaussianProcessRegressor(kernel, optimizer=None).fit(X[TRAIN], Y[TRAIN])
+    mean, std = model.predict(X[TEST], return_std=True)
+
+    class Same(
+        RegressorMixin, BaseEstimator
+    ):  # the same predictions through the methods of this package
+        def predict(self, X, return_std=True):
+            return mean, std
+
+        def predictive_cdf(self, X, y):
+            return ndtr((y - mean) / std)
+
+        def predict_interval(self, X, coverage):
+            return mean[:, None] + std[:, None] * [-1.2815515655446004, 1.2815515655446004]
+
+        def log_predictive_density(self, X, y):
+            return -0.5 * ((y - mean) / std) ** 2 - np.log(np.sqrt(2 * np.pi) * std)
+
+    expected = scorer(Same(), X[TEST], Y[TEST])
+    assert_allclose(scorer(model, X[TEST], Y[TEST]), expected, rtol=1e-9)
+    with pytest.raises(TypeError, match="LinearRegression gives no predictive distribution"):
+        scorer(LinearRegression().fit(X, Y), X, Y)
+
+
+def test_other_classifiers():
+    model = LogisticRegression().fit(X, LABELS)
+    assert -1.0 < neg_calibration_error_scorer(model, X, LABELS) < 0.0
+    with pytest.raises(TypeError, match="neg_log_loss"):
+        log_density_scorer(model, X, LABELS)
+
+
+@pytest.mark.parametrize("make", [make_coverage_scorer, make_interval_scorer])
+def test_coverage_must_be_a_probability(make):
+    with pytest.raises(ValueError, match=r"coverage must lie between 0 and 1, got 95\."):
+        make(95)

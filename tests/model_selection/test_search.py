@@ -1,0 +1,305 @@
+"""Search by evidence: the table, the choice, what predicts, and failures."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp, softmax
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError, SkipTestWarning
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-3, 3, (60, 1))
+Y = np.sin(X[:, 0]) + 0.2 * RNG.standard_normal(60)
+GRID = np.linspace(-4, 4, 9)[:, None]
+LABELS = np.where(np.abs(X[:, 0]) + 0.5 * RNG.standard_normal(60) < 1.5, "in", "out")
+WIDTHS = {"hidden_layer_sizes": [(), (2,), (3,)]}
+REGRESSOR = EvidenceMLPRegressor(n_restarts=2, random_state=0)
+CLASSIFIER = EvidenceMLPClassifier(n_restarts=2, random_state=0)
+FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 30, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def search():
+    return EvidenceSearch(REGRESSOR, WIDTHS).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return EvidenceSearch(CLASSIFIER, WIDTHS).fit(X, LABELS)
+
+
+class TestTable:
+    def test_evidences_are_those_of_single_fits(self, search):
+        for params, found, model in zip(
+            search.results_["params"],
+            search.results_["log_evidence"],
+            search.estimators_,
+            strict=True,
+        ):
+            single = clone(REGRESSOR).set_params(**params).fit(X, Y)
+            assert found == single.log_evidence_ == model.log_evidence_
+            assert_array_equal(model.predict(GRID), single.predict(GRID))
+
+    def test_choice(self, search):
+        best = np.argmax(search.results_["log_evidence"])
+        assert search.best_index_ == best
+        assert search.best_params_ == search.results_["params"][best] != {"hidden_layer_sizes": ()}
+        assert search.best_score_ == search.results_["log_evidence"][best]
+        assert search.best_estimator_ is search.estimators_[best]
+        assert search.results_["rank_log_evidence"][best] == 1
+        assert sorted(search.results_["rank_log_evidence"]) == [1, 2, 3]
+
+    def test_probabilities_and_evidence_of_the_family(self, search):
+        evidences = search.results_["log_evidence"]
+        assert_allclose(search.results_["posterior_probability"], softmax(evidences), rtol=1e-12)
+        assert search.log_evidence_ == pytest.approx(logsumexp(evidences) - np.log(3), rel=1e-12)
+
+    def test_terms_add_up_to_the_evidence_of_the_best_minimum(self, search):
+        terms = [column for name, column in search.results_.items() if name.startswith("term_")]
+        best = [model.evidence_report_.minima[0].log_evidence for model in search.estimators_]
+        assert len(terms) == 8
+        assert_allclose(np.sum(terms, axis=0), best, rtol=1e-12)
+
+    def test_data_frame(self, search):
+        frame = pd.DataFrame(search.results_)
+        assert len(frame) == 3
+        assert frame["param_hidden_layer_sizes"].tolist() == WIDTHS["hidden_layer_sizes"]
+        assert frame["n_weights"].iloc[0] == 2
+        assert (frame["n_effective_weights"] < frame["n_weights"]).all()
+        assert (frame["fit_time"] > 0).all()
+        assert frame["verdict"].iloc[0] == "trusted"
+        assert frame["weight"].sum() == 1
+
+    def test_list_of_grids(self):
+        grids = [{"hidden_layer_sizes": [()]}, {"prior": ["single", "ard"], "n_restarts": [1]}]
+        found = EvidenceSearch(clone(REGRESSOR).set_params(hidden_layer_sizes=(2,)), grids)
+        results = found.fit(X, Y).results_
+        assert results["param_prior"].tolist() == [None, "single", "ard"]
+        assert results["param_n_restarts"].mask.tolist() == [True, False, False]
+
+    def test_sampled_evidences_have_standard_errors(self):
+        sampler = HMCMLPRegressor((1,), **FEW)
+        search = EvidenceSearch(sampler, {"prior": ["single", "layer"]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            results = search.fit(X[:12], Y[:12]).results_
+        assert np.all(results["log_evidence_std"] > 0)
+        assert np.all(np.isfinite(results["log_evidence"]))
+        assert np.all(np.isnan(results["bic"]))
+        assert all("chains" in verdict for verdict in results["verdict"])
+
+
+class TestPrediction:
+    def test_the_best_candidate_predicts(self, search):
+        best = search.best_estimator_
+        for got, wanted in zip(
+            search.predict(GRID, return_std=True), best.predict(GRID, return_std=True), strict=True
+        ):
+            assert_array_equal(got, wanted)
+        assert_array_equal(
+            search.predict_std(GRID, "epistemic"), best.predict_std(GRID, "epistemic")
+        )
+        assert_array_equal(search.predict_interval(GRID, 0.5), best.predict_interval(GRID, 0.5))
+        assert_array_equal(search.predict_output_cov(GRID), best.predict_output_cov(GRID))
+        assert_array_equal(search.predictive_cdf(X, Y), best.predictive_cdf(X, Y))
+        assert_array_equal(search.sample_y(GRID, 3), best.sample_y(GRID, 3))
+        assert_array_equal(search.sample_prior(GRID, 3), best.sample_prior(GRID, 3))
+        density = search.log_predictive_density(X, Y)
+        assert_array_equal(density, best.log_predictive_density(X, Y))
+        assert search.score(X, Y) == best.score(X, Y) > 0.8
+
+    def test_classifier(self, classifier):
+        best = classifier.best_estimator_
+        assert_array_equal(classifier.predict(GRID), best.predict(GRID))
+        assert_array_equal(classifier.predict_proba(GRID), best.predict_proba(GRID))
+        assert_array_equal(classifier.predict_log_proba(GRID), best.predict_log_proba(GRID))
+        assert_array_equal(classifier.decision_function(GRID), best.decision_function(GRID))
+        assert_array_equal(classifier.predict_std(GRID), best.predict_std(GRID))
+        assert_array_equal(classifier.classes_, ["in", "out"])
+        assert classifier.score(X, LABELS) == best.score(X, LABELS) > 0.7
+        assert is_classifier(classifier)
+
+    def test_methods_that_the_estimator_lacks(self, search, classifier):
+        for unfitted, fitted, absent in (
+            (EvidenceSearch(REGRESSOR, WIDTHS), search, "predict_proba"),
+            (EvidenceSearch(CLASSIFIER, WIDTHS), classifier, "predict_interval"),
+        ):
+            assert not hasattr(unfitted, absent)
+            assert not hasattr(fitted, absent)
+            assert hasattr(unfitted, "predict_std")
+        assert is_regressor(search)
+        with pytest.raises(NotFittedError):
+            EvidenceSearch(REGRESSOR, WIDTHS).predict(GRID)
+
+    def test_pipeline(self):
+        pipeline = make_pipeline(StandardScaler(), PolynomialFeatures(), clone(REGRESSOR))
+        pipeline.set_params(evidencemlpregressor__hidden_layer_sizes=())
+        grid = {"polynomialfeatures__degree": [1, 3, 5]}
+        search = EvidenceSearch(pipeline, grid).fit(X, Y)
+        assert search.best_params_ == {"polynomialfeatures__degree": 3}
+        best = search.best_estimator_
+        features = best[:-1].transform(GRID)
+        assert_array_equal(search.predict_std(GRID), best[-1].predict_std(features))
+        assert_array_equal(search.predict(GRID), best.predict(GRID))
+
+    def test_inside_cross_validation(self, search):
+        scores = cross_val_score(clone(search), X, Y, cv=2)
+        assert np.all(scores > 0.7)
+
+    def test_clone_and_pickle(self, search):
+        assert not hasattr(clone(search), "results_")
+        again = pickle.loads(pickle.dumps(search))
+        assert_array_equal(again.predict(GRID), search.predict(GRID))
+
+    def test_feature_names(self):
+        frame = pd.DataFrame({"x": X[:, 0]})
+        search = EvidenceSearch(REGRESSOR, {"hidden_layer_sizes": [(), (1,)]}).fit(frame, Y)
+        assert search.feature_names_in_.tolist() == ["x"]
+        assert search.n_features_in_ == 1
+        search.fit(X, Y)
+        assert not hasattr(search, "feature_names_in_")
+
+    def test_any_number_of_processes(self, search):
+        other = EvidenceSearch(REGRESSOR, WIDTHS, n_jobs=2).fit(X, Y)
+        assert_array_equal(other.results_["log_evidence"], search.results_["log_evidence"])
+        assert_array_equal(other.predict(GRID), search.predict(GRID))
+
+
+class TestScikitLearnsSearch:
+    def test_same_choice(self, search):
+        grid = GridSearchCV(REGRESSOR, WIDTHS, scoring=evidence_score, cv=AllData()).fit(X, Y)
+        assert grid.best_params_ == search.best_params_
+        assert grid.best_score_ == search.best_score_
+        assert_array_equal(grid.cv_results_["mean_test_score"], search.results_["log_evidence"])
+
+    def test_score_of_a_pipeline_and_of_a_search(self, search):
+        pipeline = make_pipeline(StandardScaler(), clone(REGRESSOR)).fit(X, Y)
+        assert evidence_score(pipeline, X, Y) == pipeline[-1].log_evidence_
+        assert evidence_score(search) == search.log_evidence_
+
+    def test_models_without_evidence(self):
+        with pytest.raises(TypeError, match="LinearRegression has no log_evidence_"):
+            evidence_score(LinearRegression().fit(X, Y), X, Y)
+        with pytest.raises(NotFittedError):
+            evidence_score(REGRESSOR, X, Y)
+
+    def test_all_data(self):
+        splitter = AllData()
+        assert splitter.get_n_splits(X, Y) == 1
+        ((train, test),) = splitter.split(X, Y)
+        assert_array_equal(train, np.arange(60))
+        assert_array_equal(test, np.arange(60))
+
+
+class TestTrouble:
+    def test_some_candidates_fail(self):
+        with pytest.warns(FitFailedWarning, match=r"1 of 2 candidates failed.*positive integers"):
+            search = EvidenceSearch(REGRESSOR, {"hidden_layer_sizes": [(2,), (0,)]}).fit(X, Y)
+        assert search.estimators_[1] is None
+        assert np.isnan(search.results_["log_evidence"][1])
+        assert search.results_["posterior_probability"].tolist() == [1.0, 0.0]
+        assert search.results_["rank_log_evidence"].tolist() == [1, 2]
+        assert search.results_["verdict"][1].startswith("failed: ValueError: hidden_layer_sizes")
+        assert search.log_evidence_ == pytest.approx(search.best_score_ - np.log(2))
+
+    def test_all_candidates_fail(self):
+        with pytest.raises(ValueError, match="NaN") as failure:
+            EvidenceSearch(REGRESSOR, WIDTHS).fit(np.full_like(X, np.nan), Y)
+        assert "All 3 candidates failed" in failure.value.__notes__[0]
+
+    def test_no_candidate_has_an_evidence(self):
+        model = EvidenceMLPRegressor((4,), activation="identity", n_restarts=1, max_iter=3)
+        with (
+            pytest.warns(UserWarning, match="log_evidence_ is nan"),
+            pytest.raises(ValueError, match="No candidate has an evidence"),
+        ):
+            EvidenceSearch(model, {"random_state": [0]}).fit(X, Y)
+
+    def test_estimators_without_evidence(self):
+        with pytest.raises(TypeError, match="Ridge has no log_evidence_"):
+            EvidenceSearch(Ridge(), {"alpha": [1.0]}).fit(X, Y)
+
+    @pytest.mark.parametrize(
+        ("parameters", "error", "message"),
+        [
+            ({"averaging": "mean"}, ValueError, "averaging must be one of"),
+            ({"param_grid": {"hidden": [(2,)]}}, ValueError, "Invalid parameter 'hidden'"),
+            ({"estimator": Ridge(), "averaging": "equal", "param_grid": {}}, TypeError, "Ridge"),
+            (
+                {"estimator": HMCMLPRegressor(), "averaging": "stacking"},
+                TypeError,
+                "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
+            ),
+        ],
+    )
+    def test_bad_parameters(self, parameters, error, message):
+        search = EvidenceSearch(REGRESSOR, WIDTHS).set_params(**parameters)
+        with pytest.raises(error, match=message):
+            search.fit(X, Y)
+        assert not hasattr(search, "results_")
+
+
+def test_progress(capsys):
+    grid = {"hidden_layer_sizes": [(), (0,)]}
+    with pytest.warns(FitFailedWarning):
+        EvidenceSearch(REGRESSOR, grid, verbose=1).fit(X, Y)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("[1/2] hidden_layer_sizes=(): log evidence -")
+    assert "trusted" in first
+    assert second.startswith("[2/2] hidden_layer_sizes=(0,): failed: hidden_layer_sizes must be")
+
+
+@pytest.mark.parametrize("averaging", [pytest.param("best", marks=pytest.mark.slow), "stacking"])
+@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
+def test_check_estimator(estimator, averaging):
+    model = estimator((), random_state=0)
+    search = EvidenceSearch(model, {"prior": ["single", "ard"]}, averaging=averaging)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", SkipTestWarning)
+        results = check_estimator(search, on_skip=None, on_fail=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert failed == {}
+    assert sum(r["status"] == "passed" for r in results) >= 45
+
+
+def test_three_classes_and_sample_weight():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 3, len(X))
+    grid = {"hidden_layer_sizes": [(), (1,)]}
+    model = EvidenceMLPClassifier(n_restarts=1, max_iter=50, random_state=0)
+    for averaging in ("evidence", "stacking"):
+        search = EvidenceSearch(model, grid, averaging=averaging)
+        weighted = clone(search).fit(X, y, sample_weight=weight)
+        rows = np.repeat(np.arange(len(X)), weight)
+        repeated = clone(search).fit(X[rows], y[rows])
+        assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-9)
+        assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_average_over_sampled_models():
+    sampler = HMCMLPClassifier((1,), evidence=True, **FEW)
+    grid = {"prior": ["single", "layer"]}
+    search = EvidenceSearch(sampler, grid, averaging="evidence").fit(X[:20], LABELS[:20])
+    parts = [model.predict_proba(GRID) for model in search.estimators_]
+    assert_allclose(search.predict_proba(GRID), np.tensordot(search.weights_, parts, 1), rtol=1e-12)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+
+from skbayesnn.inference import DEGREES_OF_FREEDOM, DenseGaussian
+from skbayesnn.network import Network
+from skbayesnn.posterior import StudentT, weight_groups
+from skbayesnn.posterior._posterior import Posterior
+from skbayesnn.predictive import Member, leave_one_out, log_scale_mixture_density, noise_scales
+
+FAR = np.concatenate([[0.0, 0.5, 1.0, 2.0, 4.0], 10.0 ** np.arange(1, 4)])
+each_degree = pytest.mark.parametrize("degrees", DEGREES_OF_FREEDOM)
+
+
+def density(residual, covariance, variances, degrees):
+    return log_scale_mixture_density(*map(np.asarray, (residual, covariance, variances)), degrees)
+
+
+@each_degree
+def test_without_uncertainty_it_is_the_student_t_density(degrees):
+    n = len(FAR)
+    found = density(FAR[:, None], np.zeros((n, 1, 1)), np.full((n, 1), 4.0), degrees)
+    np.testing.assert_allclose(found, stats.t.logpdf(FAR, degrees, scale=2.0), atol=1e-4)
+    np.testing.assert_allclose(found[:6], stats.t.logpdf(FAR[:6], degrees, scale=2.0), atol=1e-6)
+
+
+@each_degree
+def test_moments_of_the_scales(degrees):
+    weights, factors = noise_scales(degrees)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert weights @ factors == pytest.approx(degrees / (degrees - 2.0), rel=0.02)
+    assert weights @ factors**-1 == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [2.5, 10.0])
+@pytest.mark.parametrize("sd", [0.1, 3.0])
+def test_convolution_with_a_gaussian(degrees, sd):
+    for residual in (0.0, 1.5, 8.0):
+        exact = quad(
+            lambda f, r=residual: stats.norm.pdf(f, 0.0, sd) * stats.t.pdf(r - f, degrees),
+            -12.0 * sd,
+            12.0 * sd,
+            points=[0.0, min(residual, 11.0 * sd)],
+            limit=200,
+        )[0]
+        found = density([[residual]], [[[sd**2]]], [[1.0]], degrees)
+        assert found[0] == pytest.approx(np.log(exact), abs=1e-6)
+
+
+def test_several_outputs_share_their_scale():
+    rng = np.random.default_rng(0)
+    variances = np.array([0.5, 2.0, 1.0])
+    residual = 2.0 * rng.standard_normal((4, 3))
+    found = density(residual, np.zeros((4, 3, 3)), np.tile(variances, (4, 1)), 4.0)
+    exact = stats.multivariate_t(shape=np.diag(variances), df=4.0).logpdf(residual)
+    np.testing.assert_allclose(found, exact, atol=1e-7)
+    root = rng.standard_normal((3, 3))
+    covariance = root @ root.T
+    found = density(residual, np.tile(covariance, (4, 1, 1)), np.tile(variances, (4, 1)), 4.0)
+    weights, factors = noise_scales(4.0)
+    parts = [
+        stats.multivariate_normal(np.zeros(3), covariance + u * np.diag(variances)).pdf(residual)
+        for u in factors
+    ]
+    np.testing.assert_allclose(found, np.log(weights @ np.array(parts)), atol=1e-9)
+
+
+def test_gaussian_noise_has_one_scale():
+    weights, factors = noise_scales(np.inf)
+    assert weights.tolist() == factors.tolist() == [1.0]
+
+
+def test_leave_one_out():
+    """At fixed row weights: the refit without a row is a weighted linear regression."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (12, 1))
+    y = X + 0.3 * rng.standard_normal((12, 1))
+    y[3] += 4.0
+    network = Network((1, 1))
+    likelihood, beta = StudentT.per_output(1), np.array([9.0])
+    posterior = Posterior(network, likelihood, weight_groups(network, "layer"), X, y, np.ones(12))
+    Phi, theta = np.column_stack([X, np.ones(12)]), np.zeros(2)
+    for _ in range(200):  # expectation maximisation
+        tau = 9.0 * likelihood.row_weights(Phi @ theta[:, None], y, beta)
+        theta = np.linalg.solve(Phi.T * tau @ Phi + np.eye(2), Phi.T @ (tau * y[:, 0]))
+    A = Phi.T * tau @ Phi + np.eye(2)
+    member = Member(network, theta, DenseGaussian.from_precision(A), np.array([1 / 9.0]), 4.0)
+    found = leave_one_out(member, likelihood, beta, X, y)
+    for i in range(12):
+        rest = np.arange(12) != i
+        A = Phi[rest].T * tau[rest] @ Phi[rest] + np.eye(2)
+        mean = Phi[i] @ np.linalg.solve(A, Phi[rest].T @ (tau * y[:, 0])[rest])
+        variance = Phi[i] @ np.linalg.solve(A, Phi[i])
+        exact = density([[y[i, 0] - mean]], [[[variance]]], [[1 / 9.0]], 4.0)
+        assert found[i] == pytest.approx(exact[0], abs=1e-6)
+    assert posterior.n_rows == 12
