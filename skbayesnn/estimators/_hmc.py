@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from inspect import signature
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -20,12 +21,27 @@ from skbayesnn.samplers import Plan
 
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
 DTYPES = ("float32", "float64", np.float32, np.float64)
+TRAJECTORY_STEPS = 64, 512  # between these the most steps are the number of rows
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
 
 def thawed(init):
     """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
     return init.estimator if isinstance(init, FrozenEstimator) else init
+
+
+def _tuned_plan(posterior):
+    """How the tuned sampler makes its transitions.
+
+    With hidden layers and few rows trajectories are short: what is slow are the scales of whole
+    groups of weights, which have transitions of their own. Where the output layer stays in the
+    position the curvature changes so much from place to place that its mean is no guide to a
+    metric.
+    """
+    if not posterior.network.hidden_layer_sizes:
+        return Plan()
+    max_steps = int(np.clip(posterior.n_rows, *TRAJECTORY_STEPS))
+    return Plan(max_steps=max_steps, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
 
 
 class NetworkDraws(Sequence):
@@ -128,7 +144,7 @@ class HMCMLP(BayesianMLP):
 
     def _sampling_settings(self, problem):
         tuned = self.sampler == "auto"
-        plan = Plan()
+        plan = _tuned_plan(problem.posterior)
         if not tuned:
             n_steps = N_STEPS[self.sampler] if self.n_steps is None else self.n_steps
             dynamics = self.sampler == "stochastic_dynamics"
@@ -250,8 +266,8 @@ class HMCMLP(BayesianMLP):
             )
         elif found.r_hat > LARGEST_R_HAT:
             message = (
-                f"The chains do not agree: R-hat of the outputs is {found.r_hat:.2f} (1.05 "
-                "wanted). Raise n_warmup and n_draws, or simplify the model"
+                f"The chains do not agree: R-hat of the outputs is {found.r_hat:.3f}, above "
+                f"{LARGEST_R_HAT}. Raise n_warmup and n_draws, or simplify the model"
             )
         elif stuck and not found.acceptance > 0.5:
             message = (
@@ -267,9 +283,10 @@ class HMCMLP(BayesianMLP):
 
         Returns
         -------
-        arviz.InferenceData
-            Groups ``posterior`` (weights in standardised units, prior and noise standard
-            deviations) and ``sample_stats`` (energy, acceptance, leapfrog steps, divergences).
+        arviz.InferenceData or xarray.DataTree
+            The latter since ArviZ 1.0. Groups ``posterior`` (weights in standardised units, prior
+            and noise standard deviations) and ``sample_stats`` (energy, acceptance, leapfrog
+            steps, divergences).
         """
         check_is_fitted(self)
         try:
@@ -288,12 +305,11 @@ class HMCMLP(BayesianMLP):
             "n_steps": draws.n_steps,
             "diverging": draws.diverged > 0,
         }
-        return arviz.from_dict(
-            posterior=posterior,
-            sample_stats=stats,
-            coords={"group": self.weight_group_names_},
-            dims={"prior_sd": ["group"]},
-        )
+        groups = {"posterior": posterior, "sample_stats": stats}
+        labels = {"coords": {"group": self.weight_group_names_}, "dims": {"prior_sd": ["group"]}}
+        if "posterior" in signature(arviz.from_dict).parameters:  # ArviZ before 1.0
+            return arviz.from_dict(**groups, **labels)
+        return arviz.from_dict(groups, **labels)
 
     # --- what tasks ask for ---------------------------------------------------------------------
 

@@ -30,7 +30,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Shift and scale inputs to mean 0 and standard deviation 1 inside. ``False``
         keeps the user's units throughout.
     sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
-        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps and metric while warming up.
+        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps while warming up, one size for all
+        chains. With hidden layers trajectories have at most as many steps as there are rows (at
+        least 64, at most 512).
         The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
         Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
         dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions
@@ -41,7 +43,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Leapfrog steps per transition of the classics; by default 20, 1 and 1.
     n_chains : int, default=4
         Chains; they advance together as one batch, each with random numbers of its own.
-    n_warmup : int, default=300
+    n_warmup : int, default=150
         Transitions in which chains tune themselves; not kept.
     n_draws : int, default=500
         Draws kept of every chain.
@@ -125,7 +127,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         step_size=None,
         n_steps=None,
         n_chains=4,
-        n_warmup=300,
+        n_warmup=150,
         n_draws=500,
         thin=1,
         dtype="float64",

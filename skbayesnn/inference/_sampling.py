@@ -14,6 +14,7 @@ from skbayesnn.samplers import Chains, Plan, sample, warm_up
 
 TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
+SWEEPS = 3  # of scale moves after every trajectory
 DENSE_LIMIT = 3000  # sampled weights up to which the metric is a dense matrix
 
 
@@ -222,7 +223,10 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     -------
     Sampled
     """
-    tasks = (delayed(_run)(joint, batch, settings, warm, progress) for batch in chains)
+    if warm:
+        tasks = (delayed(_warm_up)(joint, batch, settings, progress) for batch in chains)
+        chains = _in_step(Parallel(n_jobs=n_jobs)(tasks), settings)
+    tasks = (delayed(_draw)(joint, batch, settings, progress) for batch in chains)
     parts = Parallel(n_jobs=n_jobs)(tasks)
     shortest = min(draws.energy.shape[1] for draws, _, _ in parts)
     draws = Draws.join([draws.first(shortest) for draws, _, _ in parts], axis=0)
@@ -230,20 +234,39 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     return Sampled(draws, joint, [batch for _, batch, _ in parts], interrupted)
 
 
-def _run(joint, chains, settings, warm, progress):
-    """Warm-up and sampling of one batch of chains."""
-    plan, thin = settings.plan, settings.thin
-    dense = settings.tuned and joint.dimension <= DENSE_LIMIT
+def _warm_up(joint, chains, settings, progress):
+    """Warm-up of one batch of chains."""
+    shaped = settings.tuned and settings.plan.metric_power > 0
+    curvature = joint.curvature if shaped and joint.dimension <= DENSE_LIMIT else None
+    tell = None if progress is None else _Teller(progress, settings)
+    move = ScaleMoves(joint, SWEEPS) if settings.tuned else None
+    with blas_threads(joint.posterior.network.n_weights):
+        return warm_up(
+            joint.energy, chains, settings.plan, settings.n_warmup, curvature, move, tell
+        )
+
+
+def _in_step(batches, settings):
+    """Chains of the tuned sampler with one step size for all, the geometric mean.
+
+    One that has tuned itself where the posterior is wide would get stuck where it is narrow.
+    """
+    if not settings.tuned:
+        return batches
+    mean = np.mean(np.concatenate([batch.steps.log_average for batch in batches]))
+    return [batch._replace(steps=batch.steps.averaging(mean)) for batch in batches]
+
+
+def _draw(joint, chains, settings, progress):
+    """Draws of one batch of chains."""
     record = _Record(joint, settings)
     tell = None if progress is None else _Teller(progress, settings)
-    move = ScaleMoves(joint) if settings.tuned else None
+    move = ScaleMoves(joint, SWEEPS) if settings.tuned else None
     broken = False
     with blas_threads(joint.posterior.network.n_weights):
-        if warm:
-            curvature = joint.curvature if dense else None
-            chains = warm_up(joint.energy, chains, plan, settings.n_warmup, curvature, move, tell)
         try:
-            chains = sample(joint.energy, chains, plan, settings.n_draws * thin, record, move, tell)
+            n_transitions = settings.n_draws * settings.thin
+            chains = sample(joint.energy, chains, settings.plan, n_transitions, record, move, tell)
         except KeyboardInterrupt:
             if record.n_draws < 4:  # too few to say anything
                 raise

@@ -12,12 +12,18 @@ def hidden_groups(posterior):
 class ScaleMoves:
     """Metropolis steps that rescale groups of weights together with their priors.
 
-    They take turns: each group alone, all groups in the position together, all hidden ones, hidden
-    ones against the output layer. The size of a step is spread over decades.
+    One after the other: each group alone, all groups in the position together, all hidden ones,
+    hidden ones against the output layer. The size of a step is spread over decades.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    n_sweeps : int, default=1
+        How often each direction is tried.
     """
 
-    def __init__(self, joint):
-        self.joint = joint
+    def __init__(self, joint, n_sweeps=1):
+        self.joint, self.n_sweeps = joint, n_sweeps
         n_groups = len(joint.posterior.groups.names)
         sampled = joint.sizes > 0
         directions = [*np.eye(n_groups), sampled.astype(float)]
@@ -26,11 +32,13 @@ class ScaleMoves:
             directions.append(2.0 * directions[-1] - 1.0)
         self.directions = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
 
-    def __call__(self, energy, phase, rngs, count):
-        """One step of every chain (a transition of `samplers`)."""
-        if not self.directions:
-            return phase
-        direction = self.directions[count % len(self.directions)]
+    def __call__(self, energy, phase, rngs):
+        """Steps of every chain in all directions (a transition of `samplers`)."""
+        for direction in self.directions * self.n_sweeps:
+            phase = self._step(energy, phase, rngs, direction)
+        return phase
+
+    def _step(self, energy, phase, rngs, direction):
         sizes = np.array([rng.standard_normal() * 10.0 ** rng.uniform(-1.0, 1.0) for rng in rngs])
         position, log_volume = self.joint.rescaled(phase.position, sizes[:, None] * direction)
         with np.errstate(all="ignore"):

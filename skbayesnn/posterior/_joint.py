@@ -21,6 +21,7 @@ from skbayesnn.posterior._posterior import Hyperparameters
 from skbayesnn.posterior._precision_map import COARSE, PrecisionMap
 from skbayesnn.posterior._ridge import ridge, spectrum
 
+CACHE_DOUBLES = 2**15  # 256 KiB
 FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
 
 
@@ -141,6 +142,12 @@ class JointPosterior:
         return self.posterior.n_rows * self.posterior.likelihood.level_sizes()
 
     @cached_property
+    def _batch(self):
+        """Number of positions whose arrays together still fit into a processor's cache."""
+        width = max(self.posterior.network.layer_sizes)
+        return max(8, CACHE_DOUBLES // (len(self.posterior.X) * width))
+
+    @cached_property
     def sizes(self):
         """Number of sampled weights of every group."""
         return np.sum(self._membership, axis=0)
@@ -245,6 +252,9 @@ class JointPosterior:
         -------
         JointEnergy
         """
+        if q.ndim == 2 and len(q) > self._batch:
+            parts = [self.terms(q[i : i + self._batch]) for i in range(0, len(q), self._batch)]
+            return JointEnergy(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
         place = self.place(q)
         stretch, change = self._map.derivatives(place.eta)
         return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))

@@ -39,6 +39,10 @@ class StepSize(NamedTuple):
         """To use once the adaptation is over."""
         return np.exp(self.log_average)
 
+    def averaging(self, log_step):
+        """The same state with a given average for all chains."""
+        return self._replace(log_average=np.full_like(self.log_average, log_step))
+
     def updated(self, acceptance, target):
         """After a transition with the given acceptance probabilities."""
         count = self.count + 1

@@ -36,7 +36,7 @@ class Annealed(NamedTuple):
     n_gradients: int
 
 
-def anneal(terms, position, rng, move=None, n_moves=4):
+def anneal(terms, position, rng, move=None, n_moves=2):
     """Carry particles to the posterior from where it is easy to draw, adding up the evidence.
 
     Adaptive tempered sequential Monte Carlo (Neal 2001; Del Moral, Doucet & Jasra 2006): the
@@ -55,7 +55,7 @@ def anneal(terms, position, rng, move=None, n_moves=4):
     rng : numpy.random.Generator
     move : callable, optional
         Another transition for tempered energies, as in `warm_up`.
-    n_moves : int, default=4
+    n_moves : int, default=2
         Transitions between two temperatures.
 
     Returns
@@ -64,7 +64,6 @@ def anneal(terms, position, rng, move=None, n_moves=4):
     """
     n = len(position)
     temperature, log_evidence, step, n_temperatures, n_gradients = 0.0, 0.0, FIRST_STEP, 0, n
-    made = 0
     with np.errstate(all="ignore"):
         misfit = _finite(terms(position)[2])
     while temperature < 1.0:
@@ -88,8 +87,7 @@ def anneal(terms, position, rng, move=None, n_moves=4):
             counts = np.full(n, N_STEPS)
             phase, info = transition(energy, phase, noise, sizes, counts, metric)
             if move is not None:
-                made += 1
-                phase = move(energy, phase, [rng] * n, made)
+                phase = move(energy, phase, [rng] * n)
             step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
         position = phase.position
         with np.errstate(all="ignore"):

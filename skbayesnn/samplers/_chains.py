@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 
     step_size: float | None = None
     n_steps: int | None = None
-    length: float = 4.0
+    length: float = 2.0
     max_steps: int = 512
     persistence: float = 0.0
     metropolis: bool = True
@@ -122,7 +122,7 @@ def advance(energy, chains, plan, step_size, move=None):
         plan.metropolis,
     )
     if move is not None:
-        phase = move(energy, phase, chains.rngs, count)
+        phase = move(energy, phase, chains.rngs)
     return chains._replace(phase=phase, count=count), info
 
 
@@ -140,7 +140,7 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
         each stage makes the next metric. Without it the metric stays as it is.
     move : callable, optional
         Another transition that leaves the target as it is, made after each of the dynamics: from
-        the energy, a phase, the chains' generators and the number of transitions to a phase.
+        the energy, a phase and the chains' generators to a phase.
     progress : callable, optional
         Called after every transition with the chains and what happened.
 

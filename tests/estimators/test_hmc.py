@@ -3,6 +3,7 @@
 import pickle
 import sys
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -575,12 +576,33 @@ def test_evidence_fits_of_other_networks(evidence_fit):
 def test_inference_data():
     arviz = pytest.importorskip("arviz")
     data = fit("two columns").to_inference_data()
-    assert data.posterior["weights"].shape == (2, 15, 17)
-    assert data.posterior["prior_sd"].shape == (2, 15, 3)
-    assert data.posterior["noise_sd"].shape == (2, 15, 2)
-    assert data.sample_stats["energy"].shape == (2, 15)
+    assert data["posterior"]["weights"].shape == (2, 15, 17)
+    assert data["posterior"]["prior_sd"].shape == (2, 15, 3)
+    assert data["posterior"]["noise_sd"].shape == (2, 15, 2)
+    assert data["sample_stats"]["energy"].shape == (2, 15)
     assert len(arviz.summary(data)) == 17 + 3 + 2
-    assert "noise_sd" not in fit("two classes", **QUICK).to_inference_data().posterior
+    assert "noise_sd" not in fit("two classes", **QUICK).to_inference_data()["posterior"]
+
+
+def from_dict_before_1(posterior=None, *, sample_stats=None, coords=None, dims=None):
+    return {"posterior": posterior, "sample_stats": sample_stats}, coords, dims
+
+
+def from_dict_since_1(data, *, coords=None, dims=None):
+    return data, coords, dims
+
+
+@pytest.mark.parametrize("from_dict", [from_dict_before_1, from_dict_since_1])
+def test_inference_data_of_both_kinds_of_arviz(from_dict, monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict))
+    model = fit("two columns")
+    data, coords, dims = model.to_inference_data()
+    draws = model._sampled.draws
+    assert_array_equal(data["posterior"]["weights"], draws.theta)
+    assert_array_equal(data["posterior"]["noise_sd"], draws.beta**-0.5)
+    assert_array_equal(data["sample_stats"]["energy"], draws.energy)
+    assert coords == {"group": model.weight_group_names_}
+    assert dims == {"prior_sd": ["group"]}
 
 
 def test_inference_data_without_arviz(monkeypatch):

@@ -363,6 +363,7 @@ def test_chains_that_do_not_agree():
     model, messages = warnings_of(init="prior", **(QUICK | {"n_warmup": 0}))
     assert len(messages) == 1
     assert "The chains do not agree: R-hat of the outputs is" in messages[0]
+    assert ", above 1.05. " in messages[0]
     assert "Raise n_warmup and n_draws" in messages[0]
     assert not model.diagnostics_.converged
 

@@ -363,4 +363,4 @@ def test_scale_moves_of_fixed_precisions_do_nothing():
     joint, (chains,) = start_sampling(case.posterior, settings, np.random.SeedSequence(0).spawn(2))
     move = ScaleMoves(joint)
     assert move.directions == []
-    assert move(joint.energy, chains.phase, chains.rngs, 1) is chains.phase
+    assert move(joint.energy, chains.phase, chains.rngs) is chains.phase

@@ -139,7 +139,7 @@ class Kernel:
         self.many, self.rng = many, rng
         self.momentum = rng.standard_normal((m, d + 1))
         self.rescale = ScaleMoves(many) if rescale else None
-        self.count, self.accepted = 0, []
+        self.accepted = []
 
     def __call__(self, q):
         """One transition of every chain given its data."""
@@ -147,10 +147,9 @@ class Kernel:
         phase = start(self.many.energy, q)._replace(momentum=self.momentum)
         noise = Noise(self.rng.standard_normal(q.shape), self.rng.random(m))
         phase, info = transition(self.many.energy, phase, noise, *self.settings)
-        self.count += 1
         self.accepted.append(info.acceptance.mean())
         if self.rescale is not None:
-            phase = self.rescale(self.many.energy, phase, [self.rng] * m, self.count)
+            phase = self.rescale(self.many.energy, phase, [self.rng] * m)
         self.momentum = phase.momentum
         return phase.position
 
