@@ -52,6 +52,7 @@ def test_small_networks(estimator, hidden):
     assert_all_pass(estimator(hidden_layer_sizes=hidden, n_restarts=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_noise_models(noise):
     assert_all_pass(EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, max_iter=30))
@@ -83,5 +84,5 @@ def test_defaults_of_noise_models(noise):
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", SAMPLERS)
 def test_defaults_of_the_samplers(estimator):
-    """Takes more than an hour each: some hundred fits."""
+    """Takes half an hour or more each: some fifty fits."""
     assert_all_pass(estimator())
