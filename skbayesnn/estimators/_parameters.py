@@ -83,9 +83,8 @@ def fixed_values(given, names, what):
 
 def layer_sizes(estimator, name):
     """A parameter as a tuple of widths; raise unless it is one."""
-    sizes = getattr(estimator, name)
-    if isinstance(sizes, numbers.Integral):
-        sizes = (sizes,)
+    given = getattr(estimator, name)
+    sizes = (given,) if isinstance(given, numbers.Integral) else given
     try:
         sizes = tuple(sizes)
         valid = all(isinstance(size, numbers.Integral) and size > 0 for size in sizes)
@@ -94,7 +93,7 @@ def layer_sizes(estimator, name):
     if not valid:
         raise ValueError(
             f"{name} must be a tuple of positive integers, one per hidden layer; use () "
-            f"for none. Got {sizes!r}."
+            f"for none. Got {given!r}."
         )
     return tuple(int(size) for size in sizes)
 
