@@ -73,7 +73,8 @@ def test_r_hat_is_that_of_the_diagnostics():
     assert [t.r_hat for t in precisions] == sorted((t.r_hat for t in precisions), reverse=True)
     rows = [trace for name, trace in traces.items() if name.startswith("f, ")]
     assert rows[0].name == "f, worst row"
-    assert rows[0].r_hat == pytest.approx(model.diagnostics_.r_hat)
+    # ranks of distances from a median have ties, which units of y may break otherwise
+    assert rows[0].r_hat == pytest.approx(model.diagnostics_.r_hat, abs=0.005)
     assert rows[1].r_hat <= rows[0].r_hat
     for axes, trace in zip(display.axes_, display.traces, strict=True):
         title = axes.get_title().replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")

@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import _descent, _evidence, _minima
+from skbayesnn.inference import _descent, _evidence, _minima, _minimum
 
 
 def rows(n=40, d=4, seed=0):
@@ -33,7 +33,7 @@ def test_large_path_agrees_with_the_gauss_newton_one(monkeypatch, n):
     X, y = rows(n)
     settings = {"weight_precision": 1.0, "noise_std": 0.3, "n_restarts": 1, "random_state": 3}
     usual = EvidenceMLPRegressor((4,), hessian="gauss_newton", **settings).fit(X, y)
-    monkeypatch.setattr(_minima, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_minimum, "DENSE_LIMIT", 0)
     monkeypatch.setattr(_evidence, "DENSE_LIMIT", 0)
     large = EvidenceMLPRegressor((4,), **settings).fit(X, y)
     np.testing.assert_allclose(large.predict(X), usual.predict(X), atol=1e-2)
@@ -43,7 +43,7 @@ def test_large_path_agrees_with_the_gauss_newton_one(monkeypatch, n):
 
 def test_large_path_of_the_classifier(monkeypatch):
     X, y = rows(100)
-    monkeypatch.setattr(_minima, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_minimum, "DENSE_LIMIT", 0)
     monkeypatch.setattr(_evidence, "DENSE_LIMIT", 0)
     model = EvidenceMLPClassifier((4,), n_restarts=1, random_state=0).fit(X, y > 0)
     assert model.score(X, y > 0) > 0.85
