@@ -102,7 +102,7 @@ class EvidenceMLP(BayesianMLP):
         path = grow(attempt, n_weights, rows.weight.sum() * rows.y.shape[1])
         self.growth_ = tuple(path)
         sizes = best_of(path).hidden_layer_sizes
-        return sizes, best.get(tuple(size // 2 for size in sizes))
+        return sizes, best.get(tuple(size // 2 for size in sizes)) if sizes else None
 
     def _keep(self, problem, minima):
         """Set the fitted attributes."""

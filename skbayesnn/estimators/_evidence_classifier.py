@@ -19,8 +19,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hidden_layer_sizes : tuple of int or "auto", default=(16,)
         Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` tries widths
         that double from 2, and adds layers, as long as the evidence rises by more than 1 nat and
-        there are 3 targets per weight; each network but the first of a depth also starts from the
-        best narrower one, and `warm_start` has no effect.
+        there are 3 targets per weight. Networks are compared from up to two starts;
+        one start of each but the first of a depth is the narrower network with random units added.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"

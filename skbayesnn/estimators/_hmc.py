@@ -284,8 +284,8 @@ class HMCMLP(BayesianMLP):
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            The latter since ArviZ 1.0. Groups ``posterior`` (weights in standardised units, prior
-            and noise standard deviations) and ``sample_stats`` (energy, acceptance, leapfrog
+            As the version of ArviZ has it. Groups ``posterior`` (weights in standardised units,
+            prior and noise standard deviations) and ``sample_stats`` (energy, acceptance, leapfrog
             steps, divergences).
         """
         check_is_fitted(self)
