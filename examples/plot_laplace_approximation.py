@@ -135,7 +135,8 @@ plt.show()
 
 # %%
 # What should be seen: the error is a tenth of a nat for ten points, and falls in the end as ``1 /
-# N``. That is small beside the differences between models that one acts upon, which are several nats.
+# N``. That is small beside the differences between models that one acts upon, which are several
+# nats.
 #
 # Nobody can sum over the weights of a network. There
 # :meth:`~skbayesnn.HMCMLPRegressor.from_evidence` samples the same posterior, and the attribute
