@@ -14,7 +14,14 @@ from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._growth import best_of, grow
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import find_minima, own_posterior, well_determined
+from skbayesnn.inference import (
+    find_minima,
+    machine_memory,
+    own_posterior,
+    readable,
+    requirements,
+    well_determined,
+)
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive import (
     Member,
@@ -46,6 +53,20 @@ class EvidenceMLP(BayesianMLP):
         self._keep(problem, minima)
         self._warn_of_trouble(minima)
 
+    def _tell_requirements(self, problem, n_starts):
+        """Say what a search will take; warn if the machine has less memory."""
+        needed = requirements(problem.posterior, problem.settings, n_starts, self.n_jobs)
+        if self.verbose:
+            print(needed)
+        if needed.n_bytes > machine_memory():
+            warnings.warn(
+                f"The fit needs about {readable(needed.n_bytes)} of memory, and the machine has "
+                f"{readable(machine_memory())} ({needed.plan}). Use fewer hidden units, "
+                "n_jobs=1, fewer n_restarts, or some of the rows.",
+                UserWarning,
+                stacklevel=4,
+            )
+
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
         one_of(self, "hessian", HESSIANS)
@@ -70,6 +91,7 @@ class EvidenceMLP(BayesianMLP):
         return self._find(problem, seeds, [*previous, *further], narrower)
 
     def _find(self, problem, seeds, previous=(), narrower=None):
+        self._tell_requirements(problem, len(seeds) + len(previous))
         progress = print if self.verbose else None
         return find_minima(
             problem.posterior, problem.settings, seeds, previous, narrower, self.n_jobs, progress

@@ -4,6 +4,7 @@ from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+from skbayesnn.inference._memory import machine_memory, readable, requirements
 from skbayesnn.inference._minima import find_minima, own_posterior
 from skbayesnn.inference._minimum import Minimum
 from skbayesnn.inference._noise_network import NoisePlan
@@ -25,7 +26,10 @@ __all__ = [
     "estimate_evidence",
     "find_minima",
     "gauss_newton_forms",
+    "machine_memory",
     "own_posterior",
+    "readable",
+    "requirements",
     "run_chains",
     "start_sampling",
     "well_determined",

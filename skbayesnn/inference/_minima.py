@@ -14,9 +14,11 @@ from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, with_rows
 from skbayesnn.inference._polish import Settled
 from skbayesnn.inference._redundancy import same_minimum
+from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._training import random_starts, train
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
+from skbayesnn.posterior import Hyperparameters
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
 NOISE_MINIMA = 2  # pairs of means and noise that are taken to their minima
@@ -54,10 +56,10 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
         if narrower is not None:
             theta[-1] = widened(narrower, posterior.network, rngs[-1])
             hyper.alpha[-1], hyper.beta[-1] = narrower.hyper
-        together = max(1, BATCH_DOUBLES // posterior.network.n_weights**2)
-        together = min(together, -(-len(seeds) // effective_n_jobs(n_jobs)))
+        together = trained_together(posterior.network.n_weights, len(seeds), n_jobs)
         slices = [slice(i, i + together) for i in range(0, len(seeds), together)]
-        chunks = [(posterior, theta[s], hyper.select(s), settings, progress) for s in slices]
+        data = posterior, subsample(posterior, rngs[0])
+        chunks = [(*data, theta[s], hyper.select(s), settings, progress) for s in slices]
         if settings.noise_plan is None:
             tasks += [delayed(_trained)(*chunk) for chunk in chunks]
         else:
@@ -75,6 +77,12 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
         tasks = [delayed(_over_degrees_of_freedom)(posterior, m, settings) for m in minima]
         minima = distinct(Parallel(n_jobs=n_jobs)(tasks))
     return minima
+
+
+def trained_together(n_weights, n_starts, n_jobs=None):
+    """How many of the networks are trained at once by one process."""
+    together = max(1, BATCH_DOUBLES // n_weights**2)
+    return max(1, min(together, -(-n_starts // effective_n_jobs(n_jobs))))
 
 
 def distinct(minima):
@@ -101,26 +109,27 @@ def _same(minimum, other):
     return same and _same(minimum.noise, other.noise)
 
 
-def _trained(posterior, theta, hyper, settings, progress):
+def _trained(posterior, part, theta, hyper, settings, progress):
     """Train some networks together, then complete each."""
     with one_blas_thread() if by_descent(posterior) else blas_threads(theta.shape[1]):
         minima = []
         if scannable(posterior):
             hyper = linear_start(posterior, settings).repeated(len(theta))
             theta = np.zeros_like(theta)  # no random numbers: the weights' minimum is unique
-        for trained in _training(posterior, theta, settings.with_fixed(hyper), settings, progress):
+        hyper = settings.with_fixed(hyper)
+        for trained in _training(posterior, part, theta, hyper, settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])
     return minima
 
 
-def _with_noise(posterior, theta, hyper, settings, progress, seeds):
+def _with_noise(posterior, part, theta, hyper, settings, progress, seeds):
     """Train some networks roughly under constant noise, then each with a noise network."""
     hyper = settings.with_fixed(hyper)
     rough = settings._replace(tol=UNDER_CONSTANT_NOISE * settings.tol)
     with blas_threads(theta.shape[1]):
-        several = _training(posterior, theta, hyper, rough, progress)
+        several = _training(posterior, part, theta, hyper, rough, progress)
         return [
             train_with_noise(Pair.start(posterior, trained, settings, seed))
             for trained, seed in zip(several, seeds, strict=True)
@@ -135,8 +144,16 @@ def _settled(posterior, pair, progress):
     return [minimum]
 
 
-def _training(posterior, theta, hyper, settings, progress):
-    """Networks one by one after training, by the method that suits their size."""
+def _training(posterior, part, theta, hyper, settings, progress):
+    """Networks one by one after training, by the method that suits their size.
+
+    With ``part``, the posterior of some of the rows, the training begins there.
+    """
+    if part is not None:
+        _say(progress, f"training on {len(part.X)} rows chosen at random, then on all")
+        begun = list(_training(part, None, theta, hyper, settings, progress))
+        theta = np.stack([network.theta for network in begun])
+        hyper = Hyperparameters(*map(np.stack, zip(*(n.hyper for n in begun), strict=True)))
     if by_descent(posterior):
         for i in range(len(theta)):
             yield train_by_descent(posterior, theta[i], hyper.select(i), settings, progress)
@@ -190,8 +207,13 @@ def own_posterior(posterior, minimum):
 
 
 def _tell(progress, minimum):
+    _say(
+        progress,
+        f"start completed: log evidence {minimum.log_evidence:.2f} (standardised targets), "
+        f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned",
+    )
+
+
+def _say(progress, line):
     if progress is not None:
-        progress(
-            f"start completed: log evidence {minimum.log_evidence:.2f} (standardised targets), "
-            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
-        )
+        progress(line)

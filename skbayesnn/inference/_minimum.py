@@ -115,9 +115,7 @@ def complete(posterior, theta, hyper, settings):
     while True:
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
         pruned += units
-        k = posterior.network.n_weights
-        cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN and not by_descent(posterior)
-        small = cheap and k * np.sum(free.mask) <= POLISH_SIZE
+        cheap, small = _cheap(posterior), _small(posterior, free)
         max_iter = 100 if cheap else 20
         if units or settled is None:
             mode = find_mode(posterior, theta, hyper, max_iter, tol=1e-6, exact=exact)
@@ -158,11 +156,22 @@ def polish(posterior, theta, hyper, settings, refine):
     return evaluate(posterior, settled, settings, ())
 
 
+def _cheap(posterior):
+    """Whether Hessians may be had by the hundred."""
+    work = len(posterior.X) * posterior.network.n_weights**2
+    return work <= CHEAP_HESSIAN and not by_descent(posterior)
+
+
 def _small(posterior, free):
     """Whether precisions are worth refining by evidence gradients."""
-    k = posterior.network.n_weights
-    cheap = len(posterior.X) * k**2 <= CHEAP_HESSIAN and not by_descent(posterior)
-    return cheap and k * np.sum(free.mask) <= POLISH_SIZE
+    size = posterior.network.n_weights * np.sum(free.mask)
+    return _cheap(posterior) and size <= POLISH_SIZE
+
+
+def refines_by_evidence(posterior, settings):
+    """Whether `complete` ends with steps that take many exact Hessians at once."""
+    free = settings.free
+    return bool(settings.exact and np.any(free.mask) and _small(posterior, free))
 
 
 def _noise_sd(posterior, hyper):

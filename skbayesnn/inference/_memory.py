@@ -1,0 +1,110 @@
+"""How much memory a search for minima takes, and by which methods it goes about it."""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skbayesnn.inference._descent import by_descent
+from skbayesnn.inference._gauss_newton import DENSE_LIMIT
+from skbayesnn.inference._minima import trained_together
+from skbayesnn.inference._minimum import refines_by_evidence
+from skbayesnn.inference._subsample import part_size
+from skbayesnn.network import BLOCK_DOUBLES, hessian_width
+
+FIXED = 2 * 2**20  # bytes of small things
+ROW_COPIES = 6  # of X and y: as given, sorted, distinct, standardised, on the way
+PER_UNIT = 6  # numbers per row and unit: values, slopes, bends and their derivatives
+MATRICES = 6  # of the size of a Hessian, while one is assembled, factored and inverted
+
+
+class Requirements(NamedTuple):
+    """What a search takes.
+
+    Attributes
+    ----------
+    n_bytes : float
+        Estimate of the largest amount of memory at any time, of all processes together; right
+        within a factor of two.
+    plan : str
+        The methods that the sizes of the problem ask for.
+    """
+
+    n_bytes: float
+    plan: str
+
+    def __str__(self):
+        return f"{self.plan}; about {readable(self.n_bytes)} of memory"
+
+
+def requirements(posterior, settings, n_starts, n_jobs=None):
+    """Memory and methods of `find_minima`.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    settings : Settings
+    n_starts : int
+    n_jobs : int, optional
+
+    Returns
+    -------
+    Requirements
+    """
+    n, k, outputs = len(posterior.X), posterior.network.n_weights, posterior.network.n_outputs
+    n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
+    together = trained_together(k, n_starts, n_jobs)
+    dual = n * outputs < k and not by_descent(posterior)
+    dense = k <= DENSE_LIMIT
+
+    sizes, width = posterior.network.layer_sizes, hessian_width(posterior.network)
+    steps = together * PER_UNIT * sum(sizes) * min(n, BLOCK_DOUBLES // max(sizes))
+    if dual:
+        steps += (together + 4) * n * outputs * k + MATRICES * (n * outputs) ** 2
+    else:
+        steps += (2 * together + MATRICES) * k**2
+    at_once = 1  # Hessians at the minimum
+    if dense and refines_by_evidence(posterior, settings):
+        at_once = 2 * int(np.sum(settings.free.mask))
+    minimum = at_once * (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width)
+    minimum += (3 * at_once + MATRICES) * k**2 if dense else 0.0
+    kept = 2 * n_starts * (k**2 if not dual or dense else n * outputs * k)
+
+    rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])
+    doubles = rows * n_processes + max(steps, minimum) * n_processes + kept
+    return Requirements(FIXED * n_processes + 8.0 * doubles, _plan(posterior, settings, dual))
+
+
+def _plan(posterior, settings, dual):
+    """The methods in words."""
+    n, k = len(posterior.X), posterior.network.n_weights
+    if by_descent(posterior):
+        training = "descents by gradients"
+    elif dual:
+        training = "Gauss-Newton steps in dual form, as weights outnumber the targets"
+    else:
+        training = "Gauss-Newton steps"
+    part = part_size(posterior)
+    begun = f", begun on {part} of the rows" if part else ""
+    exact = settings.exact and k <= DENSE_LIMIT
+    curvature = "exact Hessian" if exact else "Gauss-Newton curvature"
+    return f"{n} rows, {k} weights: training by {training}{begun}, {curvature} at the minima"
+
+
+def machine_memory():
+    """Bytes of memory that this machine has; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
+
+
+def readable(n_bytes):
+    """Bytes in words, with two digits."""
+    for unit in ("KiB", "MiB", "GiB"):
+        n_bytes /= 1024.0
+        if n_bytes < 1000.0 or unit == "GiB":
+            break
+    digits = 1 if n_bytes < 10.0 else 0
+    return f"{n_bytes:.{digits}f} {unit}"
