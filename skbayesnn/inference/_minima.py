@@ -14,7 +14,7 @@ from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, with_rows
 from skbayesnn.inference._polish import Settled
 from skbayesnn.inference._redundancy import same_minimum
-from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._subsample import ROUGH, subsample
 from skbayesnn.inference._training import random_starts, train
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
@@ -151,7 +151,8 @@ def _training(posterior, part, theta, hyper, settings, progress):
     """
     if part is not None:
         _say(progress, f"training on {len(part.X)} rows chosen at random, then on all")
-        begun = list(_training(part, None, theta, hyper, settings, progress))
+        rough = settings._replace(tol=ROUGH * settings.tol)
+        begun = list(_training(part, None, theta, hyper, rough, progress))
         theta = np.stack([network.theta for network in begun])
         hyper = Hyperparameters(*map(np.stack, zip(*(n.hyper for n in begun), strict=True)))
     if by_descent(posterior):

@@ -1,0 +1,126 @@
+"""Fits of many rows: processor time, Hessians and peak memory, with and without a part first.
+
+Every row of the table is a fit in this process with one BLAS thread. Times are processor seconds,
+so that other work on the machine hardly disturbs them. Peak memory is that of numpy's and Python's
+own allocations (tracemalloc), in a second fit of three training steps.
+
+    python tests/benchmarks/large.py --rows 1000 10000 100000 --hidden 8
+    python tests/benchmarks/large.py --rows 100000 --profile
+"""
+
+import argparse
+import cProfile
+import pstats
+import tracemalloc
+import warnings
+from collections import Counter
+from contextlib import contextmanager, nullcontext
+from time import process_time
+from unittest.mock import patch
+
+import numpy as np
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn._threads import one_blas_thread
+from skbayesnn.estimators import _evidence
+from skbayesnn.inference import _subsample
+from skbayesnn.posterior import Posterior
+
+N_FEATURES = 8
+
+
+def make_rows(n_rows):
+    """A smooth function of eight inputs with noise of standard deviation 0.3."""
+    rng = np.random.default_rng(0)
+    teacher = rng.standard_normal((N_FEATURES, 4)) / 2.0
+    X = rng.standard_normal((n_rows, N_FEATURES))
+    f = np.tanh(X @ teacher) @ np.array([1.0, -1.0, 0.7, 0.5])
+    return X, f + 0.3 * rng.standard_normal(n_rows)
+
+
+@contextmanager
+def counted_hessians():
+    """Counter of Hessians by number of rows."""
+    counts, original = Counter(), Posterior.gradient_and_hessian
+
+    def counting(posterior, theta, *args, **kwargs):
+        counts[len(posterior.X)] += int(np.prod(theta.shape[:-1]))
+        return original(posterior, theta, *args, **kwargs)
+
+    with patch.object(Posterior, "gradient_and_hessian", counting):
+        yield counts
+
+
+def whole_rows_only():
+    """Training on all rows from the beginning."""
+    return patch.object(_subsample, "WORTHWHILE", np.inf)
+
+
+def measured(X, y, args, whole):
+    """One line of the table."""
+    model = EvidenceMLPRegressor(
+        tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed, verbose=args.verbose
+    )
+    profile = cProfile.Profile(process_time) if args.profile else nullcontext()
+    with whole_rows_only() if whole else nullcontext(), counted_hessians() as counts:
+        start = process_time()
+        with profile:
+            model.fit(X, y)
+        seconds = process_time() - start
+    if args.profile:
+        statistics = pstats.Stats(profile).sort_stats("cumulative")
+        statistics.print_stats("skbayesnn/(inference|estimators|predictive|posterior)", 25)
+    how = "all rows at once" if whole else "part first"
+    return (
+        f"| {len(X)} | {how} | {seconds:.1f} | {1e6 * seconds / len(X):.0f} | {model.n_iter_} | "
+        f"{', '.join(f'{n} x {rows}' for rows, n in sorted(counts.items()))} | "
+        f"{model.log_evidence_:.2f} |"
+    )
+
+
+def memory_line(X, y, args):
+    """Estimated and measured memory of a short fit."""
+    told, original = [], _evidence.requirements
+
+    def listening(*given):
+        told.append(original(*given))
+        return told[-1]
+
+    model = EvidenceMLPRegressor(
+        tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed, max_iter=3
+    )
+    with patch.object(_evidence, "requirements", listening):
+        tracemalloc.start()
+        model.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return f"| {len(X)} | {told[0].n_bytes / 2**20:.0f} | {peak / 2**20:.0f} |"
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--hidden", type=int, nargs="*", default=[16])
+    parser.add_argument("--restarts", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--whole-too", action="store_true", help="also all rows at once")
+    parser.add_argument("--memory", action="store_true", help="also peak memory")
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--verbose", type=int, default=0)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| rows | training | CPU s | CPU us per row | steps | Hessians x rows | log evidence |")
+    print("|---|---|---|---|---|---|---|")
+    with one_blas_thread():
+        for n_rows in args.rows:
+            X, y = make_rows(n_rows)
+            begun_on_part = n_rows >= _subsample.WORTHWHILE * _subsample.PART_ROWS
+            for whole in [False, True] if args.whole_too and begun_on_part else [False]:
+                print(measured(X, y, args, whole), flush=True)
+            if args.memory:
+                print("| rows | estimate MiB | peak MiB |\n" + memory_line(X, y, args), flush=True)
+
+
+if __name__ == "__main__":
+    main()
