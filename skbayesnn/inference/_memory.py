@@ -13,7 +13,7 @@ from skbayesnn.inference._minimum import refines_by_evidence
 from skbayesnn.inference._subsample import part_size
 from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 
-FIXED = 2 * 2**20  # bytes of small things
+FIXED = 2**20  # bytes of small things
 ROW_COPIES = 6  # of X and y: as given, sorted, distinct, standardised, on the way
 PER_UNIT = 6  # numbers per row and unit: values, slopes, bends and their derivatives
 MATRICES = 6  # of the size of a Hessian, while one is assembled, factored and inverted
@@ -25,8 +25,8 @@ class Requirements(NamedTuple):
     Attributes
     ----------
     n_bytes : float
-        Estimate of the largest amount of memory at any time, of all processes together; right
-        within a factor of two.
+        Estimate of the largest amount of memory at any time, of all processes together, within a
+        factor of two if no units are pruned. A network for the noise is not counted.
     plan : str
         The methods that the sizes of the problem ask for.
     """

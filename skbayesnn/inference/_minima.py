@@ -14,7 +14,7 @@ from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, with_rows
 from skbayesnn.inference._polish import Settled
 from skbayesnn.inference._redundancy import same_minimum
-from skbayesnn.inference._subsample import ROUGH, subsample
+from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._training import random_starts, train
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
@@ -149,17 +149,20 @@ def _training(posterior, part, theta, hyper, settings, progress):
 
     With ``part``, the posterior of some of the rows, the training begins there.
     """
+    tau_factor = 1.0
     if part is not None:
         _say(progress, f"training on {len(part.X)} rows chosen at random, then on all")
-        rough = settings._replace(tol=ROUGH * settings.tol)
-        begun = list(_training(part, None, theta, hyper, rough, progress))
+        begun = list(_training(part, None, theta, hyper, settings, progress))
         theta = np.stack([network.theta for network in begun])
         hyper = Hyperparameters(*map(np.stack, zip(*(n.hyper for n in begun), strict=True)))
+        tau_factor = np.stack(
+            [network.tau_factor * np.ones_like(network.hyper.alpha) for network in begun]
+        )
     if by_descent(posterior):
         for i in range(len(theta)):
             yield train_by_descent(posterior, theta[i], hyper.select(i), settings, progress)
     else:
-        yield from train(posterior, theta, hyper, settings, progress).networks()
+        yield from train(posterior, theta, hyper, settings, progress, tau_factor).networks()
 
 
 def _over_degrees_of_freedom(posterior, minimum, settings):

@@ -6,7 +6,6 @@ import numpy as np
 
 PART_ROWS = 10_000  # rows on which training begins, at least
 ROWS_PER_WEIGHT = 20  # and at least so many for each weight
-ROUGH = 100.0  # tolerance of the training on a part, over the usual one
 WORTHWHILE = 5  # times as many rows from which the training begins on a part of them
 
 

@@ -71,18 +71,22 @@ class Settings(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Networks after training; the leading axis, if there are several, counts the networks."""
+    """Networks after training; the leading axis, if there are several, counts the networks.
+
+    ``tau_factor`` is that of `reestimate`, where the method of training uses it.
+    """
 
     theta: np.ndarray
     hyper: Hyperparameters
     n_iter: np.ndarray
     converged: np.ndarray
+    tau_factor: np.ndarray = 1.0
 
     def networks(self):
         """One by one."""
         for i in range(len(self.theta)):
-            hyper = self.hyper.select(i)
-            yield Trained(self.theta[i], hyper, self.n_iter[i], self.converged[i])
+            hyper, factor = self.hyper.select(i), self.tau_factor[i]
+            yield Trained(self.theta[i], hyper, self.n_iter[i], self.converged[i], factor)
 
 
 def random_starts(posterior, rngs):
@@ -174,7 +178,7 @@ def _limited(new, old, free, prior):
     return np.where(free, old * np.exp(change), old)
 
 
-def train(posterior, theta, hyper, settings, progress=None):
+def train(posterior, theta, hyper, settings, progress=None, tau_factor=1.0):
     """Minimise ``M(w)`` for several networks at once, re-estimating as it goes.
 
     Levenberg-Marquardt: Gauss-Newton steps with multiplicative damping that follows the ratio of
@@ -190,12 +194,14 @@ def train(posterior, theta, hyper, settings, progress=None):
     settings : Settings
     progress : callable, optional
         Called with lines of text.
+    tau_factor : ndarray of shape (n_networks, n_groups), default=1
+        Where it starts, see `reestimate`.
 
     Returns
     -------
     Trained
     """
-    batch = _Batch(posterior, theta, hyper, settings.free)
+    batch = _Batch(posterior, theta, hyper, settings.free, tau_factor)
     for iteration in range(1, settings.max_iter + 1):
         active = np.flatnonzero((batch.calm < CALM_STEPS) & ~batch.stuck)
         if len(active) == 0:
@@ -207,13 +213,14 @@ def train(posterior, theta, hyper, settings, progress=None):
                 f"iteration {iteration}: {len(active)} of {len(theta)} starts in training, "
                 f"lowest energy M = {energies.min():.4f}"
             )
-    return Trained(batch.theta, batch.hyper, batch.n_iter, batch.calm >= CALM_STEPS)
+    converged = batch.calm >= CALM_STEPS
+    return Trained(batch.theta, batch.hyper, batch.n_iter, converged, batch.tau_factor)
 
 
 class _Batch:
     """Several networks under training; each is treated exactly as it would be alone."""
 
-    def __init__(self, posterior, theta, hyper, free):
+    def __init__(self, posterior, theta, hyper, free, tau_factor=1.0):
         self.posterior, self.free = posterior, free
         self.theta = theta.copy()
         self.hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
@@ -224,7 +231,8 @@ class _Batch:
         self.damping, self.growth = np.full(n, 1e-2), np.full(n, 2.0)
         self.calm, self.n_iter = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
         self.stuck, self.accepted = np.zeros(n, dtype=bool), np.zeros(n, dtype=int)
-        self.tau_factor, self.expanded_at = np.ones_like(hyper.alpha), theta.copy()
+        self.tau_factor = np.ones_like(hyper.alpha) * tau_factor
+        self.expanded_at = theta.copy()
 
     def step(self, active, tol):
         """One trial step of the ``active`` networks."""
