@@ -55,11 +55,11 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
     n, k, outputs = len(posterior.X), posterior.network.n_weights, posterior.network.n_outputs
     n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
     together = trained_together(k, n_starts, n_jobs)
-    dual = n * outputs < k and not by_descent(posterior)
+    dual = n * outputs < k
     dense = k <= DENSE_LIMIT
 
     sizes, width = posterior.network.layer_sizes, hessian_width(posterior.network)
-    steps = together * PER_UNIT * sum(sizes) * min(n, BLOCK_DOUBLES // max(sizes))
+    steps = together * PER_UNIT * sum(sizes) * min(n, BLOCK_DOUBLES // max(sizes) + 1)
     if dual:
         steps += (together + 4) * n * outputs * k + MATRICES * (n * outputs) ** 2
     else:
@@ -67,7 +67,7 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
     at_once = 1  # Hessians at the minimum
     if dense and refines_by_evidence(posterior, settings):
         at_once = 2 * int(np.sum(settings.free.mask))
-    minimum = at_once * (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width)
+    minimum = at_once * (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
     minimum += (3 * at_once + MATRICES) * k**2 if dense else 0.0
     kept = 2 * n_starts * (k**2 if not dual or dense else n * outputs * k)
 
