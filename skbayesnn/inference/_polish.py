@@ -10,7 +10,7 @@ from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-ENOUGH = 0.1  # nats: an ascent that stops this close to its top has converged
+ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
 IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
