@@ -17,15 +17,16 @@ import numpy as np
 from scipy.special import expit
 
 from skbayesnn.network import forward, hidden_gradient
+from skbayesnn.posterior._output_layer import Rows, complete, integrated, regression_system
 from skbayesnn.posterior._posterior import Hyperparameters
 from skbayesnn.posterior._precision_map import COARSE, PrecisionMap
-from skbayesnn.posterior._ridge import ridge, spectrum
+from skbayesnn.posterior._ridge import spectrum
 
 CACHE_DOUBLES = 2**15  # 256 KiB
 FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
 
 
-class _Derivatives(NamedTuple):
+class Derivatives(NamedTuple):
     """Minus log likelihood and its gradient in natural coordinates.
 
     Attributes
@@ -50,12 +51,14 @@ class Place(NamedTuple):
     Attributes
     ----------
     v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
-        The position's two parts.
+        The parts of the position that move.
     hyper : Hyperparameters
     theta, scales : ndarray of shape (..., n_sampled)
         Weights ``theta = v scales``, ``scales = (alpha_c + h_c)^(-1/2)``.
     share : ndarray of shape (..., n_groups)
         ``alpha_c / (alpha_c + h_c)``.
+    conditions : ndarray of shape (..., n_conditions)
+        The rest of the position.
     """
 
     v: np.ndarray
@@ -64,6 +67,7 @@ class Place(NamedTuple):
     theta: np.ndarray
     scales: np.ndarray
     share: np.ndarray
+    conditions: np.ndarray
 
 
 class JointEnergy(NamedTuple):
@@ -82,6 +86,10 @@ class JointPosterior:
     With Gaussian noise and hidden layers the linear output layer is integrated out: given the
     hidden units it is Bayesian linear regression (Bishop 2006, section 3.5), so that the position
     holds the hidden weights only. Every method accepts leading axes, one entry per chain.
+
+    Other noise than Gaussian noise of constant level has classes of its own, whose positions hold
+    more: weights of further networks, or conditions (see `Phase`) beyond the ``dimension`` entries
+    that move. "All weights" below are those of the network of the means.
 
     Parameters
     ----------
@@ -102,16 +110,28 @@ class JointPosterior:
     information: np.ndarray
     integrate_outputs: bool = True
 
+    n_conditions = 0
+
     @cached_property
     def integrated(self):
         """Whether the output layer is integrated out."""
         return self.integrate_outputs and self.posterior.likelihood.has_noise
 
     @cached_property
-    def n_sampled(self):
-        """Number of weights in the position."""
+    def n_mean(self):
+        """Number of weights of the network of the means in the position."""
         network = self.posterior.network
         return network.slices[-1].start if self.integrated else network.n_weights
+
+    @property
+    def n_sampled(self):
+        """Number of weights in the position."""
+        return self.n_mean
+
+    @property
+    def groups(self):
+        """Weight groups of the sampled weights and of those integrated out, in this order."""
+        return self.posterior.groups
 
     @property
     def dimension(self):
@@ -130,11 +150,11 @@ class JointPosterior:
 
     @cached_property
     def _labels(self):
-        return self.posterior.groups.labels[: self.n_sampled]
+        return self.groups.labels[: self.n_sampled]
 
     @cached_property
     def _membership(self):
-        return self.posterior.groups.membership[: self.n_sampled]
+        return self.groups.membership[: self.n_sampled]
 
     @cached_property
     def _counts(self):
@@ -166,8 +186,11 @@ class JointPosterior:
     # --- between positions and weights ---------------------------------------------------------
 
     def place(self, q):
-        """What positions ``(..., dimension)`` mean."""
-        v, eta = q[..., : self.n_sampled], q[..., self.n_sampled :]
+        """What positions mean."""
+        return self._place(q)
+
+    def _place(self, q):
+        v, eta, conditions = np.split(q, [self.n_sampled, self.dimension], axis=-1)
         precisions = np.exp(self._map.log_precision(eta))
         n_alpha, lead = self.n_alpha, q.shape[:-1]
         alpha = np.empty((*lead, len(self.free.alpha)))
@@ -177,10 +200,11 @@ class JointPosterior:
         beta[..., self.free.beta] = precisions[..., n_alpha:]
         total = alpha + self.information
         scales = (total**-0.5)[..., self._labels]
-        return Place(v, eta, Hyperparameters(alpha, beta), v * scales, scales, alpha / total)
+        hyper = Hyperparameters(alpha, beta)
+        return Place(v, eta, hyper, v * scales, scales, alpha / total, conditions)
 
     def position(self, theta, hyper):
-        """Where given weights ``(..., k)`` and precisions are.
+        """Where given weights ``(..., n_sampled)``, or more, and precisions are.
 
         Precisions at (or beyond) a bound are moved inside a little: the bound is at infinity.
         """
@@ -193,6 +217,10 @@ class JointPosterior:
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
         return np.clip(self._map.eta(np.log(free)), -FARTHEST, FARTHEST)
 
+    def drawn_coordinates(self, draws):
+        """``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
+        return self.coordinates(draws.alpha, draws.beta)
+
     def rescaled(self, q, shift):
         """Positions after a change of ``ln alpha`` at which weights keep their prior probability.
 
@@ -202,13 +230,13 @@ class JointPosterior:
 
         Parameters
         ----------
-        q : ndarray of shape (..., dimension)
+        q : ndarray of shape (..., dimension + n_conditions)
         shift : ndarray of shape (..., n_groups)
             Change of ``ln alpha``; that of fixed precisions is ignored.
 
         Returns
         -------
-        q : ndarray of shape (..., dimension)
+        q : ndarray of the same shape
         log_volume : ndarray of shape (...)
             Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
             its interval.
@@ -221,7 +249,7 @@ class JointPosterior:
         eta[..., :n_alpha] = part.eta(log_alpha)
         inside = np.all(np.isfinite(eta), axis=-1)
         eta = np.where(inside[..., None], eta, place.eta)
-        moved = np.concatenate([place.v, eta], axis=-1)
+        moved = np.concatenate([place.v, eta, place.conditions], axis=-1)
         after = self.place(moved)
         ratio = place.share / after.share
         moved[..., : self.n_sampled] *= np.sqrt(ratio)[..., self._labels]
@@ -240,13 +268,13 @@ class JointPosterior:
     def draw_weights(self, eta, rng):
         """A position with given coordinates of the precisions, its weights drawn from the prior."""
         q = np.concatenate([rng.standard_normal(self.n_sampled), eta])
-        q[: self.n_sampled] /= np.sqrt(self.place(q).share[self._labels])
+        q[: self.n_sampled] /= np.sqrt(self._place(q).share[self._labels])
         return q
 
     # --- energies --------------------------------------------------------------------------------
 
     def terms(self, q):
-        """Both parts of the energy at positions ``(..., dimension)``, with their gradients.
+        """Both parts of the energy at positions, with their gradients in what moves.
 
         Returns
         -------
@@ -284,7 +312,7 @@ class JointPosterior:
 
     def _data(self, place, stretch):
         """Minus log likelihood (all constants included), and its gradient."""
-        natural = (self._marginal if self.integrated else self._complete)(place.theta, place.hyper)
+        natural = self._likelihood(place)
         # theta_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
         by_v = natural.theta * place.scales
         pull = self._sum_groups(place.theta * natural.theta)
@@ -300,21 +328,21 @@ class JointPosterior:
         An output layer that is integrated out stands at its conditional mean, and its directions
         are eliminated (Schur complement) as in variable projection (Golub & Pereyra 1973).
         """
-        posterior, place = self.posterior, self.place(q)
-        k, m, n_alpha = posterior.network.n_weights, self.n_sampled, self.n_alpha
-        theta = self.mean_weights(q)
+        place, groups = self.place(q), self.groups
+        k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
+        theta = self._with_mean_outputs(place)
         share, (stretch, _) = place.share, self._map.derivatives(place.eta)
-        scale = posterior.groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
+        scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
         scale[..., :m] = place.scales
         rho = np.ones_like(scale)
         rho[..., :m] = share[..., self._labels]
         to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d theta / d (v, eta)
         weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
         to_weights[..., weights, weights] = scale
-        member = posterior.groups.membership[:, self.free.alpha]
+        member = groups.membership[:, self.free.alpha]
         pull = -0.5 * (rho * theta)[..., None] * stretch[..., None, :n_alpha]
         to_weights[..., k:] = member * pull
-        matrix = posterior.data_hessian(theta, place.hyper.beta, exact=False) @ to_weights
+        matrix = self._data_hessian(theta, place) @ to_weights
         matrix = np.swapaxes(to_weights, -1, -2) @ matrix
         matrix[..., weights, weights] += rho
         determined = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
@@ -333,20 +361,51 @@ class JointPosterior:
         return full
 
     def complete_weights(self, q, rngs):
-        """All weights ``(n_chains, k)`` at positions ``(n_chains, dimension)``.
+        """All weights ``(n_chains, k)`` at the positions of chains.
 
         An output layer that is integrated out is drawn from its exact conditional posterior, each
         chain's from its own generator.
         """
         place = self.place(q)
         if not self.integrated:
-            return place.theta
+            return self._of_means(place.theta)
         normal = np.stack([rng.standard_normal(self._output_shape) for rng in rngs])
-        return self._with_outputs(place, normal)
+        return self._of_means(self._with_outputs(place, normal))
+
+    @property
+    def further_directions(self):
+        """Ways to rescale weight groups together, beside those of the network of the means."""
+        return []
+
+    def typical_hyper(self, q):
+        """Precisions at positions; that of the noise is a typical one if it is not constant."""
+        return self.place(q).hyper
+
+    def noise_state(self, q):
+        """What the noise has besides its level, ``(..., m)``: nothing."""
+        return np.empty((*q.shape[:-1], 0))
+
+    def noise_functions(self, state, X):
+        """Log precisions of the noise that `noise_state` makes of inputs, ``(..., n, m)``: none."""
+        return np.empty((*state.shape[:-1], len(X), 0))
+
+    def renewed(self, q, rngs, keep_outputs=False):
+        """Positions whose conditions, if any, are drawn anew, each chain's from its generator."""
+        return q
+
+    def density(self, phase):
+        """Minus log posterior density of the phase's position up to the evidence, ``(...)``."""
+        return phase.value
 
     def mean_weights(self, q):
         """All weights at positions; an output layer that is integrated out has its mean."""
-        place = self.place(q)
+        return self._of_means(self._with_mean_outputs(self.place(q)))
+
+    def _of_means(self, theta):
+        """Weights of the network of the means among those of all groups, ``(..., k)``."""
+        return theta
+
+    def _with_mean_outputs(self, place):
         if not self.integrated:
             return place.theta
         return self._with_outputs(place, np.zeros(self._output_shape))
@@ -358,7 +417,8 @@ class JointPosterior:
 
     def _with_outputs(self, place, normal):
         """Append output weights: their conditional mean plus ``covariance^(1/2) normal``."""
-        gram, moment, sd = self._output_layer(self._features(place.theta), place.hyper)
+        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
+        gram, moment = regression_system(self._rows(place), z, sd)
         values, vectors = spectrum(gram, len(self.posterior.X))
         shrink = 1.0 / (1.0 + values)
         to_eigenvectors = np.swapaxes(vectors, -1, -2)
@@ -372,6 +432,28 @@ class JointPosterior:
     def _sum_groups(self, values):
         return (values[..., None, :] @ self._membership)[..., 0, :]
 
+    def _sum_levels(self, values):
+        likelihood = self.posterior.likelihood
+        levels = likelihood.levels[:, None] == np.arange(likelihood.n_levels)
+        return (values[..., None, :] @ levels.astype(float))[..., 0, :]
+
+    def _likelihood(self, place):
+        """`Derivatives` of the likelihood."""
+        return (self._marginal if self.integrated else self._complete)(place.theta, place.hyper)
+
+    def _rows(self, place):
+        """Targets and their noise."""
+        return self._equal_rows(place.hyper)
+
+    def _equal_rows(self, hyper):
+        posterior = self.posterior
+        precision = posterior.likelihood.precisions(hyper.beta)
+        return Rows(posterior.y, posterior.sample_weight, precision)
+
+    def _data_hessian(self, theta, place):
+        """Gauss-Newton Hessian of the misfit in the weights of all groups."""
+        return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+
     def _complete(self, theta, hyper):
         """Likelihood given all weights."""
         posterior = self.posterior
@@ -379,60 +461,47 @@ class JointPosterior:
         value = (hyper.beta * errors).sum(axis=-1)
         value = value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
         by_beta = hyper.beta * errors - 0.5 * self._counts
-        return _Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
+        return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _features(self, theta):
         """Trace of the hidden layers over all rows, output weights set to zero."""
         network = self.posterior.network
         full = np.zeros((*theta.shape[:-1], network.n_weights))
-        full[..., : self.n_sampled] = theta
+        full[..., : self.n_mean] = theta[..., : self.n_mean]
         return forward(network, full, self.posterior.X, order=1)
 
-    def _output_layer(self, trace, hyper):
-        """Ridge regression of the targets on the hidden units, in units of the prior.
-
-        Returns the scaled Gram matrices ``A^(-1/2) beta Z^T Z A^(-1/2)``, the moments ``A^(-1/2)
-        beta Z^T y`` and the prior sds ``A^(-1/2)`` of every output's weights, ``(..., n_outputs,
-        width, width)`` and ``(..., n_outputs, width)``.
-        """
-        posterior = self.posterior
-        z = trace.inputs[-1]
-        weighted = np.swapaxes(z * posterior.sample_weight[:, None], -1, -2)
-        gram, moment = weighted @ z, np.swapaxes(weighted @ posterior.y, -1, -2)
-        precision = posterior.likelihood.precisions(hyper.beta)
-        labels = posterior.groups.labels[self.n_sampled :].reshape(posterior.network.shapes[-1])
-        sd = np.swapaxes(hyper.alpha[..., labels], -1, -2) ** -0.5
-        gram = gram[..., None, :, :] * (sd[..., :, None] * sd[..., None, :])
-        return gram * precision[..., None, None], moment * sd * precision[..., None], sd
+    def _output_sd(self, hyper):
+        """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
+        labels = self.groups.labels[self.n_sampled :].reshape(self.posterior.network.shapes[-1])
+        return np.swapaxes(hyper.alpha[..., labels], -1, -2) ** -0.5
 
     def _marginal(self, theta, hyper):
         """Likelihood with the output layer integrated out (Bishop 2006, equation 3.86)."""
+        return self._of_rows(theta, hyper, self._equal_rows(hyper))[0]
+
+    def _of_rows(self, theta, hyper, rows, need_factors=False):
+        """Likelihood of Gaussian noise, perhaps with the output layer integrated out.
+
+        Returns
+        -------
+        Derivatives
+            That the precisions are also factors of the density is counted for ``rows.precision``,
+            but not for ``rows.factors``.
+        Regression
+        """
         posterior = self.posterior
-        trace = self._features(theta)
-        gram, moment, sd = self._output_layer(trace, hyper)
-        scaled, inverse, log_det = ridge(gram, moment, len(posterior.X))  # scaled: mean weights
-        z, weight = trace.inputs[-1], posterior.sample_weight
-        precision = posterior.likelihood.precisions(hyper.beta)
-        mean = np.swapaxes(scaled * sd, -1, -2)
-        residual = z @ mean - posterior.y
-        squares = precision * (weight @ residual**2)
-        value = 0.5 * np.sum(squares + np.sum(scaled**2, -1) + log_det, axis=-1)
-        value = value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
-
-        covariance = inverse * (sd[..., :, None] * sd[..., None, :])  # (..., o, width, width)
-        weights = precision[..., None, None] * covariance
-        pull = z @ np.sum(weights, axis=-3)  # from 1/2 log det
-        pull = pull + (residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
-        by_theta = hidden_gradient(trace, pull * weight[:, None])
-
-        # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight, summed by group
-        determined = 0.5 * (scaled**2 + np.diagonal(inverse, axis1=-2, axis2=-1) - 1.0)
-        flat = np.swapaxes(determined, -1, -2).reshape(*theta.shape[:-1], -1)
-        by_alpha = (flat[..., None, :] @ posterior.groups.membership[self.n_sampled :])[..., 0, :]
-
-        # beta/2 (residuals^2 + Tr S^-1 Z^T Z) - n/2 of every output, summed by level
-        trace_term = np.sum(1.0 - np.diagonal(inverse, axis1=-2, axis2=-1), axis=-1)
-        per_output = 0.5 * (squares + trace_term - posterior.n_rows)
-        levels = posterior.likelihood.levels[:, None] == np.arange(posterior.likelihood.n_levels)
-        by_beta = (per_output[..., None, :] @ levels.astype(float))[..., 0, :]
-        return _Derivatives(value, by_theta, by_alpha, by_beta)
+        if self.integrated:
+            trace = self._features(theta)
+            sd = self._output_sd(hyper)
+            found = integrated(rows, trace.inputs[-1], sd, need_factors)
+            by_theta = hidden_gradient(trace, found.gradient)
+            flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
+            member = self.groups.membership[self.n_sampled :]
+            by_alpha = (flat[..., None, :] @ member)[..., 0, :]
+        else:
+            found = complete(rows, forward(posterior.network, theta, posterior.X, 1))
+            by_theta, by_alpha = found.gradient, np.zeros_like(hyper.alpha)
+        n_rows = posterior.n_rows
+        normaliser = 0.5 * n_rows * np.sum(np.log(rows.precision / (2.0 * np.pi)), axis=-1)
+        by_beta = self._sum_levels(found.log_precision - 0.5 * n_rows)
+        return Derivatives(found.value - normaliser, by_theta, by_alpha, by_beta), found
