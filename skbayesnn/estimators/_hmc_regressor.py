@@ -249,6 +249,9 @@ class HMCMLPRegressor(Regression, HMCMLP):
             named["noise_weights"] = draws.noise
         return named
 
+    def _is_same_model(self, fitted):
+        return fitted.noise_ == self.noise
+
     def _compare(self, fitted, X):
         return compare_regressors(fitted, self, X)
 
@@ -262,6 +265,12 @@ class HMCMLPRegressor(Regression, HMCMLP):
 
     def _noise_at(self, X):
         return self._drawn_noise.variances(X)
+
+    def _noise_mixture(self, X):
+        return self._drawn_noise.mixture(X)
+
+    def _doubles_per_mixed_row(self):
+        return self._drawn_noise.n_gaussians * self._doubles_per_row()
 
     def _residuals(self, X, y):
         """Of targets, in units of the scale of every draw's noise: ``(m, n, n_outputs)``."""

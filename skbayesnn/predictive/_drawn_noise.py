@@ -7,6 +7,7 @@ from scipy.special import gammaln
 
 from skbayesnn.network import Network, outputs
 from skbayesnn.predictive._mixture import NORMAL, StudentTLaw
+from skbayesnn.predictive._scale_mixture import N_SCALES, noise_scales
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,20 @@ class DrawnNoise:
     def variances(self, X):
         """Variances at every row, ``(m, n or 1, n_outputs)``."""
         return self.typical_variances[:, None]
+
+    @property
+    def n_gaussians(self):
+        """How many Gaussians make the noise of a draw, see `mixture`."""
+        return 1 if self.degrees_of_freedom is None else N_SCALES
+
+    def mixture(self, X):
+        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
+        variances = self.scales(X)[:, None] ** 2
+        if self.degrees_of_freedom is None:
+            return np.ones((len(variances), 1)), variances
+        parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
+        shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
+        return shares, factors[:, :, None, None] * variances
 
     def log_density(self, residual, X):
         """Of residuals ``(m, n, n_outputs)``, jointly over the outputs: ``(m, n)``."""
