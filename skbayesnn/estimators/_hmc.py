@@ -32,7 +32,7 @@ def thawed(init):
     return init.estimator if isinstance(init, FrozenEstimator) else init
 
 
-def _tuned_plan(posterior):
+def _tuned_plan(posterior, noise_plan=None):
     """How the tuned sampler makes its transitions.
 
     With hidden layers and few rows trajectories are short: what is slow are the scales of whole
@@ -40,7 +40,10 @@ def _tuned_plan(posterior):
     position the curvature changes so much from place to place that its mean is no guide to a
     metric.
     """
-    if not posterior.network.hidden_layer_sizes:
+    networks = (
+        [posterior.network] if noise_plan is None else [posterior.network, noise_plan.network]
+    )
+    if not any(network.hidden_layer_sizes for network in networks):
         return Plan()
     max_steps = int(np.clip(posterior.n_rows, *TRAJECTORY_STEPS))
     return Plan(max_steps=max_steps, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
@@ -148,7 +151,7 @@ class HMCMLP(BayesianMLP):
 
     def _sampling_settings(self, problem):
         tuned = self.sampler == "auto"
-        plan = _tuned_plan(problem.posterior)
+        plan = _tuned_plan(problem.posterior, problem.settings.noise_plan)
         if not tuned:
             n_steps = N_STEPS[self.sampler] if self.n_steps is None else self.n_steps
             dynamics = self.sampler == "stochastic_dynamics"
