@@ -87,10 +87,10 @@ display = ModeratedBoundaryDisplay.from_estimator(model, X, y, margin=0.6, level
 plt.show()
 
 # %%
-# What should be seen: nearly the same line of probability 1/2 in both. (It would be the very same if
-# the Gaussian over the weights were centred at the most probable ones; the library centres it where
-# it is closest to the posterior.) On the edge of the picture the moderated probabilities are nearer
-# to 1/2.
+# What should be seen: nearly the same line of probability 1/2 in both. (It would be the very same
+# if the Gaussian over the weights were centred at the most probable ones; the library centres it
+# where it is closest to the posterior.) On the edge of the picture the moderated probabilities are
+# nearer to 1/2.
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
