@@ -28,6 +28,19 @@ class Annealed(NamedTuple):
     n_temperatures : int
     n_gradients : int
         Evaluations, all particles counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import anneal
+    >>> def terms(q):  # standard normal prior; 1 was measured, with noise of the same size
+    ...     prior = 0.5 * q[:, 0] ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     data = 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     return prior, q, data, q - 1
+    >>> rng = np.random.default_rng(0)
+    >>> annealed = anneal(terms, rng.standard_normal((2000, 1)), rng)
+    >>> print(annealed.position.mean().round(1))  # of the posterior
+    0.5
     """
 
     log_evidence: float
@@ -61,6 +74,20 @@ def anneal(terms, position, rng, move=None, n_moves=2):
     Returns
     -------
     Annealed
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import anneal
+    >>> def terms(q):  # standard normal prior; 1 was measured, with noise of the same size
+    ...     prior = 0.5 * q[:, 0] ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     data = 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     return prior, q, data, q - 1
+    >>> rng = np.random.default_rng(0)
+    >>> annealed = anneal(terms, rng.standard_normal((2000, 1)), rng)
+    >>> exact = -0.25 - 0.5 * np.log(4 * np.pi)  # the measurement has mean 0 and variance 2
+    >>> bool(abs(annealed.log_evidence - exact) < 0.1)
+    True
     """
     n = len(position)
     temperature, log_evidence, step, n_temperatures, n_gradients = 0.0, 0.0, FIRST_STEP, 0, n
@@ -139,6 +166,14 @@ def combine(log_evidences):
     log_evidence, standard_error : float
         The error by the delta method from the spread of the estimates; a spread of so few is
         uncertain itself, which the standard deviation of Student's t takes into account.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import combine
+    >>> log_evidence, error = combine(np.array([-10.1, -9.9, -10.0, -10.1, -9.9, -10.0]))
+    >>> print(round(log_evidence, 1), round(error, 2))
+    -10.0 0.05
     """
     n = len(log_evidences)
     few = np.sqrt((n - 1.0) / (n - 3.0))
