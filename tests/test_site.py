@@ -164,3 +164,8 @@ def test_api_lists_every_public_name_once():
     of_estimators = {f"skbayesnn.estimators.{name}" for name in import_module("skbayesnn").__all__}
     assert set(listed) == expected - of_estimators  # these are listed as names of ``skbayesnn``
     assert len(listed) == len(set(listed))
+
+
+def test_citation_has_the_version_of_the_package():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {import_module('skbayesnn').__version__}\n" in citation

@@ -28,7 +28,7 @@ def back_propagate(trace, cotangent):
 
 
 def vector_jacobian(trace, cotangent):
-    """``sum_n r_n^T J_n``: the gradient of ``sum_n r_n . f_n``, of shape ``(..., k)``.
+    """``sum_n r_n^T J_n``: the gradient of ``sum_n r_n^T f_n``, of shape ``(..., k)``.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def vector_jacobian(trace, cotangent):
 
 
 def hidden_gradient(trace, cotangent):
-    """Gradient of ``sum_n r_n . z_n`` with respect to all weights but the last layer's.
+    """Gradient of ``sum_n r_n^T z_n`` with respect to all weights but the last layer's.
 
     Parameters
     ----------
