@@ -2,6 +2,7 @@
 
 import re
 import sys
+from itertools import chain
 from pathlib import Path
 
 from sphinx_gallery.sorting import ExplicitOrder
@@ -46,34 +47,51 @@ plot_formats = [("png", 200)]
 plot_html_show_formats = False
 plot_html_show_source_link = False
 
-# -- Gallery: every script runs; those not named below come in alphabetical order at the star
+# -- Gallery: every script runs; those not named come last, in alphabetical order
 
+GALLERY = {
+    "First steps": ["quickstart.py", "plot_regression_1d.py"],
+    "The founding texts: evidence": [
+        "plot_interpolation.py",
+        "plot_occam_hill.py",
+        "plot_robot_arm.py",
+    ],
+    "The founding texts: sampling": ["plot_single_neuron.py", "plot_robot_arm_sampling.py"],
+    "In practice": [
+        "plot_noise_models.py",
+        "plot_information_gain.py",
+        "plot_active_learning.py",
+    ],
+}
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": "",
-    "within_subsection_order": ExplicitOrder(
-        [
-            "quickstart.py",
-            "plot_regression_1d.py",
-            "plot_interpolation.py",
-            "plot_occam_hill.py",
-            "plot_robot_arm.py",
-            "plot_single_neuron.py",
-            "plot_robot_arm_sampling.py",
-            "*",
-            "plot_noise_models.py",
-            "plot_information_gain.py",
-            "plot_active_learning.py",
-        ]
-    ),
-    "abort_on_example_error": False,
+    "within_subsection_order": ExplicitOrder([*chain.from_iterable(GALLERY.values()), "*"]),
     "backreferences_dir": "api/backreferences",
+    "default_thumb_file": str(HERE / "_static" / "logo.svg"),
     "doc_module": ("skbayesnn",),
     "download_all_examples": False,
     "remove_config_comments": True,
-    "show_memory": False,
+    "write_computation_times": False,
 }
+
+
+def with_headings(app, docname, source):
+    """A heading before the first thumbnail of every group of the gallery."""
+    if docname != "auto_examples/index":
+        return
+    start = '.. raw:: html\n\n    <div class="sphx-glr-thumbcontainer"'
+    pages = {scripts[0].removesuffix(".py"): title for title, scripts in GALLERY.items()}
+    text, *thumbnails = source[0].split(start)
+    for thumbnail in thumbnails:
+        title = pages.get(re.search(r":doc:`/auto_examples/(\w+)`", thumbnail)[1])
+        if title:
+            text += f".. raw:: html\n\n    </div>\n\n{title}\n{'-' * len(title)}\n\n"
+            text += '.. raw:: html\n\n    <div class="sphx-glr-thumbnails">\n\n'
+        text += start + thumbnail
+    source[0] = text
+
 
 # -- Appearance
 
@@ -116,3 +134,4 @@ def without_foreign_references(app, what, name, obj, options, lines):
 def setup(app):
     """Sphinx calls this."""
     app.connect("autodoc-process-docstring", without_foreign_references)
+    app.connect("source-read", with_headings)
