@@ -131,7 +131,13 @@ def without_foreign_references(app, what, name, obj, options, lines):
         lines[:] = [re.sub(r":ref:`([^<`]*[^<` ])[^`]*`", r"\1", line) for line in lines]
 
 
+def without_last_blank_line(app, docname, source):
+    """Doctests in Markdown need a blank line before the fence, readers do not."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
 def setup(app):
     """Sphinx calls this."""
     app.connect("autodoc-process-docstring", without_foreign_references)
     app.connect("source-read", with_headings)
+    app.connect("source-read", without_last_blank_line)
