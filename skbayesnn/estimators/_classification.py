@@ -56,7 +56,8 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._probabilities(self._check_X(X), moderated)
+        probabilities = self._probabilities(self._check_X(X), moderated)
+        return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X):
         """Logarithms of `predict_proba`.
