@@ -50,17 +50,28 @@ plot_html_show_source_link = False
 # -- Gallery: every script runs; those not named come last, in alphabetical order
 
 GALLERY = {
-    "First steps": ["quickstart.py", "plot_regression_1d.py"],
-    "The founding texts: evidence": [
+    "First steps": ["quickstart.py", "plot_regression_1d.py", "plot_quickstart.py"],
+    "The founding texts: priors and evidence": [
+        "plot_prior_functions.py",
+        "plot_choosing_alpha.py",
         "plot_interpolation.py",
         "plot_occam_hill.py",
         "plot_robot_arm.py",
+        "plot_moderated_outputs.py",
     ],
-    "The founding texts: sampling": ["plot_single_neuron.py", "plot_robot_arm_sampling.py"],
-    "In practice": [
-        "plot_noise_models.py",
+    "The founding texts: sampling": [
+        "plot_neuron_posterior.py",
+        "plot_single_neuron.py",
+        "plot_stochastic_dynamics.py",
+        "plot_robot_arm_sampling.py",
+    ],
+    "The founding texts: data and noise": [
         "plot_information_gain.py",
         "plot_active_learning.py",
+        "plot_noise_models.py",
+    ],
+    "In practice": [
+        "plot_reject_option.py",
     ],
 }
 sphinx_gallery_conf = {
@@ -131,6 +142,11 @@ def without_foreign_references(app, what, name, obj, options, lines):
         lines[:] = [re.sub(r":ref:`([^<`]*[^<` ])[^`]*`", r"\1", line) for line in lines]
 
 
+def without_tuple_fields(app, what, name, obj, skip, options):
+    """Fields of named tuples are described in the docstring of their class."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def without_last_blank_line(app, docname, source):
     """Doctests in Markdown need a blank line before the fence, readers do not."""
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
@@ -139,5 +155,6 @@ def without_last_blank_line(app, docname, source):
 def setup(app):
     """Sphinx calls this."""
     app.connect("autodoc-process-docstring", without_foreign_references)
+    app.connect("autodoc-skip-member", without_tuple_fields)
     app.connect("source-read", with_headings)
     app.connect("source-read", without_last_blank_line)
