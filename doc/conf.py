@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "default_thumb_file": str(HERE / "_static" / "logo.svg"),
     "doc_module": ("skbayesnn",),
     "download_all_examples": False,
+    "image_srcset": ["2x"],
     "remove_config_comments": True,
     "write_computation_times": False,
 }
@@ -126,7 +127,7 @@ html_sidebars = {"index": [], "changes": [], "notation": []}
 
 # -- Where there is internet, links to other projects: ``-t online``
 
-if "tags" in globals() and tags.has("online"):  # noqa: F821
+if tags.has("online"):  # noqa: F821
     extensions.append("sphinx.ext.intersphinx")
     intersphinx_mapping = {
         "numpy": ("https://numpy.org/doc/stable", None),
