@@ -1,6 +1,7 @@
 """The arrows of the architecture: which part of the package may import which."""
 
 import ast
+import runpy
 from itertools import chain
 from pathlib import Path
 
@@ -67,6 +68,14 @@ def test_imports_follow_the_arrows():
     files = {str(p.relative_to(PACKAGE)): p.read_text() for p in PACKAGE.rglob("*.py")}
     assert len(files) > 20
     assert violations(files) == []
+
+
+def test_the_picture_shows_the_rows():
+    folder = PACKAGE.parent / "doc" / "images"
+    script = runpy.run_path(str(folder / "architecture.py"))
+    assert script["rows"]() == ROWS
+    message = "the architecture has changed: run python doc/images/architecture.py"
+    assert script["draw"](ROWS) == (folder / "architecture.svg").read_text(), message
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,8 @@ def merge_linear_units(posterior, theta, tolerance):
 
     Where ``phi`` is linear to within `NEGLIGIBLE`, units can be rotated into each other, and more
     of them than the rank of their common linear map leave the minimum degenerate. The map is split
-    anew by its singular value decomposition, which also minimises the weights' energy.
+    anew by its singular value decomposition, which also minimises the weights' energy. The new
+    units work about zero; where ``phi`` has no slope there (relu), all units stay.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ def merge_linear_units(posterior, theta, tolerance):
     pruned = []
     for layer in range(len(posterior.network.hidden_layer_sizes)):
         network = posterior.network
-        if network.phi.linear:
+        steepness = network.phi.derivatives(np.zeros(1), 1)[1][0]
+        if network.phi.linear or steepness == 0.0:
             break
         layers = [w.copy() for w in network.layers(theta)]
         incoming, outgoing = layers[layer], layers[layer + 1]
@@ -132,7 +134,6 @@ def merge_linear_units(posterior, theta, tolerance):
         constant = (slope * incoming[-1] + offset)[linear] @ outgoing[linear]
         balance = np.sqrt(np.linalg.norm(left) / max(np.linalg.norm(outgoing[linear]), 1e-300))
         kept, dropped = linear[:rank], linear[rank:]
-        steepness = network.phi.derivatives(np.zeros(1), 1)[1][0]
         rest = network.phi.derivatives(np.zeros(1), 0)[0][0]
         root = np.sqrt(s[:rank] / steepness)
         incoming[:-1, kept], incoming[-1, kept] = U[:, :rank] * root * balance, 0.0

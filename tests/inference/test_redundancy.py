@@ -4,6 +4,7 @@ import pytest
 from skbayesnn.inference._redundancy import (
     align,
     layers_switched_off,
+    merge_linear_units,
     prune_one,
     same_minimum,
 )
@@ -130,6 +131,33 @@ def test_repeated_pruning_ends_with_the_units_that_are_needed():
     assert sorted(reasons) == ["duplicate", "duplicate", "off"]
     assert posterior.network.hidden_layer_sizes == (3,)
     np.testing.assert_allclose(outputs(posterior.network, theta, posterior.X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "silu", "gelu"])
+def test_units_in_their_linear_range_become_as_few_as_the_rank(activation):
+    posterior, theta = make((5,), activation)
+    before = posterior.network.layers(theta)
+    before[0][:] *= 1e-5
+    smaller, weights, pruned = merge_linear_units(posterior, theta, np.full(2, 0.1))
+    assert [(unit.layer, unit.reason) for unit in pruned] == [(1, "linear")] * 3
+    assert smaller.network.hidden_layer_sizes == (2,)
+    expected = outputs(posterior.network, theta, posterior.X)
+    # the curvature of phi at arguments of 1e-5 is what is left
+    np.testing.assert_allclose(outputs(smaller.network, weights, posterior.X), expected, atol=1e-8)
+    after = smaller.network.layers(weights)
+    ratios = [np.linalg.norm(w[0][:-1]) / np.linalg.norm(w[1][:-1]) for w in (before, after)]
+    assert ratios[1] == pytest.approx(ratios[0], rel=1e-9)
+    assert abs(after[0][:-1, 0] @ after[0][:-1, 1]) < 1e-12 * np.sum(after[0] ** 2)
+
+
+def test_relu_units_that_are_always_on_stay():
+    # the new units would work about zero, where relu has no slope
+    posterior, theta = make((4,), "relu")
+    posterior.network.layers(theta)[0][-1] = 20.0
+    same, weights, pruned = merge_linear_units(posterior, theta, np.full(2, 0.1))
+    assert same is posterior
+    assert not pruned
+    np.testing.assert_array_equal(weights, theta)
 
 
 def test_layers_switched_off():
