@@ -77,8 +77,8 @@ plt.show()
 
 # %%
 # What should be seen: output weights set the vertical scale. Hidden weights set how steep a unit
-# is. Hidden biases set where it bends: with small ones all bend near zero, with large ones
-# everywhere.
+# is. Hidden biases set where it bends: beside much larger hidden weights
+# all bend near zero.
 
 
 def changes(functions, where):
