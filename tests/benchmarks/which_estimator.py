@@ -1,18 +1,26 @@
-"""What a default fit of each of the four estimators costs: time and memory over rows and weights.
+"""What fits of the four estimators cost, and where the Gaussian approximation can be trusted.
 
-Every fit runs in a process of its own, with one BLAS thread and ``n_jobs`` at its default of one
-process. Processor seconds are those of the fit alone, and change little if the machine has other
-work; wall seconds are there to compare. Memory is what the fit added to the peak of the process,
-which before it holds Python, the libraries and the data. A fit that needs more processor time than
-``--limit`` is stopped and shown as such, and wider networks on so many rows are not tried then.
-Run with::
+cost
+    Time and memory of default fits, over rows and hidden units.
+gaussian
+    Evidence fits of a curve of one input with 4 hidden units (13 weights) beside samples from the
+    same posterior, over the number of rows: ratios of error bars and of noise levels, distance of
+    predictive means in predictive standard deviations, difference of log evidences.
+
+Every fit of ``cost`` runs in a process of its own, with one BLAS thread and ``n_jobs`` at its
+default of one process. Processor seconds are those of the fit alone, and change little if the
+machine has other work; wall seconds are there to compare. Memory is what the fit added to the peak
+of the process, which before it holds Python, the libraries and the data. A fit that needs more
+processor time than ``--limit`` is stopped and shown as such, and wider networks on so many rows are
+not tried then. Run with::
 
     python tests/benchmarks/which_estimator.py
     python tests/benchmarks/which_estimator.py --estimators HMCMLPRegressor --rows 200 --limit 60
+    python tests/benchmarks/which_estimator.py --parts gaussian --curve-rows 10 20 40 --sets 1
 
-Targets are a smooth function of the first four inputs, with Gaussian noise or, as two classes,
-drawn with the probability that it gives; further inputs are irrelevant. The last column is what the
-fit says of itself: the verdict on the best minimum, or R-hat.
+Targets of ``cost`` are a smooth function of the first four inputs, with Gaussian noise or, as two
+classes, drawn with the probability that it gives; further inputs are irrelevant. The last column is
+what the fit says of itself: the verdict on the best minimum, or R-hat.
 """
 
 import argparse
@@ -28,6 +36,7 @@ from reporting import counted_warnings, print_table
 from speed import peak_megabytes
 
 import skbayesnn
+from skbayesnn._threads import blas_threads
 
 LIBRARIES = ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {f"{name}_THREADS": "1" for name in LIBRARIES}
@@ -99,24 +108,8 @@ def row_of(args, name, n_rows, width):
     return row, True
 
 
-def main():
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=ESTIMATORS)
-    parser.add_argument(
-        "--rows", nargs="+", type=int, default=[20, 200, 2000, 20_000, 100_000], help="in each fit"
-    )
-    parser.add_argument("--widths", nargs="+", type=int, default=[4, 16, 64])
-    parser.add_argument("--features", type=int, default=8)
-    parser.add_argument("--limit", type=int, default=240, help="processor seconds of one fit")
-    parser.add_argument("--restarts", type=int, help="n_restarts instead of its default")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.child:
-        resource.setrlimit(resource.RLIMIT_CPU, (args.limit, args.limit + 5))
-        options = {} if args.restarts is None else {"n_restarts": args.restarts}
-        fit_here(args.child, args.rows[0], args.features, args.widths[0], options)
-        return
+def cost(args):
+    """Rows of the table of costs."""
     rows = []
     for name in args.estimators:
         for n_rows in args.rows:
@@ -126,7 +119,66 @@ def main():
                 print(row, file=sys.stderr, flush=True)
                 if not finished:
                     break
-    print_table("Default fits of the four estimators, one BLAS thread", rows)
+    return rows
+
+
+def gaussian_beside_samples(n_rows, index):
+    """One evidence fit and its sampler; a row of the table."""
+    rng = np.random.default_rng(index)
+    X = rng.uniform(-3, 3, (n_rows, 1))
+    y = np.sin(1.5 * X[:, 0]) + 0.1 * rng.standard_normal(n_rows)
+    with counted_warnings():
+        fitted = skbayesnn.EvidenceMLPRegressor((4,), combine="best", random_state=index).fit(X, y)
+        sampler = skbayesnn.HMCMLPRegressor.from_evidence(fitted, random_state=index).fit(X, y)
+    found = sampler.comparison_
+    bars, noise = (found.quantities[k] for k in ("typical error bar (weights)", "noise sd"))
+    return {
+        "rows": n_rows,
+        "set": index,
+        "verdict": fitted.evidence_report_.minima[0].verdict,
+        "R-hat": sampler.diagnostics_.r_hat,
+        "error bars": bars[0] / bars[1],
+        "noise": noise[0] / noise[1],
+        "means differ by": found.shift,
+        "log evidence differs by": fitted.log_evidence_ - sampler.log_evidence_,
+        "its standard error": sampler.log_evidence_std_,
+        "adequate": str(found.adequate),
+    }
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--parts", nargs="+", choices=["cost", "gaussian"], default=["cost", "gaussian"]
+    )
+    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=ESTIMATORS)
+    parser.add_argument(
+        "--rows", nargs="+", type=int, default=[20, 200, 2000, 20_000, 100_000], help="in each fit"
+    )
+    parser.add_argument("--widths", nargs="+", type=int, default=[4, 16, 64])
+    parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--limit", type=int, default=240, help="processor seconds of one fit")
+    parser.add_argument("--restarts", type=int, help="n_restarts instead of its default")
+    parser.add_argument("--curve-rows", nargs="+", type=int, default=[10, 20, 40, 80, 160])
+    parser.add_argument("--sets", type=int, default=2)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        resource.setrlimit(resource.RLIMIT_CPU, (args.limit, args.limit + 5))
+        options = {} if args.restarts is None else {"n_restarts": args.restarts}
+        fit_here(args.child, args.rows[0], args.features, args.widths[0], options)
+        return
+    if "cost" in args.parts:
+        print_table("Default fits of the four estimators, one BLAS thread", cost(args))
+    if "gaussian" in args.parts:
+        with blas_threads(1):
+            rows = [
+                gaussian_beside_samples(n_rows, index)
+                for n_rows in args.curve_rows
+                for index in range(args.sets)
+            ]
+        print_table("Evidence fits over samples, 13 weights", rows)
 
 
 if __name__ == "__main__":
