@@ -55,9 +55,14 @@ GALLERY = {
         "plot_prior_functions.py",
         "plot_choosing_alpha.py",
         "plot_interpolation.py",
+        "plot_occam_hill_basis.py",
+        "plot_sinusoid.py",
         "plot_occam_hill.py",
         "plot_robot_arm.py",
+        "plot_robot_arm_units.py",
+        "plot_classifier_evidence.py",
         "plot_moderated_outputs.py",
+        "plot_laplace_approximation.py",
     ],
     "The founding texts: sampling": [
         "plot_neuron_posterior.py",
@@ -71,6 +76,8 @@ GALLERY = {
         "plot_noise_models.py",
     ],
     "In practice": [
+        "plot_mixed_columns.py",
+        "plot_ard_feature_selection.py",
         "plot_reject_option.py",
     ],
 }
