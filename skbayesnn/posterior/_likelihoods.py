@@ -74,7 +74,7 @@ class Gaussian:
         return beta[..., self.levels] * self.relative
 
     def errors(self, outputs, y, sample_weight, beta=None):
-        """``E_D = 1/2 sum_n s_n (f_n - t_n)^2`` per level, ``(..., n_levels)`` (Bishop 5.181)."""
+        """``E_D = 1/2 sum_n s_n (f_n - t_n)^2`` per level, ``(..., n_levels)`` (Bishop 5.14)."""
         squares = 0.5 * (sample_weight @ (outputs - y) ** 2) * self.relative
         return (squares[..., None, :] @ self._membership)[..., 0, :]
 

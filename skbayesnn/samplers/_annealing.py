@@ -22,7 +22,8 @@ class Annealed(NamedTuple):
     Attributes
     ----------
     log_evidence : float
-        Its exponential is an unbiased estimate of the evidence.
+        Its exponential is an estimate of the evidence that would be unbiased if temperatures and
+        steps did not adapt to the particles; the bias is of the order of one over their number.
     position : ndarray of shape (n_particles, d)
         Draws from the posterior.
     n_temperatures : int
