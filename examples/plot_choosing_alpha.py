@@ -6,9 +6,8 @@ How strongly should the weights of a model be held down? D. J. C. MacKay (*Bayes
 Adaptive Models*, PhD thesis, 1992, chapter 2, figures 2.4 and 2.5; "Bayesian interpolation",
 *Neural Computation* 4, 1992) interpolates noisy points by sixty radial basis functions, whose
 weights have a Gaussian prior of precision ``alpha``, the weight decay rate. The evidence of
-``alpha`` needs no test data. Its maximum is where as many weights are well determined as the
-weight penalty counts, and the test error there is nearly as small as it can be. The data are our
-own.
+``alpha`` needs no test data. At its maximum twice the weight penalty equals the number of
+well-determined weights, and the test error is nearly as small as it can be. The data are our own.
 """
 
 import matplotlib.pyplot as plt
@@ -131,9 +130,9 @@ plt.show()
 
 # %%
 # What should be seen: the maximum of the evidence (grey line) lies where the two curves of the
-# middle panel cross, ``gamma = 2 alpha E_W`` (equation 2.23 of the thesis): with the noise level
-# fixed, the inferred ``alpha`` satisfies it. The errors on the two test sets are smallest in
-# different places, and at the evidence's choice hardly larger than there.
+# middle panel cross, ``gamma = 2 alpha E_W`` (equations 2.22-2.24 of the thesis): the inferred
+# ``alpha`` satisfies it. The errors on the two test sets are smallest in different places, and at
+# the evidence's choice hardly larger than there.
 
 w = np.append(chosen[-1].coefs_[0], chosen[-1].intercepts_[0])
 print(f"alpha: {best:.3g} inferred, {alphas[evidence.argmax()]:.3g} best of the grid")
@@ -155,7 +154,7 @@ assert np.all(np.diff(occam) > 0)
 # ---------------------------------
 # The data determine some directions in the space of the weights, whose eigenvalue ``lambda`` of the
 # data's Hessian is larger than ``alpha``, and leave the others to the prior. Each counts
-# ``lambda / (lambda + alpha)``; the sum is ``gamma`` (equation 2.21).
+# ``lambda / (lambda + alpha)``; the sum is ``gamma``.
 
 features = np.column_stack([chosen[:-1].transform(X), np.ones(len(X))])
 eigenvalues = np.linalg.svd(features, compute_uv=False) ** 2 / NOISE**2

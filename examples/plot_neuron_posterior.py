@@ -91,7 +91,7 @@ LEVELS = [0.1, 0.25, 0.5, 0.75, 0.9]
 def average(n, rows):
     """Probability of class 1, averaged over the exact posterior."""
     probability = posteriors[n][0].ravel()
-    kept = probability > 1e-3 * probability.max()
+    kept = probability > 1e-5 * probability.max()
     w, share = weights.reshape(-1, 2)[kept], probability[kept] / probability[kept].sum()
     return np.concatenate([expit(part @ w.T) @ share for part in np.array_split(rows, 10)])
 

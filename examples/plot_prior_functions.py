@@ -77,8 +77,7 @@ plt.show()
 
 # %%
 # What should be seen: output weights set the vertical scale. Hidden weights set how steep a unit
-# is. Hidden biases set where it bends: beside much larger hidden weights
-# all bend near zero.
+# is. Hidden biases set where it bends: beside much larger hidden weights all bend near zero.
 
 
 def changes(functions, where):

@@ -134,29 +134,36 @@ assert np.mean(steeper) > 0.6
 # -----------
 # The optimised neuron is equally sure all along its boundary. The average over the posterior is
 # sure only where the points leave no choice, because far from them the boundaries of the sampled
-# neurons fan out.
+# neurons fan out. On the right the boundaries, probability 1/2, of thirty of them.
 
 axis = np.linspace(0.0, 11.0, 111)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1)
 predicted = {
-    "optimised neuron": lambda rows: optimised.predict_proba(rows, moderated=False)[:, 1],
-    "average over the posterior": lambda rows: models["hmc"].predict_proba(rows)[:, 1],
+    "P(class 1), optimised neuron": lambda rows: optimised.predict_proba(rows, moderated=False)[
+        :, 1
+    ],
+    "P(class 1), posterior average": lambda rows: models["hmc"].predict_proba(rows)[:, 1],
 }
 
 LEVELS = expit([-3, -2, -1, 0, 1, 2, 3])
 COLOURS = LinearSegmentedColormap.from_list("classes", ["#5DA8D6", "white", "#EE9A5E"])
-fig, axes = plt.subplots(1, 2, figsize=(7.1, 3.9), sharey=True, layout="constrained")
-for ax, (name, predict) in zip(axes, predicted.items(), strict=True):
+fig, axes = plt.subplots(1, 3, figsize=(7.1, 3.3), sharey=True, layout="constrained")
+for ax, (name, predict) in zip(axes[:2], predicted.items(), strict=True):
     surface = predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
     ax.contourf(axis, axis, surface, [0, *LEVELS, 1], cmap=COLOURS)
     lines = ax.contour(axis, axis, surface, LEVELS, colors="0.25", linewidths=0.7)
-    ax.clabel(lines, fontsize=7, fmt="%.2f", inline_spacing=2)
+    ax.clabel(lines, fontsize=6, fmt="%.2f", inline_spacing=1)
+    ax.set_title(name)
+spread = weights["hmc"].reshape(-1, 3)
+for w1, w2, bias in spread[:: len(spread) // 30][:30]:
+    axes[2].plot(axis, -(w1 * axis + bias) / w2, color="0.4", lw=0.6)
+axes[2].set_title("thirty neurons drawn")
+for ax in axes:
     for label, marker, colour in [(0, "o", BLUE), (1, "s", ORANGE)]:
         points = X[y == label].T
         ax.plot(*points, marker, color=colour, ms=6, mec="white", label=f"class {label}")
-    ax.set(xlabel="input $x_1$", title=name, aspect="equal")
+    ax.set(xlabel="input $x_1$", aspect="equal", xlim=(0, 11), ylim=(0, 11))
 axes[0].set_ylabel("input $x_2$")
-fig.suptitle("Probability of class 1", fontsize=9)
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
 plt.show()
 
@@ -173,6 +180,6 @@ places = np.array([centre, centre + 10 * along, centre - 10 * along])
 values = {name: predict(places) for name, predict in predicted.items()}
 for name, probability in values.items():
     print("{}: {:.2f} near the points, {:.2f} and {:.2f} far away".format(name, *probability))
-averaged = values["average over the posterior"]
+averaged = values["P(class 1), posterior average"]
 assert abs(averaged[0] - expit(3.0)) < 0.05
 assert np.all(averaged[1:] < expit(3.0) - 0.1)
