@@ -1,5 +1,6 @@
 """Links and references of README and site, and the site's list of public names, without a build."""
 
+import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -164,6 +165,17 @@ def test_api_lists_every_public_name_once():
     of_estimators = {f"skbayesnn.estimators.{name}" for name in import_module("skbayesnn").__all__}
     assert set(listed) == expected - of_estimators  # these are listed as names of ``skbayesnn``
     assert len(listed) == len(set(listed))
+
+
+def test_every_example_has_a_place_in_the_gallery():
+    tree = ast.parse((ROOT / "doc" / "conf.py").read_text(encoding="utf-8"))
+    groups = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "GALLERY"
+    )
+    listed = sorted(name for names in groups.values() for name in names)
+    assert listed == sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
 
 def test_citation_has_the_version_of_the_package():
