@@ -92,7 +92,7 @@ class AveragedRegressor(Regression, _Average):
         return np.concatenate([weight * model._member_weights for weight, model in pairs])
 
     def _doubles_per_row(self):
-        return sum(model._doubles_per_row() for model in self._last)
+        return sum(model._doubles_per_mixed_row() for model in self._last)
 
     def _activations(self, X, need_covariance=True):
         """Outputs of the members of all models, in units of y."""

@@ -289,6 +289,13 @@ def _noise_posterior(posterior, network, groups):
     )
 
 
+def expected_noise_posterior(posterior, network, groups):
+    """Posterior of a noise network whose residuals are as large as it expects."""
+    noise = _noise_posterior(posterior, network, groups)
+    gamma = np.ones((len(posterior.X), network.n_outputs))
+    return replace(noise, y=np.hstack([0.0 * gamma, gamma]))
+
+
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     """Train both networks in turns until the noise changes little (MacKay 1992, chapter 6)."""
     advance = partial(Side.trained, tol_factor=tol_factor)

@@ -1,7 +1,54 @@
 """Mixtures of Gaussians: how several minima predict together."""
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+
+
+class NormalLaw(NamedTuple):
+    """The standard normal distribution."""
+
+    def cdf(self, z):
+        """Probability below ``z``."""
+        return ndtr(z)
+
+    def quantile(self, probability):
+        """Inverse of `cdf`."""
+        return ndtri(probability)
+
+    def density(self, z):
+        """Derivative of `cdf`."""
+        return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+
+
+class StudentTLaw(NamedTuple):
+    """Student's t distributions, one for each member of a mixture.
+
+    Attributes
+    ----------
+    degrees_of_freedom : ndarray
+        Of a shape that goes with that of the members' means.
+    """
+
+    degrees_of_freedom: np.ndarray
+
+    def cdf(self, z):
+        """Probability below ``z``."""
+        return stdtr(self.degrees_of_freedom, z)
+
+    def quantile(self, probability):
+        """Inverse of `cdf`."""
+        return stdtrit(self.degrees_of_freedom, probability)
+
+    def density(self, z):
+        """Derivative of `cdf`."""
+        nu = self.degrees_of_freedom
+        constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
+        return np.exp(constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu))
+
+
+NORMAL = NormalLaw()
 
 
 def mixture_moments(weights, means, covariances):
@@ -33,14 +80,17 @@ def mixture_moments(weights, means, covariances):
     return mean, np.tensordot(weights, covariances + spread, 1)
 
 
-def mixture_quantile(weights, means, sds, probability):
-    """Quantile of a mixture of Gaussians: Newton's method kept inside a bracket that shrinks.
+def mixture_quantile(weights, means, scales, probability, law=NORMAL):
+    """Quantile of a mixture: Newton's method kept inside a bracket that shrinks.
 
     Parameters
     ----------
     weights : ndarray of shape (m,)
-    means, sds : ndarray of shape (m, ...)
+    means, scales : ndarray of shape (m, ...)
+        Of Gaussians standard deviations.
     probability : float
+    law : NormalLaw or StudentTLaw
+        Distribution of the members in units of their scale about their mean.
 
     Returns
     -------
@@ -54,19 +104,19 @@ def mixture_quantile(weights, means, sds, probability):
     >>> print(round(float(mixture_quantile(weights, means, sds, 0.75)), 3))
     1.0
     """
-    components = means + ndtri(probability) * sds  # the quantile lies between theirs
+    components = means + law.quantile(probability) * scales  # the quantile lies between theirs
     low, high = np.min(components, axis=0), np.max(components, axis=0)
     x = np.tensordot(weights, components, 1)
     for _ in range(100):
-        z = (x - means) / sds
-        excess = np.tensordot(weights, ndtr(z), 1) - probability
+        z = (x - means) / scales
+        excess = np.tensordot(weights, law.cdf(z), 1) - probability
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        density = np.tensordot(weights, np.exp(-0.5 * z * z) / sds, 1) / np.sqrt(2.0 * np.pi)
+        density = np.tensordot(weights, law.density(z) / scales, 1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = x - excess / density
         inside = (newton > low) & (newton < high)
         previous, x = x, np.where(inside, newton, 0.5 * (low + high))
-        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + np.min(sds, axis=0))):
+        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + np.min(scales, axis=0))):
             break
     return x
 

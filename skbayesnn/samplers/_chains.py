@@ -86,12 +86,13 @@ class Chains(NamedTuple):
 
     @classmethod
     def start(cls, energy, position, rngs, plan):
-        """Chains at rest at given positions ``(n_chains, d)``."""
+        """Chains at rest at given positions ``(n_chains, d + n_conditions)``."""
         size = FIRST_STEP if plan.step_size is None else plan.step_size
+        phase = start(energy, position)
         return cls(
-            start(energy, position),
+            phase,
             StepSize.start(np.full(len(position), size)),
-            Metric.identity(*position.shape),
+            Metric.identity(*phase.gradient.shape),
             rngs,
             0,
         )
@@ -142,7 +143,7 @@ def advance(energy, chains, plan, step_size, move=None):
         n_steps = np.full(len(step_size), plan.n_steps)
         if plan.n_steps > 1:
             step_size = step_size * (0.8 + 0.4 * u)
-    noise = Noise.draw(chains.rngs, chains.phase.position.shape[1])
+    noise = Noise.draw(chains.rngs, chains.phase.gradient.shape[1])
     phase, info = transition(
         energy,
         chains.phase,

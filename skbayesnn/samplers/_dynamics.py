@@ -12,7 +12,9 @@ class Phase(NamedTuple):
 
     Attributes
     ----------
-    position : ndarray of shape (n_chains, d)
+    position : ndarray of shape (n_chains, d + n_conditions)
+        Entries beyond ``d`` are what the energy is conditional on: dynamics leaves them as they
+        are.
     momentum : ndarray of shape (n_chains, d)
         In the coordinates of the metric, where its distribution is standard normal.
     value : ndarray of shape (n_chains,)
@@ -64,7 +66,16 @@ def start(energy, position):
     array([2.5])
     """
     value, gradient = energy(position)
-    return Phase(position, np.zeros_like(position), value, gradient)
+    return Phase(position, np.zeros_like(gradient), value, gradient)
+
+
+def _moved(position, step):
+    """Positions whose first entries have made a step."""
+    if step.shape == position.shape:
+        return position + step
+    moved = position.copy()
+    moved[:, : step.shape[1]] += step
+    return moved
 
 
 def leapfrog(energy, phase, step_size, n_steps, metric):
@@ -77,7 +88,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     Parameters
     ----------
     energy : callable
-        From positions (m, d) to values (m,) and gradients (m, d), row by row.
+        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row.
     phase : Phase
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
@@ -110,7 +121,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
         while len(active):
             taken += 1
             half = moving.momentum - 0.5 * eps * force
-            position = moving.position + eps * own.velocity(half)
+            position = _moved(moving.position, eps * own.velocity(half))
             value, gradient = energy(position)
             force = own.force(gradient)
             moving = Phase(position, half - 0.5 * eps * force, value, gradient)

@@ -84,7 +84,7 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     Parameters
     ----------
     energy : callable
-        From positions (m, d) to values (m,) and gradients (m, d), row by row.
+        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row.
     phase : Phase
     noise : Noise
     step_size : ndarray of shape (n_chains,)
