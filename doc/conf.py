@@ -69,6 +69,7 @@ GALLERY = {
         "plot_single_neuron.py",
         "plot_stochastic_dynamics.py",
         "plot_robot_arm_sampling.py",
+        "plot_hyperparameter_ladder.py",
     ],
     "The founding texts: data and noise": [
         "plot_information_gain.py",

@@ -83,8 +83,8 @@ runs = [optimise(seed) for seed in range(N_REPETITIONS)]
 # One run
 # -------
 # The drawn function (thin) decides where to measure next (dotted). Drawn functions differ from fit
-# to fit where there are no data, and agree later about the minimum, which is then measured again and
-# again. The error bars are those of one solution: the true function leaves them where nobody has
+# to fit where there are no data, and agree later about the minimum, which is then measured again.
+# The error bars are those of one solution: the true function leaves them where nobody has
 # looked, and on the left nobody has, for nothing promises a lower minimum there.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
@@ -156,7 +156,7 @@ ax.axhline(NOISE, color="black", lw=0.8, ls="--")
 ax.text(14.2, NOISE * 0.9, "noise of one measurement", va="top", ha="right", fontsize=7)
 ax.set(yscale="log", xlabel="measurements", ylabel="loss (units of the objective)", xticks=numbers)
 ax.set_yticks([0.001, 0.01, 0.1, 1.0], ["0.001", "0.01", "0.1", "1"])
-ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 0.15))
+fig.legend(loc="outside upper center", ncols=2, frameon=False, columnspacing=1)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 

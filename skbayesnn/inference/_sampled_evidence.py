@@ -133,7 +133,7 @@ def estimate_evidence(joint, draws, seed, n_jobs=None):
     >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
     >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
     >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
-    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=50, n_draws=20)
+    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
     >>> seeds = np.random.SeedSequence(0).spawn(2)
     >>> joint, chains = start_sampling(posterior, sampling, seeds)
     >>> draws = run_chains(joint, chains, sampling).draws

@@ -59,7 +59,7 @@ def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jo
     >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
     >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
     >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
-    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=50, n_draws=20)
+    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
     >>> seeds = np.random.SeedSequence(0).spawn(2)
     >>> joint, chains = start_sampling(posterior, sampling, seeds)
     >>> chains[0].phase.position.shape  # two chains; six hidden weights and two precisions
