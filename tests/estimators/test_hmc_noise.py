@@ -265,6 +265,31 @@ def test_chains_start_from_an_evidence_fit(noise):
     assert not hasattr(other, "comparison_")  # another model
 
 
+@pytest.mark.slow
+@each_noise
+def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
+    """Many rows and few weights: the same evidence, means and noise."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 1))
+    scatter = rng.standard_t(4, 300) if noise == "student_t" else rng.standard_normal(300)
+    sd = 0.3 if noise == "student_t" else 0.3 * np.exp(0.5 * X[:, 0])
+    options = {"noise": noise, "noise_hidden_layer_sizes": (), "n_restarts": 1, "random_state": 0}
+    evidence = EvidenceMLPRegressor((), **options).fit(X, X[:, 0] + sd * scatter)
+    sampler = HMCMLPRegressor.from_evidence(evidence, n_chains=8, n_draws=400)
+    sampler.fit(X, X[:, 0] + sd * scatter)
+    assert sampler.comparison_.adequate
+    assert sampler.comparison_.shift < 0.02
+    gap = abs(sampler.log_evidence_ - evidence.log_evidence_)
+    assert sampler.log_evidence_std_ < 0.3
+    assert gap < 3.0 * sampler.log_evidence_std_ + 0.1
+    kinds = ["epistemic", "aleatoric"]
+    if noise == "student_t":  # the sampler averages over degrees of freedom
+        kinds = kinds[:1]
+    for kind in kinds:
+        stds = [model.predict_std(GRID[1:-1], kind=kind) for model in (sampler, evidence)]
+        assert_allclose(stds[0], stds[1], rtol=0.1)
+
+
 def test_errors():
     rows = make_rows("student_t")
     with pytest.raises(ValueError, match=r"noise='auto' needs the fast evidence .* from_evidence"):
