@@ -93,9 +93,9 @@ plt.show()
 
 # %%
 # The guessed noise is several times too large, and with it all error bars. With 10 rows, the
-# Gaussian around one solution misses that the step can be anywhere in the gap. ``comparison_`` looks at the
-# training inputs, where the two are nearly alike: ask in the gap as well, if predictions are wanted
-# there.
+# Gaussian around one solution misses that the step can be anywhere in the gap. ``comparison_``
+# looks at the training inputs, where the two are nearly alike: ask in the gap as well, if
+# predictions are wanted there.
 
 gap = np.linspace(-0.7, 0.7, 29)[:, None]
 bars = {}

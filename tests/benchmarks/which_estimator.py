@@ -16,7 +16,7 @@ not tried then. Run with::
 
     python tests/benchmarks/which_estimator.py
     python tests/benchmarks/which_estimator.py --estimators HMCMLPRegressor --rows 200 --limit 60
-    python tests/benchmarks/which_estimator.py --parts gaussian --curve-rows 10 20 40 --sets 1
+    python tests/benchmarks/which_estimator.py --parts gaussian --curve-rows 10 20 40 --sets 0
 
 Targets of ``cost`` are a smooth function of the first four inputs, with Gaussian noise or, as two
 classes, drawn with the probability that it gives; further inputs are irrelevant. The last column is
@@ -161,7 +161,7 @@ def main():
     parser.add_argument("--limit", type=int, default=240, help="processor seconds of one fit")
     parser.add_argument("--restarts", type=int, help="n_restarts instead of its default")
     parser.add_argument("--curve-rows", nargs="+", type=int, default=[10, 20, 40, 80, 160])
-    parser.add_argument("--sets", type=int, default=2)
+    parser.add_argument("--sets", nargs="+", type=int, default=[0, 1, 2], help="seeds of curves")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -176,7 +176,7 @@ def main():
             rows = [
                 gaussian_beside_samples(n_rows, index)
                 for n_rows in args.curve_rows
-                for index in range(args.sets)
+                for index in args.sets
             ]
         print_table("Evidence fits over samples, 13 weights", rows)
 
