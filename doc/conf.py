@@ -79,6 +79,7 @@ GALLERY = {
     "In practice": [
         "plot_mixed_columns.py",
         "plot_ard_feature_selection.py",
+        "plot_model_averaging.py",
         "plot_reject_option.py",
         "plot_bayesian_optimisation.py",
     ],

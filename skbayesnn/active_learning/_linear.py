@@ -7,14 +7,14 @@ networks have the same form: their deviations from the mean, divided by ``m^(1/2
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from skbayesnn.network import forward, jacobian, row_blocks
+from skbayesnn.network import row_blocks
 
 LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a target tells nothing
 
@@ -139,7 +139,7 @@ def of_member(member):
     -------
     LinearModel
     """
-    expand = partial(_linearised, member.network, member.theta, member.gaussian.whiten)
+    expand = partial(_whitened, member, member.gaussian.whiten)
     return LinearModel(expand, member.network.n_weights, member.noise_variance)
 
 
@@ -158,7 +158,7 @@ def of_prior(member, precisions):
         Of a classifier its targets' equivalents of unit noise, see `curved`.
     """
     root = np.sqrt(precisions)[:, None]
-    expand = partial(_linearised, member.network, member.theta, lambda J: J / root)
+    expand = partial(_whitened, replace(member, shift=None), lambda J: J / root)
     noise = member.noise_variance
     if np.any(noise):
         return LinearModel(expand, member.network.n_weights, noise)
@@ -193,9 +193,8 @@ def of_draws(activations, noise_variances, n_draws):
     return LinearModel(expand, n_draws, noise_variances.mean(axis=0))
 
 
-def _linearised(network, theta, whiten, X):
-    """``f(x; w_MP)`` and its whitened sensitivities (MacKay 1992, section 2.6)."""
-    trace = forward(network, theta, X, order=1)
-    J = jacobian(trace)
+def _whitened(member, whiten, X):
+    """Mean outputs and their whitened sensitivities (MacKay 1992, section 2.6)."""
+    mean, J = member.linearised(X)
     n, n_outputs, k = J.shape
-    return trace.outputs, whiten(J.reshape(n * n_outputs, k).T).T.reshape(n, n_outputs, k)
+    return mean, whiten(J.reshape(n * n_outputs, k).T).T.reshape(n, n_outputs, k)

@@ -112,12 +112,11 @@ class EvidenceMLP(BayesianMLP):
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
         self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
-        densities = cache(lambda i: self._leave_one_out(posterior, minima[i]))
+        member = cache(lambda i: self._member(posterior, minima[i]))
+        densities = cache(lambda i: self._leave_one_out(posterior, minima[i], member(i)))
         self._mixture_weights = self._combination(posterior, minima, densities)
         used = self._mixture_weights > 0
-        self._members = [
-            self._member(posterior, m, m.gaussian) for m, u in zip(minima, used, strict=True) if u
-        ]
+        self._members = [member(i) for i in np.flatnonzero(used)]
         self._minima = [_without_gaussian(m) for m in minima]
         self._member_weights = self._mixture_weights[used]
         self._keep_leave_one_out(problem, densities)
@@ -179,7 +178,8 @@ class EvidenceMLP(BayesianMLP):
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
 
-    def _member(self, posterior, minimum, gaussian):
+    def _member(self, posterior, minimum):
+        """What one minimum predicts."""
         noise = np.zeros(posterior.network.n_outputs)
         likelihood = minimum.likelihood
         if likelihood.has_noise:
@@ -190,14 +190,14 @@ class EvidenceMLP(BayesianMLP):
             function = NoiseFunction(
                 minimum.noise.network, minimum.noise.theta, -np.log(noise), LogUniform().log_range
             )
-        return Member(minimum.network, minimum.theta, gaussian, noise, degrees, function)
+        return Member(minimum.network, minimum.theta, minimum.gaussian, noise, degrees, function)
 
-    def _leave_one_out(self, posterior, minimum):
+    def _leave_one_out(self, posterior, minimum, member):
         """Leave-one-out log densities of the training rows for one minimum."""
         own = own_posterior(posterior, minimum)
         determined = well_determined(own, minimum.theta, minimum.hyper)
-        gaussian = minimum.gaussian if determined is None else determined.gaussian
-        member = self._member(posterior, minimum, gaussian)
+        if member.shift is None and determined is not None:
+            member = replace(member, gaussian=determined.gaussian)
         with blas_threads(len(minimum.theta)):
             return leave_one_out(member, own.likelihood, minimum.hyper.beta, own.X, own.y)
 

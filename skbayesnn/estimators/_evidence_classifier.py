@@ -2,9 +2,16 @@
 
 import numpy as np
 
+from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._classification import Classification
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.predictive import moderated_sigmoid, moderated_softmax, sigmoid_variance
+from skbayesnn.inference import own_posterior
+from skbayesnn.predictive import (
+    closest_gaussian,
+    moderated_sigmoid,
+    moderated_softmax,
+    sigmoid_variance,
+)
 
 
 class EvidenceMLPClassifier(Classification, EvidenceMLP):
@@ -143,6 +150,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
+
+    def _member(self, posterior, minimum):
+        """With the closest Gaussian instead of the one around the minimum."""
+        own = own_posterior(posterior, minimum)
+        with blas_threads(minimum.network.n_weights):
+            return closest_gaussian(super()._member(posterior, minimum), own, minimum.hyper)
 
     def _probabilities(self, X, moderated):
         """Class probabilities of the mixture of minima, ``(n, n_classes)``."""

@@ -2,6 +2,7 @@
 
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
+from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 from skbayesnn.inference._minima import find_minima, own_posterior
 from skbayesnn.inference._minimum import Minimum
@@ -24,6 +25,7 @@ __all__ = [
     "Settings",
     "estimate_evidence",
     "find_minima",
+    "gauss_newton_forms",
     "own_posterior",
     "run_chains",
     "start_sampling",

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._gauss_newton import difference_step, third_order
@@ -14,6 +13,7 @@ from skbayesnn.posterior import Hyperparameters
 ENOUGH = 0.1  # nats: an ascent that stops this close to its top has converged
 IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
+LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
 
 
 class Derivatives(NamedTuple):
@@ -148,10 +148,11 @@ class Settled(NamedTuple):
 def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     """Maximise the evidence with the Gauss-Newton log determinant over the precisions.
 
-    Quasi-Newton steps (L-BFGS-B, Byrd et al. 1995) inside the range of the hyperprior, the minimum
-    following along. For linear models the maximum solves the re-estimation equations,
-    ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24,
-    3.18). Groups that determine nothing go to the upper bound of their precision.
+    Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior, the minimum
+    following along; shorter ones after a step that lowered the evidence. For linear models the
+    maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N -
+    gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine nothing go to the upper
+    bound of their precision.
 
     Parameters
     ----------
@@ -161,66 +162,43 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     free : FreeHyperparameters
     max_iter : int
     tol : float
-        Gain (nats) of one iteration that ends the ascent.
+        Gain (nats) promised by a full step that ends the ascent.
 
     Returns
     -------
     Settled
     """
-    ascent = _Ascent(posterior, settled, free)
-    if ascent.derivatives is None:
+    hyper, mode = settled.hyper, settled.mode
+    derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
+    if derivatives is None:
         return settled._replace(converged=False)
-    scale = np.sqrt(np.maximum(np.diag(ascent.derivatives.curvature)[ascent.index], 0.05))
-    start = np.log(np.concatenate(settled.hyper))[ascent.index]
-    result = minimize(
-        ascent.descend,
-        start * scale,
-        args=(scale,),
-        method="L-BFGS-B",
-        jac=True,
-        bounds=[(low * s, high * s) for s in scale for low, high in [free.prior.log_range]],
-        options={
-            "maxiter": max_iter,
-            "maxfun": 2 * max_iter,
-            "ftol": tol / max(1.0, abs(ascent.derivatives.value)),
-            "gtol": 1e-7,
-        },
-    )
-    best, gradient = ascent.best, ascent.derivatives.gradient
-    active = _active(posterior, best.hyper, free, gradient)
-    curvature = np.maximum(np.diag(ascent.derivatives.curvature)[active], 0.05)
-    left = 0.5 * np.sum(gradient[active] ** 2 / curvature)  # nats still to gain
-    converged = bool(result.success or left < ENOUGH)
-    settled = best._replace(converged=converged)
-    idle = free.alpha & (ascent.derivatives.gamma < IDLE)
+    reach, converged = MAX_STEP, False
+    for _ in range(max_iter):
+        active = _active(posterior, hyper, free, derivatives.gradient)
+        step = _newton_step(derivatives, active, reach)
+        converged = derivatives.gradient[active] @ step < tol * reach
+        if converged or reach < LEAST_REACH:
+            break
+        new_hyper = _moved(hyper, active, step, free.prior)
+        new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=30, tol=1e-8)
+        new = evidence_derivatives(posterior, new_mode, new_hyper, exact=False)
+        lower = new is None or new.value < derivatives.value - 1e-11 * abs(derivatives.value)
+        if lower or not _well_conditioned(new_mode, new_hyper):
+            reach = 0.25 * min(reach, np.max(np.abs(step)))
+            continue
+        reach = min(2.0 * reach, MAX_STEP)
+        hyper, mode, derivatives = new_hyper, new_mode, new
+    active = _active(posterior, hyper, free, derivatives.gradient)
+    step = _newton_step(derivatives, active, MAX_STEP)
+    left = 0.5 * derivatives.gradient[active] @ step  # nats still to gain
+    settled = Settled(hyper, mode, bool(converged or left < ENOUGH))
+    idle = free.alpha & (derivatives.gamma < IDLE)
     if np.any(idle):
         alpha = np.where(idle, np.exp(free.prior.log_range[1]), settled.hyper.alpha)
         hyper = settled.hyper._replace(alpha=alpha)
         mode = find_mode(posterior, settled.mode.theta, hyper, max_iter=30, tol=1e-8)
         settled = settled._replace(hyper=hyper, mode=mode)
     return settled
-
-
-class _Ascent:
-    """Objective of `reestimate_to_convergence`, which remembers the best point it has seen."""
-
-    def __init__(self, posterior, settled, free):
-        self.posterior, self.best = posterior, settled
-        self.index = np.flatnonzero(_present(posterior, free))
-        self.derivatives = evidence_derivatives(posterior, settled.mode, settled.hyper, exact=False)
-
-    def descend(self, x, scale):
-        """Minus log evidence and its gradient at scaled logarithms of the free precisions."""
-        precisions = np.concatenate(self.best.hyper)
-        precisions[self.index] = np.exp(x / scale)
-        hyper = Hyperparameters(*np.split(precisions, [len(self.best.hyper.alpha)]))
-        mode = find_mode(self.posterior, self.best.mode.theta, hyper, max_iter=30, tol=1e-8)
-        derivatives = evidence_derivatives(self.posterior, mode, hyper, exact=False)
-        if derivatives is None:
-            return 1e300, np.zeros(len(x))
-        if derivatives.value >= self.derivatives.value:
-            self.best, self.derivatives = Settled(hyper, mode, mode.converged), derivatives
-        return -derivatives.value, -derivatives.gradient[self.index] / scale
 
 
 def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
@@ -252,7 +230,7 @@ def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
         active = _active(posterior, hyper, free, derivatives.gradient)
         if len(active) == 0:
             break
-        step = _newton_step(derivatives, active)
+        step = _newton_step(derivatives, active, MAX_STEP)
         if np.linalg.norm(step) > 0.9 * length:
             break
         length = np.linalg.norm(step)
@@ -286,12 +264,12 @@ def _active(posterior, hyper, free, gradient):
     return np.flatnonzero(_present(posterior, free) & ~pressed)
 
 
-def _newton_step(derivatives, active):
-    """Uphill Newton step, negative curvatures reflected, no component over `MAX_STEP`."""
+def _newton_step(derivatives, active, reach):
+    """Uphill Newton step, negative curvatures reflected, no component over ``reach``."""
     gradient = derivatives.gradient[active]
     values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
     step = vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
-    return step * min(1.0, MAX_STEP / max(np.max(np.abs(step)), 1e-300))
+    return step * min(1.0, reach / np.max(np.abs(step), initial=1e-300))
 
 
 def _moved(hyper, active, step, prior):

@@ -21,12 +21,14 @@ from skbayesnn.predictive._moderation import (
     softmax_slopes,
 )
 from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
+from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
     "DrawnNoise",
     "DrawnNoiseNetworks",
     "Member",
     "NoiseFunction",
+    "closest_gaussian",
     "covariance_root",
     "evidence_weights",
     "leave_one_out",

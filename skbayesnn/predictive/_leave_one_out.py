@@ -4,7 +4,11 @@ import numpy as np
 
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive._mixture import log_normal_density
-from skbayesnn.predictive._moderation import moderated_sigmoid, moderated_softmax
+from skbayesnn.predictive._moderation import (
+    activation_moments,
+    moderated_sigmoid,
+    moderated_softmax,
+)
 from skbayesnn.predictive._scale_mixture import log_scale_mixture_density
 
 LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
@@ -54,8 +58,11 @@ def leave_one_out(member, likelihood, precisions, X, y):
     n_outputs = member.network.n_outputs
     for rows in row_blocks(len(X), n_outputs * member.network.n_weights):
         f, V = member.mean_and_covariance(X[rows])
-        ones = np.ones(len(f))
-        r, L = likelihood.derivatives(f, y[rows], ones, precisions, exact=False)
+        if member.shift is None:
+            r, L = likelihood.derivatives(f, y[rows], np.ones(len(f)), precisions, exact=False)
+        else:  # what this row adds to the closest Gaussian
+            probability, L = activation_moments(f, V)
+            r = probability - y[rows]
         if L.ndim == 2:
             L = L[..., None] * np.eye(n_outputs)
         inflated = V + _gain_of_uncertainty(V, L)

@@ -61,6 +61,8 @@ class Member:
         Of Student-t noise, whose squared scale ``noise_variance`` then is.
     noise_function : NoiseFunction, optional
         Factors of ``noise_variance`` at every row.
+    shift : ndarray of shape (k,), optional
+        From ``theta``, where the network is linearised, to the mean of the Gaussian.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Member:
     noise_variance: np.ndarray
     degrees_of_freedom: float = np.inf
     noise_function: object = None
+    shift: np.ndarray | None = None
 
     @property
     def variance_factor(self):
@@ -117,14 +120,19 @@ class Member:
         mean = np.empty((len(X), n_outputs))
         covariance = np.empty((len(X), n_outputs, n_outputs))
         for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
-            trace = forward(self.network, self.theta, X[rows], order=1)
-            mean[rows] = trace.outputs
-            covariance[rows] = self.gaussian.project(jacobian(trace))
+            mean[rows], J = self.linearised(X[rows])
+            covariance[rows] = self.gaussian.project(J)
         return mean, covariance
+
+    def linearised(self, X):
+        """Mean outputs ``(n, n_outputs)`` and their derivatives ``(n, n_outputs, k)``."""
+        trace = forward(self.network, self.theta, X, order=1)
+        J = jacobian(trace)
+        return trace.outputs if self.shift is None else trace.outputs + J @ self.shift, J
 
     def joint_covariance(self, X):
         """Covariance of every output between rows, ``(n_outputs, n, n)``, without noise."""
-        J = np.moveaxis(jacobian(forward(self.network, self.theta, X, order=1)), 1, 0)
+        J = np.moveaxis(self.linearised(X)[1], 1, 0)
         return np.stack([self.gaussian.project(part[None])[0] for part in J])
 
     def draw(self, X, rng, size):
@@ -132,7 +140,6 @@ class Member:
         deviations = self.gaussian.draw(rng, size)
         draws = np.empty((size, len(X), self.network.n_outputs))
         for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
-            trace = forward(self.network, self.theta, X[rows], order=1)
-            J = jacobian(trace)
-            draws[:, rows] = trace.outputs + np.moveaxis(J @ deviations.T, -1, 0)
+            mean, J = self.linearised(X[rows])
+            draws[:, rows] = mean + np.moveaxis(J @ deviations.T, -1, 0)
         return draws

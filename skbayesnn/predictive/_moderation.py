@@ -180,6 +180,27 @@ def moderated_softmax(mean, covariance):
     return first, np.sqrt(np.maximum(second - first**2, 0.0))
 
 
+def activation_moments(mean, covariance):
+    """Expected class probabilities and their slopes, for two classes or more.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n, p)
+        One activation for two classes, else one per class.
+    covariance : ndarray of shape (n, p, p)
+
+    Returns
+    -------
+    probability : ndarray of shape (n, p)
+    slopes : ndarray of shape (n, p, p)
+        ``E[dp_c / da_d]``.
+    """
+    if mean.shape[1] > 1:
+        return softmax_slopes(mean, covariance)
+    probability, slope = _sigmoid_moments(mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))
+    return probability[:, None], slope[:, None, None]
+
+
 def softmax_slopes(mean, covariance):
     """Expectations of class probabilities and of their derivatives, by the same points.
 

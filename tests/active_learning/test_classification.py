@@ -21,11 +21,10 @@ WEIGHT = np.array([1.0, 3.0, 0.5])
 
 
 def activations(estimator, member, X):
-    """Most probable activations of candidates and points, and their joint covariance."""
+    """Mean activations of candidates and points, and their joint covariance."""
     both = np.vstack([X, X_INTEREST])
-    return member.mean(estimator._X_scaling.transform(both)), joint_covariance(
-        estimator, member, both
-    )
+    mean, _ = member.linearised(estimator._X_scaling.transform(both))
+    return mean, joint_covariance(estimator, member, both)
 
 
 @pytest.mark.parametrize("combine", ["best", "equal"])

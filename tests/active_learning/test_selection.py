@@ -59,7 +59,7 @@ def test_batches_of_binary_targets():
     model = evidence("binary")
     member = model._members[0]
     S = joint_covariance(model, member, np.vstack([POOL, X_INTEREST]))
-    a = member.mean(model._X_scaling.transform(np.vstack([POOL, X_INTEREST])))[:, 0]
+    a = member.linearised(model._X_scaling.transform(np.vstack([POOL, X_INTEREST])))[0][:, 0]
     indices, gains = select(model, POOL, 5, X_INTEREST, method="approximation", return_gains=True)
     for index, gain in zip(indices, gains, strict=True):
         kappa = (1.0 + np.pi * np.diag(S) / 8.0) ** -0.5
@@ -78,10 +78,11 @@ def test_batches_of_three_classes():
     rows = model._X_scaling.transform(POOL)
     J = difference(lambda theta: outputs(member.network, theta, rows), member.theta)
     A = np.linalg.inv(member.gaussian.covariance())
-    p = softmax(member.mean(rows), axis=1)
+    mean, _ = member.linearised(rows)
+    p = softmax(mean, axis=1)
     for index, gain in zip(indices, gains, strict=True):
         S = J[index] @ np.linalg.solve(A, J[index].T)
-        probability, slopes = softmax_slopes(member.mean(rows)[[index]], S[None])
+        probability, slopes = softmax_slopes(mean[[index]], S[None])
         response = slopes[0] @ S @ slopes[0]
         expected = 0.5 * np.sum(np.diag(response) / probability[0])
         assert_allclose(gain, expected, rtol=1e-3)

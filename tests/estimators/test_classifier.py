@@ -99,11 +99,12 @@ def test_network_can_be_rebuilt(model):
 
 
 def test_moderation_of_two_classes():
-    """Same side of 1/2, and nearer to it; most of all far from the data."""
+    """Nearer to 1/2 than the mean activation says; most of all far from the data."""
     model = fit(combine="best")
+    (member,) = model._members
     shifts = []
     for X in (GRID, FAR):
-        certain = model.predict_proba(X, moderated=False)[:, 1]
+        certain = expit(member.linearised(model._check_X(X))[0][:, 0])
         for how in (True, "closed_form"):
             moderated = model.predict_proba(X, moderated=how)[:, 1]
             assert np.all(np.abs(moderated - 0.5) < np.abs(certain - 0.5))
@@ -142,16 +143,19 @@ def test_logistic_regression_against_monte_carlo(weighted):
     assert_allclose(np.append(model.coefs_[0], model.intercepts_[0]), w, atol=1e-4)
     sd = np.append(model.coefs_std_[0], model.intercepts_std_[0])
     assert_allclose(sd, np.sqrt(np.diag(covariance)), rtol=1e-4)
-    size = 40_000
-    draws = np.random.default_rng(1).multivariate_normal(w, covariance, size)
+    wide, size = 2.0 * covariance, 40_000
+    draws = np.random.default_rng(1).multivariate_normal(w, wide, size)
+    sign, Phi = 2.0 * y - 1.0, np.column_stack([X, np.ones(25)])
+    log_share = log_expit(sign * (draws @ Phi.T)) @ weight - 0.1 * np.sum(draws**2, axis=1)
+    away = draws - w
+    log_share += 0.5 * np.sum(away * np.linalg.solve(wide, away.T).T, axis=1)
+    share = np.exp(log_share - logsumexp(log_share))  # of the posterior itself
     grid = GRID / [1.0, 15.0]
     p = expit(np.column_stack([grid, np.ones(9)]) @ draws.T)
     moderated, std = model.predict_proba(grid)[:, 1], model.predict_std(grid)
-    assert np.all(np.abs(p.mean(axis=1) - moderated) < 4 * p.std(axis=1) / np.sqrt(size))
+    assert_allclose(moderated, p @ share, atol=0.015)
     assert_allclose(std[:, 0], std[:, 1], rtol=1e-9)
-    squares = (p - moderated[:, None]) ** 2
-    error = squares.std(axis=1) / np.sqrt(size)
-    assert np.all(np.abs(squares.mean(axis=1) - std[:, 1] ** 2) < 4 * error)
+    assert_allclose(std[:, 1], np.sqrt((p - moderated[:, None]) ** 2 @ share), atol=0.02)
 
 
 def test_three_classes_against_monte_carlo():
@@ -339,7 +343,7 @@ def test_leave_one_out_is_near_refits(n_classes):
     mean, covariance = member.mean_and_covariance(X)
     training = log_density(likelihood, mean, covariance, np.zeros(model.n_outputs_), targets)
     error = np.abs(closed - refitted)
-    assert np.mean(error) < 0.2 * np.mean(np.abs(training - refitted))
+    assert np.mean(error) < 0.25 * np.mean(np.abs(training - refitted))
 
 
 @pytest.mark.parametrize("hidden", [(), (2,)], ids=str)
