@@ -5,8 +5,8 @@ Bayesian optimisation with drawn functions
 The lowest point of a function is wanted, and every measurement of it is expensive and noisy.
 Thompson sampling (Thompson 1933) measures where a function drawn from the posterior is lowest:
 where the minimum probably is, or where it may be because nobody has looked. ``sample_y`` draws such
-functions, and the loop has four lines. What should be seen: after fourteen measurements the minimum
-is known to a tenth of the noise, while random search is still far from it.
+functions, and the loop has four lines. What should be seen: after fourteen measurements nearly
+all runs have found the minimum, and half of those of random search have not.
 """
 
 import warnings
@@ -117,9 +117,10 @@ plt.show()
 # %%
 # Against random search
 # ---------------------
-# How far above the lowest value is the objective at the place that one would choose now: where the
-# predictive mean is lowest, or, in random search, where the lowest value was measured. Random
-# search starts from the same five points; it costs nothing to repeat it two hundred times.
+# A run has found the minimum if the objective, at the place that one would choose now, is within
+# the noise of its lowest value. That place is where the predictive mean is lowest, or, in random
+# search, where the lowest value was measured. Random search starts from the same five points; it
+# costs nothing to repeat it two hundred times.
 
 
 def random_search(seed):
@@ -145,26 +146,36 @@ losses = {
 }
 numbers = np.arange(N_FIRST, N_LAST + 1)
 fig, ax = plt.subplots(figsize=(3.54, 2.8), layout="constrained")
-for (name, values), colour, marker in zip(losses.items(), [GREY, BLUE], "so", strict=True):
-    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+found = {name: values < NOISE for name, values in losses.items()}
+for (name, values), colour, marker in zip(found.items(), [GREY, BLUE], "so", strict=True):
+    fraction, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
     label = f"{name} ({len(values)} runs)"
     ax.errorbar(
-        numbers, mean, error, color=colour, marker=marker, ms=3.5, lw=1.1, capsize=2, label=label
+        numbers,
+        fraction,
+        error,
+        color=colour,
+        marker=marker,
+        ms=3.5,
+        lw=1.1,
+        capsize=2,
+        label=label,
     )
-    print(f"{name}: {mean[-1]:.3f} ± {error[-1]:.3f} after {N_LAST} measurements")
-ax.axhline(NOISE, color="black", lw=0.8, ls="--")
-ax.text(14.2, NOISE * 0.9, "noise of one measurement", va="top", ha="right", fontsize=7)
-ax.set(yscale="log", xlabel="measurements", ylabel="loss (units of the objective)", xticks=numbers)
-ax.set_yticks([0.001, 0.01, 0.1, 1.0], ["0.001", "0.01", "0.1", "1"])
+    loss = np.median(losses[name][:, -1])
+    print(
+        f"{name}: found by {fraction[-1]:.0%} ± {error[-1]:.0%} of the runs; median loss {loss:.3f}"
+    )
+ax.set(
+    xlabel="measurements", ylabel="fraction of runs that found it", xticks=numbers, ylim=(0, 1.05)
+)
 fig.legend(loc="outside upper center", ncols=2, frameon=False, columnspacing=1)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The function was chosen for a picture. With more inputs a network needs more measurements before
-# its error bars mean anything.
+# A run may settle in the second-lowest minimum, where one solution is too sure of itself. With more
+# inputs a network needs more measurements before its error bars mean anything.
 
-final = {name: values[:, -1].mean() for name, values in losses.items()}
-assert final["Thompson sampling"] < NOISE / 2
-assert final["Thompson sampling"] < 0.3 * final["random search"]
-assert np.mean(np.abs(runs[0][1][-4:] - 5.146) < 0.3) >= 0.75  # measures where it matters
+assert found["Thompson sampling"][:, -1].mean() >= 0.8
+assert found["Thompson sampling"][:, -1].mean() > found["random search"][:, -1].mean() + 0.2
+assert np.median(losses["Thompson sampling"][:, -1]) < NOISE / 4

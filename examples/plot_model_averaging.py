@@ -11,10 +11,13 @@ difference of two large terms, and here its choice is not the best one. Stacking
 predictions, takes the network with four hidden units, and gains.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from skbayesnn import EvidenceMLPRegressor
@@ -24,6 +27,7 @@ from skbayesnn.model_selection import EvidenceSearch
 wines = load_wine(as_frame=True).data
 X, y = wines.drop(columns="total_phenols"), wines["total_phenols"].rename("total phenols")
 SIZES = [(), (2,), (4,)]
+warnings.simplefilter("ignore", ConvergenceWarning)  # a fit may end some nats low
 folds = list(KFold(5, shuffle=True, random_state=0).split(X))
 
 # %%

@@ -165,9 +165,10 @@ class Classification(ClassifierMixin):
     def _check_domain(self, rows):
         present = np.unique(rows.y)
         if len(present) < 2:
+            found = self.classes_.tolist()[int(present[0])]
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "
-                f"sample_weight), but found only one class: {self.classes_[int(present[0])]!r}."
+                f"sample_weight), but found only one class: {found!r}."
             )
         super()._check_domain(rows)
 

@@ -96,9 +96,10 @@ def layer_sizes(estimator, name):
     except TypeError:
         valid = False
     if not valid:
+        auto = ", or 'auto'" if name == "hidden_layer_sizes" and estimator._can_grow else ""
         raise ValueError(
-            f"{name} must be a tuple of positive integers, one per hidden layer; use () "
-            f"for none. Got {given!r}."
+            f"{name} must be a tuple of positive integers, one per hidden layer (() for none)"
+            f"{auto}. Got {given!r}."
         )
     return tuple(int(size) for size in sizes)
 
