@@ -18,6 +18,23 @@ def gauss_newton_forms(posterior, theta, hyper):
     gradient : ndarray of shape (n_networks, k)
     curvature : list of DenseCurvature or DualCurvature
         One per network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import gauss_newton_forms
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, Posterior, weight_groups
+    >>> network = Network((1, 1))
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
+    >>> hyper = Hyperparameters(alpha=np.array([[0.1]]), beta=np.array([[4.0]]))
+    >>> gradient, (curvature,) = gauss_newton_forms(posterior, np.array([[2.0, 1.0]]), hyper)
+    >>> gradient
+    array([[0.2, 0.1]])
+    >>> curvature.gaussian().variances().round(2)
+    array([0.47, 0.24])
     """
     if _form(posterior) is DualCurvature:
         gradient = posterior.gradient(theta, hyper)

@@ -48,6 +48,16 @@ class NoisePlan(NamedTuple):
         From the inputs to the log precision of every output.
     groups : WeightGroups
         The output biases are a group of their own, `LEVEL`.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import NoisePlan
+    >>> from skbayesnn.network import Network
+    >>> plan = NoisePlan.build(Network((2, 8, 1)), hidden_layer_sizes=(3,), prior="layer")
+    >>> plan.network.layer_sizes
+    (2, 3, 1)
+    >>> plan.groups.names
+    ['hidden1_weights', 'hidden1_biases', 'output', 'level']
     """
 
     network: Network

@@ -43,6 +43,27 @@ def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jo
     joint : JointPosterior
     chains : list of Chains
         One batch per process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
+    >>> from skbayesnn.inference import start_sampling
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> from skbayesnn.samplers import Plan
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
+    >>> seeds = np.random.SeedSequence(0).spawn(2)
+    >>> joint, chains = start_sampling(posterior, sampling, seeds)
+    >>> chains[0].phase.position.shape  # two chains; six hidden weights and two precisions
+    (2, 8)
     """
     rngs = [np.random.default_rng(seed) for seed in seeds]
     minima = minima[: len(rngs)]

@@ -23,6 +23,15 @@ class FreeHyperparameters(NamedTuple):
     alpha : ndarray of bool, shape (n_groups,)
     beta : ndarray of bool, shape (n_levels,)
     prior : LogUniform
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters
+    >>> from skbayesnn.posterior import LogUniform
+    >>> free = FreeHyperparameters(np.array([True, False]), np.array([True]), LogUniform())
+    >>> free.mask
+    array([ True, False,  True])
     """
 
     alpha: np.ndarray
@@ -53,6 +62,16 @@ class Settings(NamedTuple):
         (``tol k / 100`` for more than 100 weights).
     noise_plan : NoisePlan or None
         Network of input-dependent noise, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform
+    >>> free = FreeHyperparameters(np.array([True]), np.array([False]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.array([100.0])))
+    >>> settings.with_fixed(Hyperparameters(np.array([0.5]), np.array([7.0])))
+    Hyperparameters(alpha=array([0.5]), beta=array([100.]))
     """
 
     free: FreeHyperparameters

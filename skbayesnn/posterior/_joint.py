@@ -66,6 +66,27 @@ class JointPosterior(Coordinates):
         ``h_c``; zeros make the coordinates non-centred throughout.
     integrate_outputs : bool, default=True
         ``False`` keeps all weights in the position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, weight_groups
+    >>> from skbayesnn.posterior import JointPosterior, Posterior
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> groups = weight_groups(network, "single")
+    >>> noise, y = Gaussian.per_output(1), np.sin(3 * X)
+    >>> posterior = Posterior(network, noise, groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
+    >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
+    >>> joint.dimension  # 6 hidden weights, 2 precisions; the output layer is integrated out
+    8
+    >>> q = joint.draw_prior(np.random.default_rng(0))
+    >>> value, gradient = joint.energy(q)
+    >>> gradient.shape
+    (8,)
     """
 
     @cached_property

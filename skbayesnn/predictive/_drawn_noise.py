@@ -20,6 +20,14 @@ class DrawnNoise:
         ``1/tau``: of Gaussian noise the variance.
     degrees_of_freedom : ndarray of shape (m,), optional
         Of Student-t noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import DrawnNoise
+    >>> noise = DrawnNoise(np.array([[0.01], [0.04]]), degrees_of_freedom=np.array([4.0, 4.0]))
+    >>> noise.typical_variances[:, 0]  # squared scales times nu / (nu - 2)
+    array([0.02, 0.08])
     """
 
     squared_scales: np.ndarray
@@ -88,6 +96,17 @@ class DrawnNoiseNetworks(DrawnNoise):
     theta : ndarray of shape (m, k)
     log_range : tuple of float
         Bounds of the log precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import DrawnNoiseNetworks
+    >>> theta = np.array([[-2.0, 0.0]])  # one draw: the log precision falls as the input rises
+    >>> noise = DrawnNoiseNetworks(np.ones((1, 1)), network=Network((1, 1)), theta=theta)
+    >>> noise.scales(np.log([[1.0], [2.0]]))
+    array([[[1.],
+            [2.]]])
     """
 
     network: Network | None = None

@@ -65,6 +65,14 @@ def mixture_moments(weights, means, covariances):
     mean : ndarray of shape (..., p)
     covariance : ndarray of shape (..., p, p)
         Mean of the covariances plus covariance of the means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import mixture_moments
+    >>> means, covariances = np.array([[-1.0], [1.0]]), np.ones((2, 1, 1))
+    >>> mixture_moments(np.array([0.5, 0.5]), means, covariances)
+    (array([0.]), array([[2.]]))
     """
     mean = np.tensordot(weights, means, 1)
     apart = means - mean
@@ -87,6 +95,14 @@ def mixture_quantile(weights, means, scales, probability, law=NORMAL):
     Returns
     -------
     ndarray of shape (...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import mixture_quantile
+    >>> weights, means, sds = np.array([0.5, 0.5]), np.array([-1.0, 1.0]), np.array([0.1, 0.1])
+    >>> print(round(float(mixture_quantile(weights, means, sds, 0.75)), 3))
+    1.0
     """
     components = means + law.quantile(probability) * scales  # the quantile lies between theirs
     low, high = np.min(components, axis=0), np.max(components, axis=0)
@@ -106,7 +122,15 @@ def mixture_quantile(weights, means, scales, probability, law=NORMAL):
 
 
 def log_normal_density(residual, covariance):
-    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
+    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import log_normal_density
+    >>> log_normal_density(np.zeros((3, 1)), np.ones((3, 1, 1))).round(3)
+    array([-0.919, -0.919, -0.919])
+    """
     factor = np.linalg.cholesky(covariance)
     white = np.linalg.solve(factor, residual[..., None])[..., 0]
     log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
@@ -133,6 +157,14 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     -------
     ndarray of shape (m,)
         Non-negative, summing to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import stacking_weights
+    >>> densities = np.array([[0.2, 0.2, 0.8], [0.8, 0.8, 0.2]])  # each is better at some rows
+    >>> stacking_weights(np.log(densities), np.ones(3)).round(2)
+    array([0.22, 0.78])
     """
     n_members = len(log_densities)
     weights = np.full(n_members, 1.0 / n_members)
@@ -148,5 +180,13 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
 
 
 def evidence_weights(log_evidences):
-    """``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2)."""
+    """``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import evidence_weights
+    >>> evidence_weights(np.array([-100.0, -102.0])).round(2)
+    array([0.88, 0.12])
+    """
     return np.exp(log_evidences - logsumexp(log_evidences))

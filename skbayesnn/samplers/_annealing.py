@@ -29,6 +29,23 @@ class Annealed(NamedTuple):
     n_temperatures : int
     n_gradients : int
         Evaluations, all particles counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage, anneal
+    >>> class OneMeasurement:  # of 1, noise and prior standard normal
+    ...     def misfit(self, q):
+    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     def stage(self, temperature, q, rngs):
+    ...         def energy(q):
+    ...             value = 0.5 * q[:, 0] ** 2 + temperature * self.misfit(q)
+    ...             return value, q + temperature * (q - 1)
+    ...         return Stage(q, energy)
+    >>> rng = np.random.default_rng(0)
+    >>> annealed = anneal(OneMeasurement(), rng.standard_normal((2000, 1)), rng)
+    >>> print(annealed.position.mean().round(1))  # of the posterior
+    0.5
     """
 
     log_evidence: float
@@ -48,6 +65,16 @@ class Stage(NamedTuple):
         At this temperature.
     move : callable or None
         Another transition for that energy, as in `warm_up`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage
+    >>> def half(q):  # energy at temperature 1/2, of a standard normal prior and likelihood
+    ...     return 0.75 * q[:, 0] ** 2, 1.5 * q
+    >>> stage = Stage(np.zeros((100, 1)), half)
+    >>> stage.move is None
+    True
     """
 
     position: np.ndarray
@@ -80,6 +107,24 @@ def anneal(path, position, rng, n_moves=2):
     Returns
     -------
     Annealed
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage, anneal
+    >>> class OneMeasurement:  # of 1, noise and prior standard normal
+    ...     def misfit(self, q):
+    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     def stage(self, temperature, q, rngs):
+    ...         def energy(q):
+    ...             value = 0.5 * q[:, 0] ** 2 + temperature * self.misfit(q)
+    ...             return value, q + temperature * (q - 1)
+    ...         return Stage(q, energy)
+    >>> rng = np.random.default_rng(0)
+    >>> annealed = anneal(OneMeasurement(), rng.standard_normal((2000, 1)), rng)
+    >>> exact = -0.25 - 0.5 * np.log(4 * np.pi)  # the measurement has mean 0 and variance 2
+    >>> bool(abs(annealed.log_evidence - exact) < 0.1)
+    True
     """
     n = len(position)
     temperature, log_evidence, step, n_temperatures, n_gradients = 0.0, 0.0, FIRST_STEP, 0, n
@@ -156,6 +201,14 @@ def combine(log_evidences):
     log_evidence, standard_error : float
         The error by the delta method from the spread of the estimates; a spread of so few is
         uncertain itself, which the standard deviation of Student's t takes into account.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import combine
+    >>> log_evidence, error = combine(np.array([-10.1, -9.9, -10.0, -10.1, -9.9, -10.0]))
+    >>> print(round(log_evidence, 1), round(error, 2))
+    -10.0 0.05
     """
     n = len(log_evidences)
     few = np.sqrt((n - 1.0) / (n - 3.0))

@@ -20,6 +20,15 @@ class Phase(NamedTuple):
     value : ndarray of shape (n_chains,)
         Potential energy, minus log density up to a constant.
     gradient : ndarray of shape (n_chains, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Phase
+    >>> momentum = np.array([[3.0, 4.0]])
+    >>> phase = Phase(np.zeros((1, 2)), momentum, value=np.array([1.0]), gradient=np.zeros((1, 2)))
+    >>> phase.total
+    array([13.5])
     """
 
     position: np.ndarray
@@ -45,7 +54,17 @@ class Phase(NamedTuple):
 
 
 def start(energy, position):
-    """Phase-space points at rest at the given positions."""
+    """Phase-space points at rest at the given positions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import start
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> start(energy, np.array([[1.0, 2.0]])).value
+    array([2.5])
+    """
     value, gradient = energy(position)
     return Phase(position, np.zeros_like(gradient), value, gradient)
 
@@ -79,6 +98,18 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     -------
     Phase
         With infinite value where a trajectory was given up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Metric, leapfrog, start
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> phase = start(energy, np.array([[1.0]]))
+    >>> steps = np.array([0.01]), np.array([314])  # to time 3.14, half a period
+    >>> end = leapfrog(energy, phase, *steps, Metric.identity(1, 1))
+    >>> end.position.round(2)
+    array([[-1.]])
     """
     initial = phase.total
     active = np.flatnonzero(n_steps > 0)
