@@ -343,7 +343,7 @@ class _Batch:
         groups = self.posterior.groups
         pulls = ((groups.expand(hyper.alpha) * theta)[:, None] * groups.membership).T
         moves = -gaussian.solve(pulls.T).T
-        tau = third_order(self.posterior, theta, hyper, gaussian, moves)
+        tau = third_order(self.posterior, theta, hyper, gaussian, moves, one_sided=True)
         gamma = groups.sizes - hyper.alpha * groups.sums(gaussian.variances())
         factor = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, 1e-3), 1.0 / MAX_TAU, MAX_TAU)
         return np.sqrt(factor * self.tau_factor[b])  # half-way: the correction answers with delay
