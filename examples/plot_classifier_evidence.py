@@ -127,7 +127,7 @@ shape = (len(axis), len(axis))
 fig, axes = plt.subplots(1, 3, figsize=(7.1, 2.9), sharey=True, layout="constrained")
 results = {}
 for ax, (name, parameters) in zip(axes, BOUNDARIES.items(), strict=True):
-    fit = EvidenceMLPClassifier((8,), n_restarts=2, combine="best", random_state=0, **parameters)
+    fit = EvidenceMLPClassifier((8,), n_restarts=1, combine="best", random_state=0, **parameters)
     fit.fit(X, y)
     training = log_loss(fit, X, y, moderated=False)
     results[name] = training, log_loss(fit, X_test, y_test), fit.log_evidence_

@@ -87,8 +87,10 @@ display = ModeratedBoundaryDisplay.from_estimator(model, X, y, margin=0.6, level
 plt.show()
 
 # %%
-# What should be seen: the line of probability 1/2 is the same in both. On the edge of the picture
-# the moderated probabilities are nearer to 1/2 everywhere.
+# What should be seen: nearly the same line of probability 1/2 in both. (It would be the very same
+# if the Gaussian over the weights were centred at the most probable ones; the library centres it
+# where it is closest to the posterior.) On the edge of the picture the moderated probabilities are
+# nearer to 1/2.
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
@@ -97,8 +99,8 @@ print(
     "mean distance from 1/2 on the edge: most probable "
     f"{np.mean(np.abs(sure - 0.5)):.3f}, moderated {np.mean(np.abs(moderated - 0.5)):.3f}"
 )
-assert np.all((display.most_probable > 0.5) == (display.moderated > 0.5))
-assert np.all(np.abs(moderated - 0.5) <= np.abs(sure - 0.5))
+assert np.mean((display.most_probable > 0.5) == (display.moderated > 0.5)) > 0.95
+assert np.mean(np.abs(moderated - 0.5) <= np.abs(sure - 0.5)) > 0.9
 assert np.mean(np.abs(moderated - 0.5)) < 0.9 * np.mean(np.abs(sure - 0.5))
 
 # %%

@@ -176,10 +176,9 @@ plt.show()
 # %%
 # What should be seen: the moderated outputs have the shape of the exact averages. How much worse
 # than the exact averages do both predict, in nats per new point of the plane? Where the points say
-# little, the most probable neuron is far too sure and pays for it. Moderated outputs are a little
-# too cautious, because the posterior has a long tail towards steep neurons that the Gaussian does
-# not have; after 15 points they lose more by it than the most probable neuron by its certainty.
-# After 80 points nobody loses anything.
+# little, the most probable neuron is far too sure and pays for it. The moderated outputs lose next
+# to nothing. Their Gaussian is not the one of the pictures above, around the most probable weights,
+# but the one closest to the skewed posterior: its centre lies further up the tail of steep neurons.
 
 print("excess log loss over the exact average (nats per point)")
 print("points  most probable  moderated")
@@ -192,8 +191,5 @@ for n in NUMBERS:
         for q in (surfaces["most probable"], surfaces["Gaussian, moderated"])
     ]
     print("{:6d}  {:13.4f}  {:9.4f}".format(n, *excess[n]))
-assert excess[2][1] < 0.4 * excess[2][0]
-assert max(excess[80]) < 0.002
-cautious = predictions(15)
-moderated, wanted = cautious["Gaussian, moderated"], cautious["exact average"]
-assert np.mean(np.abs(moderated - 0.5) < np.abs(wanted - 0.5)) > 0.8
+assert excess[2][0] > 0.1
+assert all(moderated < 0.003 for _, moderated in excess.values())

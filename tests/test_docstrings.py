@@ -1,18 +1,17 @@
-"""Every public name has a numpydoc docstring that agrees with its signature."""
+"""Every public name has a numpydoc docstring that agrees with its signature, with an example."""
 
-import importlib
+import doctest
 import inspect
-import pkgutil
 
 import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
-import skbayesnn
+from tests.tools import public_modules
 
 OFF = {
     "ES01",  # an extended summary is not always needed
-    "EX01",  # nor an example
+    "EX01",  # nor an example of every method; those of classes and functions are tested here
     "RT02",  # a returned value may have a name ("self : object", as in scikit-learn)
     "SA01",  # nor "See Also"
     "SA04",  # whose items may stand without a description
@@ -27,14 +26,6 @@ BUILDING_BLOCKS = {
 OFF_IN_BUILDING_BLOCKS = {"PR01", "PR04", "PR07", "RT01", "RT03", "YD01"}
 
 
-def public_modules():
-    """`skbayesnn`, and its modules and subpackages whose name has no leading underscore."""
-    yield skbayesnn
-    for module in pkgutil.walk_packages(skbayesnn.__path__, "skbayesnn."):
-        if not any(part.startswith("_") for part in module.name.split(".")):
-            yield importlib.import_module(module.name)
-
-
 def public_members(cls):
     """Names of the public methods and properties that this package wrote for a class."""
     for owner in cls.__mro__:
@@ -47,19 +38,34 @@ def public_members(cls):
                 yield name
 
 
+def public_items():
+    """Every class and function in ``__all__`` by its dotted import name."""
+    items = {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in public_modules()
+        for name in module.__all__
+    }
+    return {
+        name: item
+        for name, item in items.items()
+        if inspect.isclass(item) or inspect.isroutine(item)
+    }
+
+
 def public_names():
-    """Dotted import names of everything in ``__all__``, classes with their members."""
+    """Dotted import names of `public_items`, classes with their members."""
     names = []
-    for module in public_modules():
-        for name in getattr(module, "__all__", ()):
-            item = getattr(module, name)
-            if not (inspect.isclass(item) or inspect.isroutine(item)):
-                continue
-            names.append(f"{module.__name__}.{name}")
-            if inspect.isclass(item):
-                members = dict.fromkeys(public_members(item))
-                names += [f"{module.__name__}.{name}.{member}" for member in members]
+    for name, item in public_items().items():
+        names.append(name)
+        if inspect.isclass(item):
+            names += [f"{name}.{member}" for member in dict.fromkeys(public_members(item))]
     return names
+
+
+def n_statements(item, name):
+    """Number of statements in the examples of a docstring."""
+    found = doctest.DocTestFinder(recurse=False).find(item, name, module=False, globs={})
+    return sum(len(test.examples) for test in found)
 
 
 def problems(item, off=OFF):
@@ -72,6 +78,15 @@ def test_docstring(name):
     module = ".".join(name.split(".")[:2])
     off = OFF | OFF_IN_BUILDING_BLOCKS if module in BUILDING_BLOCKS else OFF
     assert not problems(name, off)
+
+
+@pytest.mark.parametrize("name", public_items())
+def test_example(name):
+    assert n_statements(public_items()[name], name) >= 2  # the first imports
+
+
+def test_missing_example_is_found():
+    assert n_statements(test_example, "test_example") == 0
 
 
 def test_names_are_collected():

@@ -1,7 +1,11 @@
-"""Finite differences and small problems that several tests share."""
+"""Finite differences, small problems and the public modules, which several tests share."""
+
+import importlib
+import pkgutil
 
 import numpy as np
 
+import skbayesnn
 from skbayesnn.network import Network, forward
 from skbayesnn.posterior import (
     Bernoulli,
@@ -90,3 +94,11 @@ def make_problem(name, hidden=(4,), activation="tanh", prior="layer", lead=(), n
     if not likelihood.has_noise:
         beta = np.ones_like(beta)
     return posterior, theta, Hyperparameters(alpha, beta)
+
+
+def public_modules():
+    """`skbayesnn`, and its modules and subpackages whose name has no leading underscore."""
+    yield skbayesnn
+    for module in pkgutil.walk_packages(skbayesnn.__path__, "skbayesnn."):
+        if not any(part.startswith("_") for part in module.name.split(".")):
+            yield importlib.import_module(module.name)

@@ -1,5 +1,6 @@
 """From what users give to what displays need: networks in pipelines, features, slices."""
 
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -126,8 +127,7 @@ def typical(values):
     """Median of numbers, most frequent value of anything else."""
     if np.issubdtype(values.dtype, np.number):
         return np.nanmedian(values)
-    kinds, counts = np.unique(values, return_counts=True)
-    return kinds[np.argmax(counts)]
+    return Counter(values).most_common(1)[0][0]  # missing values and names cannot be sorted
 
 
 def slice_of_inputs(X, varied, fixed, names):

@@ -55,6 +55,22 @@ class AveragedRegressor(Regression, _Average):
         Fitted estimators of this package, or pipelines that end in one.
     weights : ndarray of shape (n_models,)
         Positive, summing to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import AveragedRegressor
+    >>> X = np.linspace(-2, 2, 30)[:, None]
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
+    >>> models = [
+    ...     EvidenceMLPRegressor(units, n_restarts=1, random_state=0).fit(X, y)
+    ...     for units in [(2,), (4,)]
+    ... ]
+    >>> both = AveragedRegressor(models, weights=np.array([0.5, 0.5]))
+    >>> means = [model.predict(X) for model in models]
+    >>> np.allclose(both.predict(X), np.mean(means, axis=0))
+    True
     """
 
     @property
@@ -76,7 +92,7 @@ class AveragedRegressor(Regression, _Average):
         return np.concatenate([weight * model._member_weights for weight, model in pairs])
 
     def _doubles_per_row(self):
-        return sum(model._doubles_per_row() for model in self._last)
+        return sum(model._doubles_per_mixed_row() for model in self._last)
 
     def _activations(self, X, need_covariance=True):
         """Outputs of the members of all models, in units of y."""
@@ -144,6 +160,21 @@ class AveragedClassifier(Classification, _Average):
         Fitted estimators of this package, or pipelines that end in one.
     weights : ndarray of shape (n_models,)
         Positive, summing to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPClassifier
+    >>> from skbayesnn.estimators import AveragedClassifier
+    >>> X = np.linspace(-2, 2, 30)[:, None]
+    >>> y = np.where(np.abs(X[:, 0]) > 1, "far", "near")
+    >>> models = [
+    ...     EvidenceMLPClassifier(units, n_restarts=1, random_state=0).fit(X, y)
+    ...     for units in [(2,), (3,)]
+    ... ]
+    >>> both = AveragedClassifier(models, weights=np.array([0.5, 0.5]))
+    >>> both.predict([[0.0], [2.0]])
+    array(['near', 'far'], dtype='<U4')
     """
 
     @property

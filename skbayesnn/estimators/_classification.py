@@ -56,7 +56,8 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._probabilities(self._check_X(X), moderated)
+        probabilities = self._probabilities(self._check_X(X), moderated)
+        return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X):
         """Logarithms of `predict_proba`.
@@ -164,9 +165,10 @@ class Classification(ClassifierMixin):
     def _check_domain(self, rows):
         present = np.unique(rows.y)
         if len(present) < 2:
+            found = self.classes_.tolist()[int(present[0])]
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "
-                f"sample_weight), but found only one class: {self.classes_[int(present[0])]!r}."
+                f"sample_weight), but found only one class: {found!r}."
             )
         super()._check_domain(rows)
 

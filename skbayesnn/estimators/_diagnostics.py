@@ -22,13 +22,15 @@ class Diagnostics:
     Attributes
     ----------
     r_hat : float
-        Largest rank-normalised split R-hat of any output at up to 200 training rows.
+        Largest rank-normalised split R-hat of any output at up to 200 training rows, outputs of a
+        noise network included.
     bulk_ess, tail_ess : float
         Smallest effective number of draws, for means and for 5 % and 95 % quantiles.
     median_bulk_ess : float
         Over the outputs and rows.
     hyper_r_hat, hyper_ess : dict
-        R-hat and bulk ESS of the logarithm of every inferred precision, by name.
+        R-hat and bulk ESS of the logarithm of every inferred precision, and of the degrees of
+        freedom of Student-t noise, by name.
     n_chains, n_draws : int
         Draws are those kept of each chain.
     acceptance : float
@@ -87,32 +89,33 @@ def spread_rows(n):
     return np.unique(np.linspace(0, n - 1, ROWS).round().astype(int))
 
 
-def diagnose(sampled, posterior, names, free):
+def diagnose(sampled):
     """Compare the chains of a run.
 
     Parameters
     ----------
     sampled : Sampled
-    posterior : Posterior
-    names : list of str
-        Of all precisions, weight groups first.
-    free : ndarray of bool
-        Which of them were sampled.
 
     Returns
     -------
     Diagnostics
         With ``nan`` for R-hat and ESS of fewer than 8 draws.
     """
-    draws = sampled.draws
+    draws, joint, posterior = sampled.draws, sampled.joint, sampled.joint.posterior
     n_chains, n_draws = draws.energy.shape
     rows = posterior.X[spread_rows(len(posterior.X))]
     f = outputs(posterior.network, draws.theta.astype(float), rows)
     if f.shape[-1] > 1 and not posterior.likelihood.has_noise:
         f = f - f.mean(axis=-1, keepdims=True)  # a common shift changes no probability
-    logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., free]
+    f = np.concatenate([f, joint.noise_functions(draws.noise, rows)], axis=-1)
+    levels = [f"noise_{level}" for level in range(posterior.likelihood.n_levels)]
+    names = zip([*joint.groups.names, *levels], joint.free.mask, strict=True)
+    chosen = [name for name, is_free in names if is_free]
+    logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., joint.free.mask]
+    if not posterior.likelihood.linear:
+        chosen.append("degrees_of_freedom")
+        logs = np.concatenate([logs, np.log(draws.noise)], axis=-1)
     enough = n_draws >= LEAST_DRAWS
-    chosen = [name for name, is_free in zip(names, free, strict=True) if is_free]
     comparable = enough and len(chosen) > 0
     hyper_r_hat = r_hat(logs) if comparable else np.full(len(chosen), np.nan)
     hyper_ess = bulk_ess(logs) if comparable else np.full(len(chosen), np.nan)

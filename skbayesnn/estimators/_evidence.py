@@ -103,9 +103,9 @@ class EvidenceMLP(BayesianMLP):
         return [
             old
             for old in getattr(self, "_minima", [])
-            if _fits(old, posterior.network, posterior.groups)
+            if fits(old, posterior.network, posterior.groups)
             and old.likelihood.linear == posterior.likelihood.linear
-            and (old.noise is None if plan is None else _fits(old.noise, *plan))
+            and (old.noise is None if plan is None else fits(old.noise, *plan))
         ]
 
     def _grow(self, rows):
@@ -302,7 +302,7 @@ def total_log_evidence(minima):
     return float(logsumexp(evidences[known])) if known.any() else np.nan
 
 
-def _fits(minimum, network, groups):
+def fits(minimum, network, groups):
     """Whether a minimum of an earlier fit can be continued in a network of this layout."""
     if minimum is None:
         return False

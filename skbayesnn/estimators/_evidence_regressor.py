@@ -1,15 +1,11 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
-from dataclasses import replace
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._evidence import EvidenceMLP, total_log_evidence
-from skbayesnn.estimators._parameters import layer_sizes
+from skbayesnn.estimators._noise_models import check_noise, noise_is_fixed, with_noise
 from skbayesnn.estimators._regression import Regression
-from skbayesnn.inference import DEGREES_OF_FREEDOM, FIRST, NoisePlan
-from skbayesnn.posterior import StudentT
 from skbayesnn.predictive import log_scale_mixture_density, noise_scales
 
 
@@ -189,26 +185,18 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
 
     def _check_engine_parameters(self):
         super()._check_engine_parameters()
-        layer_sizes(self, "noise_hidden_layer_sizes")
-        if self.noise == "input_dependent" and self._noise_is_fixed():
-            raise ValueError(
-                "noise_std fixes a noise level that is the same everywhere; leave it at 'auto' "
-                "with noise='input_dependent'."
-            )
-
-    def _noise_is_fixed(self):
-        return not (isinstance(self.noise_std, str) and self.noise_std == "auto")
+        check_noise(self)
 
     def _search(self, problem, seeds, narrower=None):
         """Distinct minima, with the noise model of highest evidence if there is a choice."""
         vars(self).pop("noise_log_evidences_", None)  # of an earlier fit with another noise
         self.noise_ = self.noise
         if self.noise != "auto":
-            return super()._search(self._with_noise(problem, self.noise), seeds, narrower)
-        models = ["student_t"] if self._noise_is_fixed() else ["input_dependent", "student_t"]
+            return super()._search(with_noise(self, problem, self.noise), seeds, narrower)
+        models = ["student_t"] if noise_is_fixed(self) else ["input_dependent", "student_t"]
         found = {}
         for noise in models:
-            found[noise] = super()._search(self._with_noise(problem, noise), seeds, narrower)
+            found[noise] = super()._search(with_noise(self, problem, noise), seeds, narrower)
         # what is a minimum with other noise may be one with constant noise, too
         further = [minima[0] for minima in found.values()]
         found = {"constant": super()._search(problem, seeds, narrower, further)} | found
@@ -217,27 +205,6 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         scale_term = self._scale_term(problem)
         self.noise_log_evidences_ = {n: value + scale_term for n, value in evidences.items()}
         return found[self.noise_]
-
-    def _with_noise(self, problem, noise):
-        """The same problem under another noise model than constant Gaussian noise."""
-        posterior, settings = problem.posterior, problem.settings
-        if noise == "student_t":
-            old = posterior.likelihood
-            likelihood = StudentT(old.levels, old.relative, DEGREES_OF_FREEDOM[FIRST])
-            # fixed noise levels are standard deviations, precisions those of the scale
-            beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
-            posterior = replace(posterior, likelihood=likelihood)
-            settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
-        elif noise == "input_dependent":
-            names = getattr(self, "feature_names_in_", None)
-            plan = NoisePlan.build(
-                posterior.network,
-                layer_sizes(self, "noise_hidden_layer_sizes"),
-                self.prior if isinstance(self.prior, str) else "layer",
-                None if names is None else list(names),
-            )
-            settings = settings._replace(noise_plan=plan)
-        return problem._replace(posterior=posterior, settings=settings)
 
     @property
     def noise_std_(self):

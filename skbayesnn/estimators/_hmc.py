@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from inspect import signature
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
-from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._evidence import EvidenceMLP, fits
+from skbayesnn.estimators._noise_models import same_noise, same_plan
 from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
 from skbayesnn.inference import SamplingSettings, estimate_evidence, run_chains, start_sampling
 from skbayesnn.network import outputs
@@ -30,7 +32,7 @@ def thawed(init):
     return init.estimator if isinstance(init, FrozenEstimator) else init
 
 
-def _tuned_plan(posterior):
+def _tuned_plan(posterior, noise_plan=None):
     """How the tuned sampler makes its transitions.
 
     With hidden layers and few rows trajectories are short: what is slow are the scales of whole
@@ -38,7 +40,10 @@ def _tuned_plan(posterior):
     position the curvature changes so much from place to place that its mean is no guide to a
     metric.
     """
-    if not posterior.network.hidden_layer_sizes:
+    networks = (
+        [posterior.network] if noise_plan is None else [posterior.network, noise_plan.network]
+    )
+    if not any(network.hidden_layer_sizes for network in networks):
         return Plan()
     max_steps = int(np.clip(posterior.n_rows, *TRAJECTORY_STEPS))
     return Plan(max_steps=max_steps, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
@@ -88,6 +93,8 @@ class HMCMLP(BayesianMLP):
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
+        if "noise" in taken:
+            taken["noise"] = fitted.noise_
         return cls(**{**taken, "init": FrozenEstimator(fitted), **parameters})
 
     def _infer(self, rows, hidden_layer_sizes):
@@ -106,7 +113,7 @@ class HMCMLP(BayesianMLP):
             self.log_evidence_ = log_evidence + self._scale_term(problem)
             self.log_evidence_std_ = std
         vars(self).pop("comparison_", None)  # of an earlier fit with another init
-        if not isinstance(self.init, str):
+        if not isinstance(self.init, str) and self._is_same_model(thawed(self.init)):
             rows = problem.posterior.X[spread_rows(len(problem.posterior.X))]
             self.comparison_ = self._compare(thawed(self.init), self._X_scaling.inverse(rows))
         self._warn_of_trouble(sampled)
@@ -144,7 +151,7 @@ class HMCMLP(BayesianMLP):
 
     def _sampling_settings(self, problem):
         tuned = self.sampler == "auto"
-        plan = _tuned_plan(problem.posterior)
+        plan = _tuned_plan(problem.posterior, problem.settings.noise_plan)
         if not tuned:
             n_steps = N_STEPS[self.sampler] if self.n_steps is None else self.n_steps
             dynamics = self.sampler == "stochastic_dynamics"
@@ -176,7 +183,7 @@ class HMCMLP(BayesianMLP):
             rest = settings._replace(n_draws=self.n_draws - done)
             more = run_chains(old.joint, old.chains, rest, False, self.n_jobs, progress)
             return more.after(old)
-        minima = self._minima_to_start_from(posterior)
+        minima = self._minima_to_start_from(problem)
         from_prior = isinstance(self.init, str) and self.init == "prior"
         joint, chains = start_sampling(posterior, settings, seeds, minima, from_prior, self.n_jobs)
         return run_chains(joint, chains, settings, True, self.n_jobs, progress)
@@ -190,29 +197,35 @@ class HMCMLP(BayesianMLP):
         same = same and settings._replace(n_draws=0, search=None) == self._settings._replace(
             n_draws=0, search=None
         )
+        search, before = problem.settings, self._settings.search
+        same = same and same_noise(new.likelihood, last.likelihood)
+        same = same and same_plan(search.noise_plan, before.noise_plan)
         arrays = zip(
-            (new.X, new.y, new.sample_weight, new.groups.labels, *problem.settings.fixed),
-            (last.X, last.y, last.sample_weight, last.groups.labels, *old.joint.fixed),
+            (new.X, new.y, new.sample_weight, new.groups.labels, *search.fixed),
+            (last.X, last.y, last.sample_weight, last.groups.labels, *before.fixed),
             strict=True,
         )
-        same = same and np.array_equal(problem.settings.free.mask, old.joint.free.mask)
+        same = same and np.array_equal(search.free.mask, before.free.mask)
         return same and all(np.array_equal(a, b) for a, b in arrays)
 
-    def _minima_to_start_from(self, posterior):
+    def _minima_to_start_from(self, problem):
         """Those of a fitted evidence estimator given as ``init``."""
         if isinstance(self.init, str):
             return ()
+        posterior, plan = problem.posterior, problem.settings.noise_plan
         minima = thawed(self.init)._minima
         sizes = posterior.network.layer_sizes
         for minimum in minima:
             theirs = minimum.network.layer_sizes
-            fits = len(theirs) == len(sizes) and np.all(np.less_equal(theirs, sizes))
+            inside = len(theirs) == len(sizes) and np.all(np.less_equal(theirs, sizes))
             ends = theirs[0] == sizes[0] and theirs[-1] == sizes[-1]
-            if not (fits and ends and minimum.groups.names == posterior.groups.names):
+            if not (inside and ends and minimum.groups.names == posterior.groups.names):
                 raise ValueError(
                     "The estimator given as init was fitted with other inputs, outputs, hidden "
                     "layers or prior; its minima are no starting points for this network."
                 )
+        if plan is not None:  # a noise network of another layout is no starting point
+            minima = [m if fits(m.noise, *plan) else replace(m, noise=None) for m in minima]
         return minima
 
     def _keep(self, problem, sampled):
@@ -222,10 +235,8 @@ class HMCMLP(BayesianMLP):
         self._origin = self.init, self.random_state
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood, self._network = posterior.likelihood, posterior.network
-        names = list(posterior.groups.names)
-        levels = [f"noise_{level}" for level in range(posterior.likelihood.n_levels)]
-        self.diagnostics_ = diagnose(sampled, posterior, names + levels, problem.settings.free.mask)
-        self.weight_group_names_ = names
+        self.diagnostics_ = diagnose(sampled)
+        self.weight_group_names_ = list(sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
         vars(self).pop("feature_relevance_", None)  # of an earlier fit with another prior
         if isinstance(self.prior, str) and self.prior == "ard":
@@ -285,7 +296,8 @@ class HMCMLP(BayesianMLP):
         -------
         arviz.InferenceData or xarray.DataTree
             As the version of ArviZ has it. Groups ``posterior`` (weights in standardised units,
-            prior and noise standard deviations) and ``sample_stats`` (energy, acceptance, leapfrog
+            prior and noise standard deviations, degrees of freedom of Student-t noise, weights of
+            a noise network) and ``sample_stats`` (energy, acceptance, leapfrog
             steps, divergences).
         """
         check_is_fitted(self)
@@ -298,7 +310,7 @@ class HMCMLP(BayesianMLP):
         draws = self._sampled.draws
         posterior = {"weights": draws.theta, "prior_sd": draws.alpha**-0.5}
         if self._likelihood.has_noise:
-            posterior["noise_sd"] = draws.beta**-0.5
+            posterior |= self._noise_to_inference_data()
         stats = {
             "energy": draws.energy,
             "acceptance_rate": draws.acceptance,
@@ -310,6 +322,10 @@ class HMCMLP(BayesianMLP):
         if "posterior" in signature(arviz.from_dict).parameters:  # ArviZ before 1.0
             return arviz.from_dict(**groups, **labels)
         return arviz.from_dict(groups, **labels)
+
+    def _is_same_model(self, fitted):
+        """Whether an evidence fit says something about the same posterior."""
+        return True
 
     # --- what tasks ask for ---------------------------------------------------------------------
 

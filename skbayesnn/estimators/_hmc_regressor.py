@@ -5,7 +5,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._comparison import compare_regressors
 from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.estimators._noise_models import check_noise, with_noise
 from skbayesnn.estimators._regression import Regression
+from skbayesnn.predictive import DrawnNoise, DrawnNoiseNetworks, mixture_quantile
 
 
 class HMCMLPRegressor(Regression, HMCMLP):
@@ -29,8 +31,17 @@ class HMCMLPRegressor(Regression, HMCMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
         number of the output.
-    noise : {"constant", "shared"}, default="constant"
-        One noise level per output, or one for all outputs, equal in units of y.
+    noise : {"constant", "shared", "input_dependent", "student_t"}, default="constant"
+        Gaussian noise with one level per output, or with one for all outputs, equal in units of y.
+        ``"input_dependent"``: the level is a function of the inputs, whose logarithm is the output
+        of a second network; its weights are sampled with those of the first.
+        ``"student_t"``: Student-t noise, for data with outliers, of 2.5, 5, 10, 20 or 40 degrees of
+        freedom, which are sampled; a row is an outlier in all its outputs (Lange, Little & Taylor
+        1989; Geweke 1993). To let the evidence decide between them fit an `EvidenceMLPRegressor`
+        with ``noise="auto"`` and use `from_evidence`.
+    noise_hidden_layer_sizes : tuple of int, default=(8,)
+        Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
+        level linear in the inputs. Its activation and kind of prior are those of the first network.
     standardize : bool, default=True
         Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False``
         keeps the user's units throughout.
@@ -87,8 +98,15 @@ class HMCMLPRegressor(Regression, HMCMLP):
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
+        Those of a noise network come last.
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Posterior mean of the noise standard deviation, in units of y.
+        Posterior mean of the noise standard deviation, in units of y. If it depends on the inputs:
+        of its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` tells it
+        for each row.
+    noise_ : str
+        The noise model, ``noise``.
+    degrees_of_freedom_ : float
+        Geometric posterior mean of those of Student-t noise.
     feature_relevance_ : ndarray of shape (n_features,)
         Posterior mean of the prior standard deviation of each input's weights (standardised units);
         with ``prior="ard"``.
@@ -105,7 +123,10 @@ class HMCMLPRegressor(Regression, HMCMLP):
     References
     ----------
     R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
-    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
+    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer. J. Geweke (1993),
+    "Bayesian treatment of the independent Student-t linear model", Journal of Applied Econometrics
+    8. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical modeling using the
+    t distribution", Journal of the American Statistical Association 84.
 
     Examples
     --------
@@ -120,6 +141,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
     True
     """
 
+    _noises = ("constant", "shared", "input_dependent", "student_t")
+
     def __init__(
         self,
         hidden_layer_sizes=(16,),
@@ -129,6 +152,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         weight_precision="auto",
         noise_std="auto",
         noise="constant",
+        noise_hidden_layer_sizes=(8,),
         standardize=True,
         sampler="auto",
         step_size=None,
@@ -151,6 +175,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         self.weight_precision = weight_precision
         self.noise_std = noise_std
         self.noise = noise
+        self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
         self.standardize = standardize
         self.sampler = sampler
         self.step_size = step_size
@@ -167,6 +192,21 @@ class HMCMLPRegressor(Regression, HMCMLP):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    def _check_engine_parameters(self):
+        super()._check_engine_parameters()
+        check_noise(self)
+
+    def _pose(self, rows, hidden_layer_sizes):
+        return with_noise(self, super()._pose(rows, hidden_layer_sizes), self.noise)
+
+    def _keep(self, problem, sampled):
+        super()._keep(problem, sampled)
+        self.noise_ = self.noise
+
+    @property
+    def _noise_network(self):
+        return self._settings.search.noise_plan.network
+
     @property
     def noise_std_(self):
         """Posterior mean of the noise standard deviation, in units of y."""
@@ -175,13 +215,83 @@ class HMCMLPRegressor(Regression, HMCMLP):
         return float(noise[0]) if self._y_is_1d else noise
 
     @property
+    def degrees_of_freedom_(self):
+        """Geometric posterior mean of the degrees of freedom of Student-t noise."""
+        check_is_fitted(self)
+        if self.noise_ != "student_t":
+            raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
+        return float(np.exp(np.mean(np.log(self._sampled.draws.noise))))
+
+    @property
+    def _drawn_noise(self):
+        """Noise of every draw, standardised."""
+        draws = self._sampled.draws
+        squared_scales = 1.0 / self._likelihood.precisions(_flat(draws.beta))
+        if self.noise_ == "student_t":
+            return DrawnNoise(squared_scales, _flat(draws.noise)[:, 0])
+        if self.noise_ == "input_dependent":
+            log_range = self._sampled.joint.free.prior.log_range
+            given = self._noise_network, _flat(draws.noise), log_range
+            return DrawnNoiseNetworks(squared_scales, None, *given)
+        return DrawnNoise(squared_scales)
+
+    @property
     def _noise_variances(self):
-        """Of every draw and output, standardised."""
-        beta = self._sampled.draws.beta
-        return 1.0 / self._likelihood.precisions(beta.reshape(-1, beta.shape[-1]))
+        return self._drawn_noise.typical_variances
+
+    def _noise_to_inference_data(self):
+        draws = self._sampled.draws
+        named = {"noise_sd": draws.beta**-0.5}
+        if self.noise_ == "student_t":
+            nu = named["degrees_of_freedom"] = draws.noise[..., 0]
+            named["noise_sd"] *= np.sqrt(nu / (nu - 2.0))[..., None]
+        elif self.noise_ == "input_dependent":
+            named["noise_weights"] = draws.noise
+        return named
+
+    def _is_same_model(self, fitted):
+        return fitted.noise_ == self.noise
 
     def _compare(self, fitted, X):
         return compare_regressors(fitted, self, X)
+
+    def _doubles_per_row(self):
+        if self.noise_ != "input_dependent":
+            return super()._doubles_per_row()
+        width = max(self._noise_network.layer_sizes[1:])
+        return max(super()._doubles_per_row(), len(self._theta) * width // 4)
+
+    # --- predictions from draws, each with noise of its own -------------------------------------
+
+    def _noise_at(self, X):
+        return self._drawn_noise.variances(X)
+
+    def _noise_mixture(self, X):
+        return self._drawn_noise.mixture(X)
+
+    def _doubles_per_mixed_row(self):
+        return self._drawn_noise.n_gaussians * self._doubles_per_row()
+
+    def _residuals(self, X, y):
+        """Of targets, in units of the scale of every draw's noise: ``(m, n, n_outputs)``."""
+        f, _ = self._activations(X, need_covariance=False)
+        return (y - f) / self._drawn_noise.scales(X)
+
+    def _quantiles(self, X, probabilities):
+        f, _ = self._activations(X, need_covariance=False)
+        noise = self._drawn_noise
+        scales = np.broadcast_to(noise.scales(X), f.shape)
+        mixture = self._member_weights, f, scales
+        return tuple(mixture_quantile(*mixture, p, noise.law) for p in probabilities)
+
+    def _cdf(self, X, y):
+        return np.tensordot(
+            self._member_weights, self._drawn_noise.law.cdf(self._residuals(X, y)), 1
+        )
+
+    def _member_log_densities(self, X, y):
+        f, _ = self._activations(X, need_covariance=False)
+        return self._drawn_noise.log_density(y - f, X)
 
     def _mean_and_joint_covariance(self, X):
         """Moments over the draws, ``(n,)`` and ``(n, n)``, for every output."""
@@ -189,8 +299,13 @@ class HMCMLPRegressor(Regression, HMCMLP):
         mean = f.mean(axis=0)
         apart = np.moveaxis(f - mean, -1, 0)  # (n_outputs, m, n)
         covariance = np.swapaxes(apart, 1, 2) @ apart / len(f)
-        covariance += self._noise_variances.mean(axis=0)[:, None, None] * np.eye(len(X))
+        covariance += self._noise_at(X).mean(axis=0).T[..., None] * np.eye(len(X))
         covariance = np.moveaxis(covariance, 0, -1) * self._y_scaling.scale**2
         if self._y_is_1d:
             covariance = covariance[..., 0]
         return self._shaped(self._y_scaling.inverse(mean)), covariance
+
+
+def _flat(draws):
+    """All chains one after the other."""
+    return draws.reshape(-1, draws.shape[-1])

@@ -25,6 +25,11 @@ def check_parameters(estimator):
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
+        if isinstance(estimator.noise, str) and estimator.noise == "auto" not in estimator._noises:
+            raise ValueError(
+                "noise='auto' needs the fast evidence of EvidenceMLPRegressor. Fit one, and pass "
+                "it to from_evidence to sample with the noise that it chose."
+            )
         one_of(estimator, "noise", estimator._noises)
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
@@ -91,9 +96,10 @@ def layer_sizes(estimator, name):
     except TypeError:
         valid = False
     if not valid:
+        auto = ", or 'auto'" if name == "hidden_layer_sizes" and estimator._can_grow else ""
         raise ValueError(
-            f"{name} must be a tuple of positive integers, one per hidden layer; use () "
-            f"for none. Got {given!r}."
+            f"{name} must be a tuple of positive integers, one per hidden layer (() for none)"
+            f"{auto}. Got {given!r}."
         )
     return tuple(int(size) for size in sizes)
 

@@ -15,6 +15,15 @@ def final_step(model):
     -------
     estimator
         The one that predicts.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import final_step
+    >>> final_step(make_pipeline(StandardScaler(), EvidenceMLPRegressor()))
+    EvidenceMLPRegressor()
     """
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
@@ -35,6 +44,18 @@ def before_final_step(model, X):
     -------
     array-like
         Inputs of `final_step`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import before_final_step
+    >>> X = np.array([[0.0], [2.0], [4.0], [6.0]])
+    >>> model = make_pipeline(StandardScaler(with_std=False), EvidenceMLPRegressor(()))
+    >>> before_final_step(model.fit(X, X[:, 0] ** 2), X).T
+    array([[-3., -1.,  1.,  3.]])
     """
     while isinstance(model, Pipeline):
         if len(model) > 1:

@@ -302,6 +302,10 @@ class Regression(RegressorMixin):
         """Noise variance of every member, output and row, ``(m, n or 1, n_outputs)``."""
         return self._noise_variances[:, None]
 
+    def _doubles_per_mixed_row(self):
+        """As `_doubles_per_row`, for `_noise_mixture`."""
+        return self._doubles_per_row()
+
     def _noise_mixture(self, X):
         """Noise as Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
         noise = self._noise_at(X)[:, None]

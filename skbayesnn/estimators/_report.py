@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
+UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
 @dataclass(frozen=True)
@@ -191,10 +192,13 @@ def _report_of(minimum, weight, noise_std, n_targets):
 
 def _group_lines(report):
     """A line for every weight group."""
+    errors = [
+        f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
+        for error in report.log_precision_std.values()
+    ]
     return [
-        f"  {name:20s} gamma {report.gamma[name]:8.2f}  sd {alpha**-0.5:9.4g}"
-        f"  +- {report.log_precision_std[name]:.2f}"
-        for name, alpha in report.weight_precisions.items()
+        f"  {name:20s} gamma {report.gamma[name]:8.2f}  sd {alpha**-0.5:9.4g}  {error}"
+        for (name, alpha), error in zip(report.weight_precisions.items(), errors, strict=True)
     ]
 
 

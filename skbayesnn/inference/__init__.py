@@ -9,7 +9,8 @@ from skbayesnn.inference._minima import find_minima, own_posterior
 from skbayesnn.inference._minimum import Minimum
 from skbayesnn.inference._noise_network import NoisePlan
 from skbayesnn.inference._sampled_evidence import estimate_evidence
-from skbayesnn.inference._sampling import SamplingSettings, run_chains, start_sampling
+from skbayesnn.inference._sampling import SamplingSettings, run_chains
+from skbayesnn.inference._sampling_starts import start_sampling
 from skbayesnn.inference._training import FreeHyperparameters, Settings
 
 __all__ = [

@@ -36,6 +36,21 @@ class EvidenceTerms:
         width. Never positive.
     target_scale : float
         Change to a density over the targets in their own units.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import EvidenceTerms
+    >>> terms = EvidenceTerms(
+    ...     misfit=-10.0,
+    ...     noise_normaliser=35.0,
+    ...     weight_prior=-4.0,
+    ...     log_det=-12.0,
+    ...     symmetry=3.5,
+    ...     weight_precision_occam=-1.5,
+    ...     noise_occam=-2.5,
+    ... )
+    >>> terms.total
+    8.5
     """
 
     misfit: float
@@ -175,6 +190,20 @@ def well_determined(posterior, theta, hyper):
     -------
     WellDetermined or None
         ``None`` if the curvature is numerically singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import well_determined
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, Posterior, weight_groups
+    >>> network = Network((1, 1))
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
+    >>> hyper = Hyperparameters(alpha=np.array([1e-3]), beta=np.array([1e3]))
+    >>> well_determined(posterior, np.array([2.0, 1.0]), hyper).gamma.round(2)  # both weights
+    array([2.])
     """
     if posterior.network.n_weights > DENSE_LIMIT:
         return _well_determined_large(posterior, theta, hyper)

@@ -18,6 +18,16 @@ class DenseGaussian:
     ----------
     factor : ndarray of shape (k, k)
         Lower triangular ``L`` with ``A = L L^T``, Fortran-ordered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DenseGaussian
+    >>> gaussian = DenseGaussian.from_precision(np.diag([4.0, 1.0]))
+    >>> gaussian.variances()
+    array([0.25, 1.  ])
+    >>> gaussian.project(np.array([[[1.0, 1.0]]]))  # variance of the sum
+    array([[[1.25]]])
     """
 
     def __init__(self, factor):
@@ -85,6 +95,15 @@ class DualGaussian:
         ``a``.
     S : ndarray of shape (m, k)
         Weighted Jacobian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DenseGaussian, DualGaussian
+    >>> a, S = np.ones(5), np.arange(10.0).reshape(2, 5)
+    >>> dense = DenseGaussian.from_precision(np.diag(a) + S.T @ S)
+    >>> np.allclose(DualGaussian(a, S).variances(), dense.variances())
+    True
     """
 
     def __init__(self, prior_precision, S):

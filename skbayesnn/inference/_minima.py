@@ -48,6 +48,23 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
     Returns
     -------
     list of Minimum
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings, find_minima
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> minima = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(2))
+    >>> print((minima[0].hyper.beta ** -0.5).round(1))  # the noise level
+    [0.1]
     """
     tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
@@ -202,7 +219,26 @@ def _continued(posterior, old, settings, progress):
 
 
 def own_posterior(posterior, minimum):
-    """The posterior with the layout, the degrees of freedom and the noise of a minimum."""
+    """The posterior with the layout, the degrees of freedom and the noise of a minimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings, find_minima, own_posterior
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> minimum = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
+    >>> own = own_posterior(posterior, minimum)
+    >>> bool(np.max(np.abs(own.gradient(minimum.theta, minimum.hyper))) < 1e-5)
+    True
+    """
     own = posterior.with_network(minimum.network, minimum.groups.labels)
     if minimum.noise is None:
         return replace(own, likelihood=minimum.likelihood)

@@ -58,6 +58,25 @@ class Minimum:
         Why the evidence is ``nan``; empty otherwise.
     noise : Minimum or None
         Of the noise network, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings, find_minima
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> minimum = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
+    >>> minimum.log_evidence == minimum.terms.total
+    True
+    >>> bool(0 < minimum.gamma[0] < 10)
+    True
     """
 
     network: object

@@ -48,6 +48,16 @@ class NoisePlan(NamedTuple):
         From the inputs to the log precision of every output.
     groups : WeightGroups
         The output biases are a group of their own, `LEVEL`.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import NoisePlan
+    >>> from skbayesnn.network import Network
+    >>> plan = NoisePlan.build(Network((2, 8, 1)), hidden_layer_sizes=(3,), prior="layer")
+    >>> plan.network.layer_sizes
+    (2, 3, 1)
+    >>> plan.groups.names
+    ['hidden1_weights', 'hidden1_biases', 'output', 'level']
     """
 
     network: Network
@@ -277,6 +287,13 @@ def _noise_posterior(posterior, network, groups):
     return Posterior(
         network, SquaredResiduals(), groups, posterior.X, empty, posterior.sample_weight
     )
+
+
+def expected_noise_posterior(posterior, network, groups):
+    """Posterior of a noise network whose residuals are as large as it expects."""
+    noise = _noise_posterior(posterior, network, groups)
+    gamma = np.ones((len(posterior.X), network.n_outputs))
+    return replace(noise, y=np.hstack([0.0 * gamma, gamma]))
 
 
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):

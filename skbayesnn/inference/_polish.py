@@ -10,7 +10,7 @@ from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-ENOUGH = 0.1  # nats: an ascent that stops this close to its top has converged
+ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
 IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
@@ -82,10 +82,14 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
         bending[n_groups:, n_groups:] = posterior.noise_information(mode.theta, hyper.beta)
     moves = -(mode.gaussian or gaussian).solve(pulls.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces
+    apart = moves[: len(moves) - likelihood.linear]
     if exact:
-        gradient += _exact_third_order(posterior, mode, hyper, S, moves)
+        tau = _exact_third_order(posterior, mode, hyper, S, apart)
     else:
-        gradient += third_order(posterior, mode.theta, hyper, gaussian, moves)
+        tau = third_order(posterior, mode.theta, hyper, gaussian, apart)
+    if likelihood.linear:
+        tau = np.append(tau, -np.sum(tau))  # grad M = 0: all moves together are none
+    gradient += tau
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, S, products)
     value = log_evidence_fixed(posterior, hyper, mode.energies, gaussian.log_det)
@@ -180,7 +184,7 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
         if converged or reach < LEAST_REACH:
             break
         new_hyper = _moved(hyper, active, step, free.prior)
-        new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=30, tol=1e-8)
+        new_mode = find_mode(posterior, mode.theta, new_hyper, 30, tol=min(1e-8, 1e-3 * tol))
         new = evidence_derivatives(posterior, new_mode, new_hyper, exact=False)
         lower = new is None or new.value < derivatives.value - 1e-11 * abs(derivatives.value)
         if lower or not _well_conditioned(new_mode, new_hyper):

@@ -4,8 +4,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._scale_moves import ScaleMoves
-from skbayesnn.samplers import anneal, combine
+from skbayesnn.inference._moves import moves_beside
+from skbayesnn.samplers import Stage, anneal, combine
 
 N_POPULATIONS, N_PARTICLES = 6, 64  # for the evidence
 LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
@@ -13,8 +13,8 @@ PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
 
 
-class _Reference:
-    """Where annealing begins: the prior, but for precisions near those of the posterior.
+class _Path:
+    """From where annealing begins, the prior but for precisions near those of the posterior.
 
     The coordinates of the precisions are logistic with the draws' mean and twice their variance,
     mixed with a little of their own prior, so that no part of the posterior is out of reach. From
@@ -24,7 +24,7 @@ class _Reference:
 
     def __init__(self, joint, draws):
         self.joint = joint
-        eta = np.concatenate(joint.coordinates(draws.alpha, draws.beta))  # all chains
+        eta = np.concatenate(joint.drawn_coordinates(draws))  # all chains
         self.centre = eta.mean(axis=0)
         self.scale = np.maximum(eta.std(axis=0), LEAST_SPREAD) * np.sqrt(2.0) / LOGISTIC_SD
 
@@ -36,22 +36,67 @@ class _Reference:
             np.where(rng.random(len(near)) < PRIOR_SHARE, far, near), rng
         )
 
-    def terms(self, q):
-        """Minus log of this density, minus log of posterior over it, and both gradients."""
+    def misfit(self, q):
+        """Minus log of posterior over the density where annealing begins, up to the evidence."""
+        return self._terms(q)[2]
+
+    def stage(self, temperature, position, rngs):
+        """The `Stage` of a temperature."""
+
+        def energy(q):
+            prior, prior_gradient, data, data_gradient = self._terms(q)
+            return prior + temperature * data, prior_gradient + temperature * data_gradient
+
+        return Stage(position, energy, moves_beside(self.joint, 1))
+
+    def _terms(self, q):
+        """Minus log of the first density, minus log of posterior over it, and both gradients."""
         joint = self.joint
-        terms, eta = joint.terms(q), q[..., joint.n_sampled :]
+        terms, moving = joint.terms(q), slice(joint.n_sampled, joint.dimension)
+        change, change_gradient = self._change(q[..., moving])
+        by_prior, by_data = terms.prior_gradient.copy(), terms.data_gradient.copy()
+        by_prior[..., moving] -= change_gradient
+        by_data[..., moving] += change_gradient
+        return terms.prior - change, by_prior, terms.data + change, by_data
+
+    def _change(self, eta):
+        """Log of the first density over the prior of precisions, and its gradient."""
         half = 0.5 * (eta - self.centre) / self.scale
         near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
-        prior, prior_slope = joint.hyperprior(eta)
+        prior, prior_slope = self.joint.hyperprior(eta)
         far = np.log(PRIOR_SHARE) - prior
         log_density = np.logaddexp(near, far)
         slope = -np.exp(near - log_density) * np.tanh(half) / self.scale
         slope = slope - np.exp(far - log_density) * prior_slope
-        change, change_gradient = np.sum(prior + log_density, axis=-1), prior_slope + slope
-        by_prior, by_data = terms.prior_gradient.copy(), terms.data_gradient.copy()
-        by_prior[..., joint.n_sampled :] -= change_gradient
-        by_data[..., joint.n_sampled :] += change_gradient
-        return terms.prior - change, by_prior, terms.data + change, by_data
+        return np.sum(prior + log_density, axis=-1), prior_slope + slope
+
+
+class _ConditionalPath(_Path):
+    """The same for energies that are conditional on factors of the rows' precisions.
+
+    The likelihood whose power is taken is that of all weights, the factors integrated out. At every
+    temperature it is a mixture over factors again, so that the output layer can be integrated out.
+    """
+
+    def misfit(self, q):
+        """As before, of all weights."""
+        moving = q[..., self.joint.n_sampled : self.joint.dimension]
+        return self.joint.misfit(q) + self._change(moving)[0]
+
+    def stage(self, temperature, position, rngs):
+        """The `Stage` of a temperature, factors drawn anew."""
+        joint = self.joint.tempered(temperature)
+        moving = slice(joint.n_sampled, joint.dimension)
+
+        def energy(q):
+            value, gradient = joint.energy(q)
+            change, change_gradient = self._change(q[..., moving])
+            gradient[..., moving] -= (1.0 - temperature) * change_gradient
+            return value - (1.0 - temperature) * change, gradient
+
+        return Stage(
+            joint.renewed(position, rngs, keep_outputs=True), energy, moves_beside(joint, 1)
+        )
 
 
 def estimate_evidence(joint, draws, seed, n_jobs=None):
@@ -72,18 +117,40 @@ def estimate_evidence(joint, draws, seed, n_jobs=None):
     -------
     log_evidence, standard_error : float
         In nats, for targets in standardised units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
+    >>> from skbayesnn.inference import estimate_evidence, run_chains, start_sampling
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> from skbayesnn.samplers import Plan
+    >>> network, X = Network((1, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
+    >>> seeds = np.random.SeedSequence(0).spawn(2)
+    >>> joint, chains = start_sampling(posterior, sampling, seeds)
+    >>> draws = run_chains(joint, chains, sampling).draws
+    >>> value, error = estimate_evidence(joint, draws, np.random.SeedSequence(1))
+    >>> 0 < error < 1
+    True
     """
-    reference = _Reference(joint, draws)
+    path = (_ConditionalPath if joint.n_conditions else _Path)(joint, draws)
     populations = Parallel(n_jobs=n_jobs)(
-        delayed(_anneal)(reference, child) for child in seed.spawn(N_POPULATIONS)
+        delayed(_anneal)(path, child) for child in seed.spawn(N_POPULATIONS)
     )
     return combine(np.array(populations))
 
 
-def _anneal(reference, seed):
+def _anneal(path, seed):
     """Log evidence from one population."""
     rng = np.random.default_rng(seed)
-    with blas_threads(reference.joint.posterior.network.n_weights):
-        position = np.stack([reference.draw(rng) for _ in range(N_PARTICLES)])
-        move = ScaleMoves(reference.joint)
-        return anneal(reference.terms, position, rng, move).log_evidence
+    with blas_threads(path.joint.posterior.network.n_weights):
+        position = np.stack([path.draw(rng) for _ in range(N_PARTICLES)])
+        return anneal(path, position, rng).log_evidence

@@ -4,16 +4,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._scale_moves import ScaleMoves
-from skbayesnn.inference._training import Settings, random_starts, train
+from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._training import Settings
 from skbayesnn.posterior import JointPosterior
-from skbayesnn.samplers import Chains, Plan, sample, warm_up
+from skbayesnn.samplers import Plan, sample, warm_up
 
-TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
-WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 SWEEPS = 3  # of scale moves after every trajectory
 DENSE_LIMIT = 3000  # sampled weights up to which the metric is a dense matrix
 
@@ -33,6 +31,18 @@ class SamplingSettings(NamedTuple):
         dynamics of all weights, whose coordinates are the weights where precisions are fixed.
     dtype : numpy.dtype
         In which draws are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform
+    >>> from skbayesnn.samplers import Plan
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> search = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> settings = SamplingSettings(search, Plan(), n_warmup=200, n_draws=500)
+    >>> settings.plan.target, settings.thin
+    (0.8, 1)
     """
 
     search: Settings
@@ -52,6 +62,8 @@ class Draws(NamedTuple):
     theta : ndarray of shape (n_chains, n_draws, k)
     alpha : ndarray of shape (n_chains, n_draws, n_groups)
     beta : ndarray of shape (n_chains, n_draws, n_levels)
+    noise : ndarray of shape (n_chains, n_draws, m)
+        Degrees of freedom of Student-t noise, or weights of the noise network; else ``m`` is zero.
     energy : ndarray of shape (n_chains, n_draws)
         Minus log posterior density of the sampler's position, up to the evidence.
     acceptance, n_steps, diverged : ndarray of shape (n_chains, n_draws)
@@ -62,6 +74,7 @@ class Draws(NamedTuple):
     theta: np.ndarray
     alpha: np.ndarray
     beta: np.ndarray
+    noise: np.ndarray
     energy: np.ndarray
     acceptance: np.ndarray
     n_steps: np.ndarray
@@ -101,110 +114,6 @@ class Sampled:
         return replace(self, draws=Draws.join([earlier.draws, self.draws], axis=1))
 
 
-def start_sampling(posterior, settings, seeds, minima=(), from_prior=False, n_jobs=None):
-    """Chains at their starting points, not warmed up yet.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    settings : SamplingSettings
-    seeds : list of numpy.random.SeedSequence
-        One per chain.
-    minima : sequence of Minimum, optional
-        Of an evidence fit: the first chains start from these. Each other chain is trained briefly
-        from a random start of its own.
-    from_prior : bool, default=False
-        Start from draws from the prior instead.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    joint : JointPosterior
-    chains : list of Chains
-        One batch per process.
-    """
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    search = settings.search
-    plain = JointPosterior(
-        posterior,
-        search.free,
-        search.fixed,
-        np.zeros(len(posterior.groups.names)),
-        integrate_outputs=settings.tuned,
-    )
-    with blas_threads(posterior.network.n_weights):
-        theta, hyper = random_starts(posterior, rngs)
-        hyper = search.with_fixed(hyper)
-        if not from_prior:
-            brief = search._replace(max_iter=TRAINING_STEPS)
-            theta, hyper = train(posterior, theta, hyper, brief)[:2]
-        _embed(posterior, minima[: len(rngs)], theta, hyper)
-        hyper = search.with_fixed(hyper)
-        joint = replace(plain, information=_information(plain, theta, hyper, settings))
-        position = joint.position(theta, _moderate(hyper, search.free))
-        if from_prior:
-            position = np.stack([joint.draw_prior(rng) for rng in rngs])
-        batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
-        return joint, [
-            Chains.start(joint.energy, position[batch], [rngs[i] for i in batch], settings.plan)
-            for batch in batches
-        ]
-
-
-def _embed(posterior, minima, theta, hyper):
-    """Put minima in the first rows of weights and precisions; pruned units come back switched off.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        Of the full layout.
-    minima : sequence of Minimum
-    theta : ndarray of shape (n, k)
-    hyper : Hyperparameters
-        Of shapes (n, n_groups) and (n, n_levels); both are changed in place.
-    """
-    for i, minimum in enumerate(minima):
-        theta[i] = 0.0
-        small = minimum.network.layers(minimum.theta)
-        for layer, part in zip(posterior.network.layers(theta[i]), small, strict=True):
-            layer[: part.shape[0] - 1, : part.shape[1]] = part[:-1]
-            layer[-1, : part.shape[1]] = part[-1]
-        hyper.alpha[i], hyper.beta[i] = minimum.hyper
-
-
-def _moderate(hyper, free):
-    """Precisions of free groups moved away from the extremes, where gradients vanish."""
-    alpha = free.prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
-    return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
-
-
-def _information(joint, theta, hyper, settings):
-    """``h_c``: typical precision that the data alone give a weight of every group.
-
-    From ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, the median over the starting points. For plain
-    dynamics it is chosen such that the coordinates of groups of fixed precision are the weights.
-    """
-    known = _known(joint, theta, hyper) if joint.n_sampled else np.zeros_like(hyper.alpha)
-    information = np.median(known, axis=0)
-    if not settings.tuned:
-        fixed = ~settings.search.free.alpha
-        information[fixed] = 1.0 - hyper.alpha[0, fixed]
-    return information
-
-
-def _known(joint, theta, hyper):
-    """`_information` at every starting point, ``(n, n_groups)``."""
-    if joint.posterior.network.n_weights > DENSE_LIMIT:
-        return np.zeros_like(hyper.alpha)
-    matrix = joint.posterior.hessian(theta, hyper, exact=False)
-    variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, : joint.n_sampled]
-    member = joint.posterior.groups.membership[: joint.n_sampled]
-    sizes = member.sum(axis=0)
-    return np.maximum(sizes / np.maximum(variances @ member, 1e-300) - hyper.alpha, 0.0) * (
-        sizes > 0
-    )
-
-
 def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     """Warm the chains up, unless they are already, and draw.
 
@@ -222,6 +131,27 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     Returns
     -------
     Sampled
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
+    >>> from skbayesnn.inference import run_chains, start_sampling
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> from skbayesnn.samplers import Plan
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
+    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
+    >>> seeds = np.random.SeedSequence(0).spawn(2)
+    >>> joint, chains = start_sampling(posterior, sampling, seeds)
+    >>> run_chains(joint, chains, sampling).draws.theta.shape
+    (2, 20, 10)
     """
     if warm:
         tasks = (delayed(_warm_up)(joint, batch, settings, progress) for batch in chains)
@@ -239,7 +169,7 @@ def _warm_up(joint, chains, settings, progress):
     shaped = settings.tuned and settings.plan.metric_power > 0
     curvature = joint.curvature if shaped and joint.dimension <= DENSE_LIMIT else None
     tell = None if progress is None else _Teller(progress, settings)
-    move = ScaleMoves(joint, SWEEPS) if settings.tuned else None
+    move = moves_beside(joint, SWEEPS if settings.tuned else 0)
     with blas_threads(joint.posterior.network.n_weights):
         return warm_up(
             joint.energy, chains, settings.plan, settings.n_warmup, curvature, move, tell
@@ -261,7 +191,7 @@ def _draw(joint, chains, settings, progress):
     """Draws of one batch of chains."""
     record = _Record(joint, settings)
     tell = None if progress is None else _Teller(progress, settings)
-    move = ScaleMoves(joint, SWEEPS) if settings.tuned else None
+    move = moves_beside(joint, SWEEPS if settings.tuned else 0)
     broken = False
     with blas_threads(joint.posterior.network.n_weights):
         try:
@@ -287,12 +217,13 @@ class _Record:
         if len(self.infos) < self.thin:
             return
         position = chains.phase.position
-        hyper = self.joint.place(position).hyper
+        hyper = self.joint.typical_hyper(position)
         theta = self.joint.complete_weights(position, chains.rngs)
         acceptance = np.mean([i.acceptance for i in self.infos], axis=0)
         n_steps = np.sum([i.n_steps for i in self.infos], axis=0)
         diverged = np.sum([i.diverged for i in self.infos], axis=0)
-        values = (theta.astype(self.dtype), *hyper, chains.phase.value)
+        noise, energy = self.joint.noise_state(position), self.joint.density(chains.phase)
+        values = (theta.astype(self.dtype), *hyper, noise, energy)
         self.kept.append(Draws(*values, acceptance, n_steps, diverged))
         self.infos, self.chains = [], chains
 

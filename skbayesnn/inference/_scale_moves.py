@@ -13,7 +13,8 @@ class ScaleMoves:
     """Metropolis steps that rescale groups of weights together with their priors.
 
     One after the other: each group alone, all groups in the position together, all hidden ones,
-    hidden ones against the output layer. The size of a step is spread over decades.
+    hidden ones against the output layer; of a noise network likewise. The size of a step is spread
+    over decades.
 
     Parameters
     ----------
@@ -24,12 +25,16 @@ class ScaleMoves:
 
     def __init__(self, joint, n_sweeps=1):
         self.joint, self.n_sweeps = joint, n_sweeps
-        n_groups = len(joint.posterior.groups.names)
+        n_groups = len(joint.groups.names)
         sampled = joint.sizes > 0
         directions = [*np.eye(n_groups), sampled.astype(float)]
         if not joint.integrated:  # incoming and outgoing weights: nearly linear units
-            directions.append(hidden_groups(joint.posterior).astype(float))
-            directions.append(2.0 * directions[-1] - 1.0)
+            hidden = hidden_groups(joint.posterior).astype(float)
+            directions += [
+                np.append(some, np.zeros(n_groups - len(hidden)))
+                for some in (hidden, 2.0 * hidden - 1.0)
+            ]
+        directions += joint.further_directions
         self.directions = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
 
     def __call__(self, energy, phase, rngs):

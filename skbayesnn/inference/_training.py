@@ -23,6 +23,15 @@ class FreeHyperparameters(NamedTuple):
     alpha : ndarray of bool, shape (n_groups,)
     beta : ndarray of bool, shape (n_levels,)
     prior : LogUniform
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters
+    >>> from skbayesnn.posterior import LogUniform
+    >>> free = FreeHyperparameters(np.array([True, False]), np.array([True]), LogUniform())
+    >>> free.mask
+    array([ True, False,  True])
     """
 
     alpha: np.ndarray
@@ -53,6 +62,16 @@ class Settings(NamedTuple):
         (``tol k / 100`` for more than 100 weights).
     noise_plan : NoisePlan or None
         Network of input-dependent noise, if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform
+    >>> free = FreeHyperparameters(np.array([True]), np.array([False]), LogUniform())
+    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.array([100.0])))
+    >>> settings.with_fixed(Hyperparameters(np.array([0.5]), np.array([7.0])))
+    Hyperparameters(alpha=array([0.5]), beta=array([100.]))
     """
 
     free: FreeHyperparameters
@@ -332,7 +351,7 @@ class _Batch:
         groups = self.posterior.groups
         pulls = ((groups.expand(hyper.alpha) * theta)[:, None] * groups.membership).T
         moves = -gaussian.solve(pulls.T).T
-        tau = third_order(self.posterior, theta, hyper, gaussian, moves)
+        tau = third_order(self.posterior, theta, hyper, gaussian, moves, one_sided=True)
         gamma = groups.sizes - hyper.alpha * groups.sums(gaussian.variances())
         factor = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, 1e-3), 1.0 / MAX_TAU, MAX_TAU)
         return np.sqrt(factor * self.tau_factor[b])  # half-way: the correction answers with delay

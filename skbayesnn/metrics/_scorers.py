@@ -91,6 +91,17 @@ def neg_crps_scorer(estimator, X, y, sample_weight=None):
     ------
     TypeError
         If the estimator gives no predictive distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.metrics import neg_crps_scorer
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 2 * X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> model = EvidenceMLPRegressor(()).fit(X, y)
+    >>> print(round(neg_crps_scorer(model, X, y), 2))
+    -0.04
     """
     model, X = _innermost(estimator, X, "predictive_cdf")
     return -mean_over_rows(_crps(model, X, y), sample_weight)
@@ -121,6 +132,17 @@ def neg_calibration_error_scorer(estimator, X, y, sample_weight=None):
     ------
     TypeError
         If the estimator gives no predictive distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.metrics import neg_calibration_error_scorer
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 2 * X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> model = EvidenceMLPRegressor(()).fit(X, y)
+    >>> -0.2 < neg_calibration_error_scorer(model, X, y) <= 0
+    True
     """
     if is_classifier(estimator):
         proba, labels = estimator.predict_proba(X), estimator.classes_
@@ -147,6 +169,18 @@ def make_coverage_scorer(coverage=0.95):
     ------
     ValueError
         If ``coverage`` does not lie between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.metrics import make_coverage_scorer
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 2 * X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> model = EvidenceMLPRegressor(()).fit(X, y)
+    >>> score = make_coverage_scorer(coverage=0.8)
+    >>> -0.2 < score(model, X, y) <= 0
+    True
     """
     probability(coverage, "coverage")
     return partial(_coverage_score, coverage=coverage)
@@ -170,6 +204,18 @@ def make_interval_scorer(coverage=0.95):
     ------
     ValueError
         If ``coverage`` does not lie between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.metrics import make_interval_scorer
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 2 * X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> model = EvidenceMLPRegressor(()).fit(X, y)
+    >>> score = make_interval_scorer(coverage=0.8)
+    >>> score(model, X, y) > score(model, X, y + 1)
+    True
     """
     probability(coverage, "coverage")
     return partial(_interval_score, coverage=coverage)

@@ -39,6 +39,15 @@ def hessian(blocks, exact=True):
     Returns
     -------
     ndarray of shape (..., k, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, hessian
+    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [2.0]]), order=2)
+    >>> hessian([(trace, np.zeros((2, 1)), np.ones((2, 1)))])  # linear regression: X^T X
+    array([[5., 3.],
+           [3., 2.]])
     """
     sums = {}
     for trace, residual, curvature in blocks:
@@ -63,6 +72,14 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
     Returns
     -------
     ndarray of shape (..., k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, hessian_product
+    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [2.0]]), order=2)
+    >>> hessian_product(trace, np.array([1.0, 0.0]), np.zeros((2, 1)), np.ones((2, 1)))
+    array([5., 3.])
     """
     da, dz = tangents(trace, vector)
     if curvature.ndim == da[-1].ndim + 1:
@@ -88,7 +105,14 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
 
 
 def hessian_width(network):
-    """Doubles per row that `hessian` needs in its widest temporary array."""
+    """Doubles per row that `hessian` needs in its widest temporary array.
+
+    Examples
+    --------
+    >>> from skbayesnn.network import Network, hessian_width
+    >>> hessian_width(Network((2, 8, 1)))
+    81
+    """
     shapes = network.shapes
     widths = [max(fan_out**2, fan_in**2) for fan_in, fan_out in shapes]
     for layer, (fan_in, fan_out) in enumerate(shapes):

@@ -53,6 +53,16 @@ def forward(network, theta, X, order=0):
     Returns
     -------
     Trace
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward
+    >>> network = Network((1, 1), "identity")
+    >>> trace = forward(network, theta=np.array([2.0, 1.0]), X=np.array([[0.0], [3.0]]))
+    >>> trace.outputs
+    array([[1.],
+           [7.]])
     """
     layers = network.layers(theta)
     inputs, slopes, bends = [_augment(X)], [], []
@@ -80,6 +90,12 @@ def row_blocks(n_rows, doubles_per_row):
     Yields
     ------
     slice
+
+    Examples
+    --------
+    >>> from skbayesnn.network import row_blocks
+    >>> list(row_blocks(5, doubles_per_row=2**19))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = int(max(1, BLOCK_DOUBLES // max(1, doubles_per_row)))
     for start in range(0, n_rows, step):
@@ -87,7 +103,17 @@ def row_blocks(n_rows, doubles_per_row):
 
 
 def outputs(network, theta, X):
-    """Network outputs ``f(x; theta)`` of shape ``(..., n, n_outputs)``, blocked over rows."""
+    """Network outputs ``f(x; theta)`` of shape ``(..., n, n_outputs)``, blocked over rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, outputs
+    >>> network = Network((2, 4, 1))
+    >>> theta = np.random.default_rng(0).standard_normal((5, network.n_weights))
+    >>> outputs(network, theta, np.zeros((3, 2))).shape  # five networks at once
+    (5, 3, 1)
+    """
     lead = theta.shape[:-1]
     result = np.empty((*lead, len(X), network.n_outputs))
     for rows in row_blocks(len(X), max(network.layer_sizes)):

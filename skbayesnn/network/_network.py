@@ -24,6 +24,15 @@ class Network:
         ``(n_features, *hidden_layer_sizes, n_outputs)``.
     activation : str
         Name of the hidden units' activation function.
+
+    Examples
+    --------
+    >>> from skbayesnn.network import Network
+    >>> network = Network((2, 8, 1))
+    >>> network.n_weights
+    33
+    >>> network.shapes
+    [(3, 8), (9, 1)]
     """
 
     layer_sizes: tuple

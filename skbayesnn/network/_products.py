@@ -28,13 +28,21 @@ def back_propagate(trace, cotangent):
 
 
 def vector_jacobian(trace, cotangent):
-    """``sum_n r_n^T J_n``: the gradient of ``sum_n r_n . f_n``, of shape ``(..., k)``.
+    """``sum_n r_n^T J_n``: the gradient of ``sum_n r_n^T f_n``, of shape ``(..., k)``.
 
     Parameters
     ----------
     trace : Trace of order >= 1
     cotangent : ndarray of shape (..., n, n_outputs)
         The vector ``r``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, vector_jacobian
+    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
+    >>> vector_jacobian(trace, np.ones((2, 1)))
+    array([4., 2.])
     """
     deltas = back_propagate(trace, cotangent)
     return trace.network.pack(
@@ -43,7 +51,7 @@ def vector_jacobian(trace, cotangent):
 
 
 def hidden_gradient(trace, cotangent):
-    """Gradient of ``sum_n r_n . z_n`` with respect to all weights but the last layer's.
+    """Gradient of ``sum_n r_n^T z_n`` with respect to all weights but the last layer's.
 
     Parameters
     ----------
@@ -54,6 +62,18 @@ def hidden_gradient(trace, cotangent):
     Returns
     -------
     ndarray of shape (..., n_hidden_weights)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, hidden_gradient, vector_jacobian
+    >>> network = Network((1, 2, 1))
+    >>> theta = np.arange(1.0, 8.0)
+    >>> trace = forward(network, theta, np.array([[0.2], [0.5]]), order=1)
+    >>> weights = network.layers(theta)[-1].T  # of the output unit: its gradient, in two ways
+    >>> gradient = hidden_gradient(trace, np.repeat(weights, 2, axis=0))
+    >>> np.allclose(gradient, vector_jacobian(trace, np.ones((2, 1)))[:4])
+    True
     """
     lead = trace.outputs.shape[:-2]
     if not trace.slopes:
@@ -92,7 +112,17 @@ def tangents(trace, vector):
 
 
 def jacobian_vector(trace, vector):
-    """``J_n v`` for every row: shape ``(..., n, n_outputs)``; ``vector`` is ``(..., k)``."""
+    """``J_n v`` for every row: shape ``(..., n, n_outputs)``; ``vector`` is ``(..., k)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, jacobian_vector
+    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
+    >>> jacobian_vector(trace, np.array([1.0, 10.0]))
+    array([[11.],
+           [13.]])
+    """
     return tangents(trace, vector)[0][-1]
 
 
@@ -104,6 +134,16 @@ def second_derivative_along(trace, vector):
     trace : Trace of order 2
     vector : ndarray of shape (..., k)
         The direction ``v``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, second_derivative_along
+    >>> network = Network((1, 1, 1))
+    >>> theta = np.array([0.0, 0.0, 1.0, 0.0])  # f = tanh(0)
+    >>> trace = forward(network, theta, np.array([[2.0]]), order=2)
+    >>> second_derivative_along(trace, np.array([1.0, 0.0, 1.0, 0.0]))  # of (1 + h) tanh(2 h)
+    array([[4.]])
     """
     directions = trace.network.layers(vector)
     da, dz = tangents(trace, vector)
@@ -127,6 +167,14 @@ def jacobian(trace):
     -------
     ndarray of shape (..., n, n_outputs, k)
         The sensitivities ``g = df/dw`` of MacKay (1992, section 2.6), one per row and output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, jacobian
+    >>> network = Network((2, 1))  # linear: derivatives are the inputs, and 1 for the bias
+    >>> jacobian(forward(network, np.zeros(3), np.array([[5.0, 7.0]]), order=1))
+    array([[[5., 7., 1.]]])
     """
     network = trace.network
     n_outputs = network.n_outputs

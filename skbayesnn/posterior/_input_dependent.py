@@ -20,6 +20,15 @@ class RowGaussian(Gaussian):
     ``y`` holds the targets and, in as many further columns, ``g``, whose mean over the rows
     (weighted by ``sample_weight``) is zero: ``beta`` is the geometric mean of the precisions, and
     the normaliser that of equal rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import RowGaussian
+    >>> residuals, g = np.array([[1.0], [1.0]]), np.log([[4.0], [0.25]])
+    >>> noise = RowGaussian.per_output(1)
+    >>> noise.errors(residuals, np.hstack([np.zeros((2, 1)), g]), np.ones(2))
+    array([2.125])
     """
 
     equal_rows = False
@@ -54,6 +63,15 @@ class SquaredResiduals(_NoNoiseLevel):
     chapter 6): minus the derivative of the evidence with respect to the log precision, where the
     slope of the likelihood would be ``beta E_D - 1/2``. ``y`` holds ``q`` and, in as many further
     columns, ``gamma``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import SquaredResiduals
+    >>> q, gamma = np.full((4, 1), 0.25), np.ones((4, 1))
+    >>> h = np.log([[4.0]] * 4)  # the log precision that fits these residuals
+    >>> SquaredResiduals().derivatives(h, np.hstack([q, gamma]), np.ones(4), np.ones(1))[0].T
+    array([[0., 0., 0., 0.]])
     """
 
     def errors(self, outputs, y, sample_weight, beta=None):

@@ -26,6 +26,19 @@ class Gaussian:
     relative : ndarray of shape (n_outputs,)
         Output ``o`` has noise precision ``relative_o * beta[levels_o]``. Outputs measured in
         different units share a noise level in their own units through this factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Gaussian
+    >>> outputs, y = np.array([[1.0], [2.0]]), np.array([[0.0], [4.0]])
+    >>> noise = Gaussian.per_output(1)
+    >>> noise.errors(outputs, y, np.ones(2))
+    array([2.5])
+    >>> gradient, curvature = noise.derivatives(outputs, y, np.ones(2), beta=np.array([2.0]))
+    >>> gradient
+    array([[ 2.],
+           [-4.]])
     """
 
     levels: np.ndarray
@@ -112,7 +125,16 @@ class _NoNoiseLevel:
 
 
 class Bernoulli(_NoNoiseLevel):
-    """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones."""
+    """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Bernoulli
+    >>> outputs, y = np.array([[0.0], [0.0]]), np.array([[0.0], [1.0]])
+    >>> Bernoulli().errors(outputs, y, np.ones(2)).round(3)  # 2 ln 2
+    array([1.386])
+    """
 
     def errors(self, outputs, y, sample_weight, beta=None):
         """``-G = sum_n s_n [log(1 + e^a) - t a]``, shape ``(..., 1)`` (MacKay 1992, eq. 5.1)."""
@@ -135,7 +157,16 @@ class Bernoulli(_NoNoiseLevel):
 
 
 class Categorical(_NoNoiseLevel):
-    """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
+    """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Categorical
+    >>> outputs, y = np.zeros((1, 3)), np.array([[0.0, 1.0, 0.0]])
+    >>> Categorical().errors(outputs, y, np.ones(1)).round(3)  # ln 3
+    array([1.099])
+    """
 
     def errors(self, outputs, y, sample_weight, beta=None):
         """``-G = sum_n s_n [logsumexp(a) - a_t]``, shape ``(..., 1)`` (Bishop 4.108)."""

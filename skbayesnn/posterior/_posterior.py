@@ -20,7 +20,16 @@ from skbayesnn.posterior._priors import WeightGroups
 
 
 class Hyperparameters(NamedTuple):
-    """Precisions of weight groups, ``(..., n_groups)``, and of the noise, ``(..., n_levels)``."""
+    """Precisions of weight groups, ``(..., n_groups)``, and of the noise, ``(..., n_levels)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Hyperparameters
+    >>> hyper = Hyperparameters(alpha=np.array([1.0, 0.1]), beta=np.array([25.0]))
+    >>> hyper.repeated(3).alpha.shape  # for three networks
+    (3, 2)
+    """
 
     alpha: np.ndarray
     beta: np.ndarray
@@ -39,6 +48,14 @@ class Energies(NamedTuple):
 
     ``excess`` is what the misfit has beyond ``sum_l beta_l E_D,l``: zero unless it depends on
     ``beta`` in another way, and then all belongs to the ``beta`` at which it was evaluated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Energies, Hyperparameters
+    >>> energies = Energies(weights=np.array([2.0]), data=np.array([0.5]))
+    >>> print(energies.total(Hyperparameters(alpha=np.array([0.1]), beta=np.array([4.0]))))
+    2.2
     """
 
     weights: np.ndarray
@@ -72,6 +89,22 @@ class Posterior:
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
         How often every row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, Posterior, weight_groups
+    >>> network = Network((1, 1))
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
+    >>> hyper = Hyperparameters(alpha=np.array([0.1]), beta=np.array([4.0]))
+    >>> posterior.gradient(np.array([2.0, 1.0]), hyper)  # the line passes through both points
+    array([0.2, 0.1])
+    >>> posterior.hessian(np.array([2.0, 1.0]), hyper)
+    array([[4.1, 4. ],
+           [4. , 8.1]])
     """
 
     network: Network

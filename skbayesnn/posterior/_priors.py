@@ -12,6 +12,13 @@ class LogUniform(NamedTuple):
 
     Its standard deviation ``alpha^(-1/2)`` is log-uniform between ``lower`` and ``upper``, in
     standardised units.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import LogUniform
+    >>> prior = LogUniform(lower=0.1, upper=10.0)
+    >>> print(prior.clip(1e6).round(6))  # the precision of the least sd
+    100.0
     """
 
     lower: float = 1e-3
@@ -43,6 +50,16 @@ class WeightGroups:
     labels : ndarray of int, shape (k,)
         Group of every weight.
     names : list of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import WeightGroups
+    >>> groups = WeightGroups(np.array([0, 0, 1]), ["weights", "bias"])
+    >>> groups.expand(np.array([0.1, 1.0]))
+    array([0.1, 0.1, 1. ])
+    >>> groups.sums(np.array([1.0, 2.0, 5.0]))
+    array([3., 5.])
     """
 
     labels: np.ndarray
@@ -84,6 +101,16 @@ def weight_groups(network, prior, feature_names=None):
     Returns
     -------
     WeightGroups
+
+    Examples
+    --------
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import weight_groups
+    >>> groups = weight_groups(Network((2, 3, 1)), "ard", ["age", "dose"])
+    >>> groups.names
+    ['input_age', 'input_dose', 'hidden1_biases', 'output']
+    >>> groups.sizes
+    array([3, 3, 3, 4])
     """
     if not isinstance(prior, str):
         names, labels = np.unique(np.asarray(prior), return_inverse=True)

@@ -28,6 +28,14 @@ class StudentT(Gaussian):
         As for `Gaussian`.
     degrees_of_freedom : float
         ``nu``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import StudentT
+    >>> noise = StudentT.per_output(1)
+    >>> noise.row_weights(np.zeros((2, 1)), np.array([[0.0], [6.0]]), np.ones(1))
+    array([1.25 , 0.125])
     """
 
     degrees_of_freedom: float = 4.0

@@ -1,5 +1,6 @@
 """From posteriors to predictions: error bars, moderated outputs, mixtures."""
 
+from skbayesnn.predictive._drawn_noise import DrawnNoise, DrawnNoiseNetworks
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Member, NoiseFunction
 from skbayesnn.predictive._mixture import (
@@ -23,6 +24,8 @@ from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise
 from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
+    "DrawnNoise",
+    "DrawnNoiseNetworks",
     "Member",
     "NoiseFunction",
     "closest_gaussian",

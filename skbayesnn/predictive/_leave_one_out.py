@@ -39,6 +39,20 @@ def leave_one_out(member, likelihood, precisions, X, y):
     Returns
     -------
     ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DenseGaussian
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian
+    >>> from skbayesnn.predictive import Member, leave_one_out
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
+    >>> A = np.eye(2) + np.array([[5.0, 3.0], [3.0, 3.0]])  # noise of standard deviation 1
+    >>> theta = np.linalg.solve(A, np.array([11.0, 6.0]))
+    >>> member = Member(Network((1, 1)), theta, DenseGaussian.from_precision(A), np.ones(1))
+    >>> leave_one_out(member, Gaussian.per_output(1), np.ones(1), X, y).round(1)
+    array([-1.2, -1.7, -4.1])
     """
     result = np.empty(len(X))
     n_outputs = member.network.n_outputs

@@ -20,6 +20,17 @@ class NoiseFunction:
         Log precision whose factor is 1.
     log_range : tuple of float
         Bounds of the log precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import NoiseFunction
+    >>> factors = NoiseFunction(Network((1, 1)), np.array([-1.0, 0.0]), np.zeros(1), (-9.0, 9.0))
+    >>> factors(np.log([[1.0], [2.0], [3.0]]))  # the log precision falls as the input rises
+    array([[1.],
+           [2.],
+           [3.]])
     """
 
     network: Network
@@ -52,6 +63,18 @@ class Member:
         Factors of ``noise_variance`` at every row.
     shift : ndarray of shape (k,), optional
         From ``theta``, where the network is linearised, to the mean of the Gaussian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DenseGaussian
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import Member
+    >>> gaussian = DenseGaussian.from_precision(4.0 * np.eye(2))
+    >>> member = Member(Network((1, 1)), np.array([2.0, 1.0]), gaussian, noise_variance=np.ones(1))
+    >>> mean, covariance = member.mean_and_covariance(np.array([[0.0], [3.0]]))
+    >>> mean[:, 0], covariance[:, 0, 0]
+    (array([1., 7.]), array([0.25, 2.5 ]))
     """
 
     network: Network

@@ -1,7 +1,54 @@
 """Mixtures of Gaussians: how several minima predict together."""
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+
+
+class NormalLaw(NamedTuple):
+    """The standard normal distribution."""
+
+    def cdf(self, z):
+        """Probability below ``z``."""
+        return ndtr(z)
+
+    def quantile(self, probability):
+        """Inverse of `cdf`."""
+        return ndtri(probability)
+
+    def density(self, z):
+        """Derivative of `cdf`."""
+        return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+
+
+class StudentTLaw(NamedTuple):
+    """Student's t distributions, one for each member of a mixture.
+
+    Attributes
+    ----------
+    degrees_of_freedom : ndarray
+        Of a shape that goes with that of the members' means.
+    """
+
+    degrees_of_freedom: np.ndarray
+
+    def cdf(self, z):
+        """Probability below ``z``."""
+        return stdtr(self.degrees_of_freedom, z)
+
+    def quantile(self, probability):
+        """Inverse of `cdf`."""
+        return stdtrit(self.degrees_of_freedom, probability)
+
+    def density(self, z):
+        """Derivative of `cdf`."""
+        nu = self.degrees_of_freedom
+        constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
+        return np.exp(constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu))
+
+
+NORMAL = NormalLaw()
 
 
 def mixture_moments(weights, means, covariances):
@@ -18,6 +65,14 @@ def mixture_moments(weights, means, covariances):
     mean : ndarray of shape (..., p)
     covariance : ndarray of shape (..., p, p)
         Mean of the covariances plus covariance of the means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import mixture_moments
+    >>> means, covariances = np.array([[-1.0], [1.0]]), np.ones((2, 1, 1))
+    >>> mixture_moments(np.array([0.5, 0.5]), means, covariances)
+    (array([0.]), array([[2.]]))
     """
     mean = np.tensordot(weights, means, 1)
     apart = means - mean
@@ -25,38 +80,57 @@ def mixture_moments(weights, means, covariances):
     return mean, np.tensordot(weights, covariances + spread, 1)
 
 
-def mixture_quantile(weights, means, sds, probability):
-    """Quantile of a mixture of Gaussians: Newton's method kept inside a bracket that shrinks.
+def mixture_quantile(weights, means, scales, probability, law=NORMAL):
+    """Quantile of a mixture: Newton's method kept inside a bracket that shrinks.
 
     Parameters
     ----------
     weights : ndarray of shape (m,)
-    means, sds : ndarray of shape (m, ...)
+    means, scales : ndarray of shape (m, ...)
+        Of Gaussians standard deviations.
     probability : float
+    law : NormalLaw or StudentTLaw
+        Distribution of the members in units of their scale about their mean.
 
     Returns
     -------
     ndarray of shape (...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import mixture_quantile
+    >>> weights, means, sds = np.array([0.5, 0.5]), np.array([-1.0, 1.0]), np.array([0.1, 0.1])
+    >>> print(round(float(mixture_quantile(weights, means, sds, 0.75)), 3))
+    1.0
     """
-    components = means + ndtri(probability) * sds  # the quantile lies between theirs
+    components = means + law.quantile(probability) * scales  # the quantile lies between theirs
     low, high = np.min(components, axis=0), np.max(components, axis=0)
     x = np.tensordot(weights, components, 1)
     for _ in range(100):
-        z = (x - means) / sds
-        excess = np.tensordot(weights, ndtr(z), 1) - probability
+        z = (x - means) / scales
+        excess = np.tensordot(weights, law.cdf(z), 1) - probability
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        density = np.tensordot(weights, np.exp(-0.5 * z * z) / sds, 1) / np.sqrt(2.0 * np.pi)
+        density = np.tensordot(weights, law.density(z) / scales, 1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = x - excess / density
         inside = (newton > low) & (newton < high)
         previous, x = x, np.where(inside, newton, 0.5 * (low + high))
-        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + np.min(sds, axis=0))):
+        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + np.min(scales, axis=0))):
             break
     return x
 
 
 def log_normal_density(residual, covariance):
-    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
+    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import log_normal_density
+    >>> log_normal_density(np.zeros((3, 1)), np.ones((3, 1, 1))).round(3)
+    array([-0.919, -0.919, -0.919])
+    """
     factor = np.linalg.cholesky(covariance)
     white = np.linalg.solve(factor, residual[..., None])[..., 0]
     log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
@@ -83,6 +157,14 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     -------
     ndarray of shape (m,)
         Non-negative, summing to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import stacking_weights
+    >>> densities = np.array([[0.2, 0.2, 0.8], [0.8, 0.8, 0.2]])  # each is better at some rows
+    >>> stacking_weights(np.log(densities), np.ones(3)).round(2)
+    array([0.22, 0.78])
     """
     n_members = len(log_densities)
     weights = np.full(n_members, 1.0 / n_members)
@@ -98,5 +180,13 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
 
 
 def evidence_weights(log_evidences):
-    """``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2)."""
+    """``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import evidence_weights
+    >>> evidence_weights(np.array([-100.0, -102.0])).round(2)
+    array([0.88, 0.12])
+    """
     return np.exp(log_evidences - logsumexp(log_evidences))

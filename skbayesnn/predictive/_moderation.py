@@ -29,6 +29,13 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
     Returns
     -------
     ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import moderated_sigmoid
+    >>> moderated_sigmoid(np.array([2.0, 2.0]), np.array([0.0, 9.0])).round(2)
+    array([0.88, 0.72])
     """
     if method == "closed_form":
         return expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))
@@ -36,7 +43,15 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
 
 
 def sigmoid_variance(mean, variance):
-    """Variance of ``sigmoid(x)`` for ``x ~ N(mean, variance)``."""
+    """Variance of ``sigmoid(x)`` for ``x ~ N(mean, variance)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import sigmoid_variance
+    >>> sigmoid_variance(np.zeros(2), np.array([0.0, 1e6])).round(2)  # known; wholly unknown
+    array([0.  , 0.25])
+    """
     first, slope = _sigmoid_moments(mean, variance)
     return np.maximum(first - slope - first**2, 0.0)  # sigmoid^2 = sigmoid - sigmoid'
 
@@ -54,6 +69,13 @@ def sigmoid_information(mean, variance):
     Returns
     -------
     ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import sigmoid_information
+    >>> sigmoid_information(np.zeros(2), np.array([0.0, 1e6])).round(2)  # at most ln 2
+    array([0.  , 0.69])
     """
     entropy = _averages((_narrow_entropy, _wide_entropy), 1, mean, variance)[0]
     p, q = moderated_sigmoid(mean, variance), moderated_sigmoid(-mean, variance)
@@ -140,6 +162,16 @@ def moderated_softmax(mean, covariance):
     Returns
     -------
     probability, sd : ndarray of shape (n, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import moderated_softmax
+    >>> mean = np.array([[2.0, 0.0, 0.0]])
+    >>> moderated_softmax(mean, np.zeros((1, 3, 3)))[0].round(2)
+    array([[0.79, 0.11, 0.11]])
+    >>> moderated_softmax(mean, 9.0 * np.eye(3)[None])[0].round(1)
+    array([[0.5, 0.2, 0.2]])
     """
     first, second = np.empty(mean.shape), np.empty(mean.shape)
     for rows, p in _softmax_points(mean, covariance):
@@ -182,6 +214,15 @@ def softmax_slopes(mean, covariance):
     probability : ndarray of shape (n, n_classes)
     slopes : ndarray of shape (n, n_classes, n_classes)
         ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import softmax_slopes
+    >>> probability, slopes = softmax_slopes(np.zeros((1, 2)), np.zeros((1, 2, 2)))
+    >>> slopes
+    array([[[ 0.25, -0.25],
+            [-0.25,  0.25]]])
     """
     probability, slopes = np.empty(mean.shape), np.empty(covariance.shape)
     classes = np.arange(mean.shape[1])
@@ -205,6 +246,15 @@ def softmax_information(mean, covariance):
     Returns
     -------
     ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import softmax_information
+    >>> covariances = np.array([0.0, 4.0])[:, None, None] * np.eye(3)
+    >>> information = softmax_information(np.zeros((2, 3)), covariances)
+    >>> bool(information[0] == 0 and 0 < information[1] < np.log(3))
+    True
     """
     information = np.empty(len(mean))
     for rows, p in _softmax_points(mean, covariance):
@@ -224,14 +274,35 @@ def _softmax_points(mean, covariance):
 
 
 def covariance_root(covariance):
-    """``R`` with ``R R^T`` the covariance, ``(..., p, p)``, which may be singular."""
+    """``R`` with ``R R^T`` the covariance, ``(..., p, p)``, which may be singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import covariance_root
+    >>> covariance = np.array([[1.0, 1.0], [1.0, 1.0]])  # singular
+    >>> root = covariance_root(covariance)
+    >>> np.allclose(root @ root.T, covariance)
+    True
+    """
     values, vectors = np.linalg.eigh(covariance)
     return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
 
 
 @lru_cache(maxsize=16)
 def normal_points(dimension):
-    """Standard normal quasi-random points, symmetric about 0: (SOFTMAX_POINTS, dimension)."""
+    """Standard normal quasi-random points, symmetric about 0: (SOFTMAX_POINTS, dimension).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import normal_points
+    >>> points = normal_points(3)
+    >>> points.shape
+    (1024, 3)
+    >>> np.allclose(points.mean(axis=0), 0)
+    True
+    """
     half = SOFTMAX_POINTS // 2
     uniform = qmc.Sobol(dimension, scramble=False).random(half) + 0.5 / half
     normal = ndtri(uniform)

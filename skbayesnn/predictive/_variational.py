@@ -45,6 +45,23 @@ def closest_gaussian(member, posterior, hyper):
     -------
     Member
         With a ``shift``; or as it was, where that is too much work or numerically singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DenseGaussian
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Bernoulli, Hyperparameters, Posterior, weight_groups
+    >>> from skbayesnn.predictive import Member, closest_gaussian
+    >>> network, hyper = Network((1, 1)), Hyperparameters(np.array([0.1]), np.ones(1))
+    >>> X, y = np.array([[-1.0], [1.0]]), np.array([[0.0], [1.0]])  # classes can be separated
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Bernoulli(), groups, X, y, np.ones(2))
+    >>> theta = np.array([2.1, 0.0])  # nearly the most probable weights
+    >>> gaussian = DenseGaussian.from_precision(posterior.hessian(theta, hyper))
+    >>> member = closest_gaussian(Member(network, theta, gaussian, np.zeros(1)), posterior, hyper)
+    >>> bool(member.shift[0] > 0.5)  # larger weights explain the targets as well
+    True
     """
     X, t, p = posterior.X, posterior.y, posterior.network.n_outputs
     if len(X) * p * posterior.network.n_weights**2 > LARGEST_STEP:

@@ -1,11 +1,12 @@
 """Markov chain Monte Carlo for densities given by their energy and its gradient.
 
 Nothing here knows networks: an energy maps positions ``(m, d)`` to values ``(m,)`` and gradients
-``(m, d)``, row by row, and all chains advance together as one batch.
+``(m, d)``, row by row, and all chains advance together as one batch. Positions may have further
+entries, on which the energy is conditional: dynamics leaves them to other moves.
 """
 
 from skbayesnn.samplers._adaptation import StepSize
-from skbayesnn.samplers._annealing import Annealed, anneal, combine
+from skbayesnn.samplers._annealing import Annealed, Stage, anneal, combine
 from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
 from skbayesnn.samplers._dynamics import Phase, leapfrog, start
@@ -20,6 +21,7 @@ __all__ = [
     "Noise",
     "Phase",
     "Plan",
+    "Stage",
     "StepSize",
     "advance",
     "anneal",

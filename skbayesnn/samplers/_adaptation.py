@@ -14,6 +14,16 @@ class StepSize(NamedTuple):
         ``mu``, towards which ``ln eps`` is drawn at first.
     log_step, log_average, error : ndarray of shape (n_chains,)
     count : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import StepSize
+    >>> steps = StepSize.start(np.array([0.1]))
+    >>> for _ in range(10):
+    ...     steps = steps.updated(acceptance=np.array([1.0]), target=0.8)
+    >>> bool(steps.average[0] > 0.1)  # all were accepted: longer steps will do
+    True
     """
 
     centre: np.ndarray

@@ -29,6 +29,23 @@ class Annealed(NamedTuple):
     n_temperatures : int
     n_gradients : int
         Evaluations, all particles counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage, anneal
+    >>> class OneMeasurement:  # of 1, noise and prior standard normal
+    ...     def misfit(self, q):
+    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     def stage(self, temperature, q, rngs):
+    ...         def energy(q):
+    ...             value = 0.5 * q[:, 0] ** 2 + temperature * self.misfit(q)
+    ...             return value, q + temperature * (q - 1)
+    ...         return Stage(q, energy)
+    >>> rng = np.random.default_rng(0)
+    >>> annealed = anneal(OneMeasurement(), rng.standard_normal((2000, 1)), rng)
+    >>> print(annealed.position.mean().round(1))  # of the posterior
+    0.5
     """
 
     log_evidence: float
@@ -37,7 +54,35 @@ class Annealed(NamedTuple):
     n_gradients: int
 
 
-def anneal(terms, position, rng, move=None, n_moves=2):
+class Stage(NamedTuple):
+    """What one temperature needs.
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_particles, d + n_conditions)
+        Particles after draws, if any are needed, of what the energy is conditional on.
+    energy : callable
+        At this temperature.
+    move : callable or None
+        Another transition for that energy, as in `warm_up`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage
+    >>> def half(q):  # energy at temperature 1/2, of a standard normal prior and likelihood
+    ...     return 0.75 * q[:, 0] ** 2, 1.5 * q
+    >>> stage = Stage(np.zeros((100, 1)), half)
+    >>> stage.move is None
+    True
+    """
+
+    position: np.ndarray
+    energy: object
+    move: object = None
+
+
+def anneal(path, position, rng, n_moves=2):
     """Carry particles to the posterior from where it is easy to draw, adding up the evidence.
 
     Adaptive tempered sequential Monte Carlo (Neal 2001; Del Moral, Doucet & Jasra 2006): the
@@ -47,26 +92,44 @@ def anneal(terms, position, rng, move=None, n_moves=2):
 
     Parameters
     ----------
-    terms : callable
-        From positions (n, d) to minus the log density where particles begin (normalised; the prior
-        or another) (n,), its gradient, minus the log of what the joint density of data and
-        position is over that (the likelihood, if it was the prior), and its gradient.
-    position : ndarray of shape (n_particles, d)
+    path : object
+        Its ``misfit`` maps positions to minus the log of what the joint density of data and
+        position is over the density, normalised, where particles begin (the likelihood, if that is
+        the prior), ``(n,)``; ``stage`` maps a temperature, positions and a generator for each to a
+        `Stage`. Transitions of the stage leave the density of the beginning times the exponential
+        of minus ``temperature * misfit`` as it is.
+    position : ndarray of shape (n_particles, d + n_conditions)
         Independent draws from the density where they begin.
     rng : numpy.random.Generator
-    move : callable, optional
-        Another transition for tempered energies, as in `warm_up`.
     n_moves : int, default=2
         Transitions between two temperatures.
 
     Returns
     -------
     Annealed
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage, anneal
+    >>> class OneMeasurement:  # of 1, noise and prior standard normal
+    ...     def misfit(self, q):
+    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     def stage(self, temperature, q, rngs):
+    ...         def energy(q):
+    ...             value = 0.5 * q[:, 0] ** 2 + temperature * self.misfit(q)
+    ...             return value, q + temperature * (q - 1)
+    ...         return Stage(q, energy)
+    >>> rng = np.random.default_rng(0)
+    >>> annealed = anneal(OneMeasurement(), rng.standard_normal((2000, 1)), rng)
+    >>> exact = -0.25 - 0.5 * np.log(4 * np.pi)  # the measurement has mean 0 and variance 2
+    >>> bool(abs(annealed.log_evidence - exact) < 0.1)
+    True
     """
     n = len(position)
     temperature, log_evidence, step, n_temperatures, n_gradients = 0.0, 0.0, FIRST_STEP, 0, n
     with np.errstate(all="ignore"):
-        misfit = _finite(terms(position)[2])
+        misfit = _finite(path.misfit(position))
     while temperature < 1.0:
         following = _next_temperature(misfit, temperature)
         gains = -(following - temperature) * misfit
@@ -74,16 +137,14 @@ def anneal(terms, position, rng, move=None, n_moves=2):
         weights = np.exp(gains - logsumexp(gains))
         position = position[_systematic(weights, rng.random())]
         temperature = following
-
-        def energy(q, temperature=temperature):
-            prior, prior_gradient, data, data_gradient = terms(q)
-            return prior + temperature * data, prior_gradient + temperature * data_gradient
-
-        scale = np.maximum(np.std(position, axis=0), LEAST_SCALE)
+        position, energy, move = path.stage(temperature, position, [rng] * n)
+        value, gradient = energy(position)
+        dimension = gradient.shape[1]
+        scale = np.maximum(np.std(position[:, :dimension], axis=0), LEAST_SCALE)
         metric = Metric(np.tile(scale, (n, 1)))
-        phase = Phase(position, np.zeros_like(position), *energy(position))
+        phase = Phase(position, np.zeros_like(gradient), value, gradient)
         for _ in range(n_moves):
-            noise = Noise(rng.standard_normal(position.shape), rng.random(n))
+            noise = Noise(rng.standard_normal(gradient.shape), rng.random(n))
             sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
             counts = np.full(n, N_STEPS)
             phase, info = transition(energy, phase, noise, sizes, counts, metric)
@@ -92,7 +153,7 @@ def anneal(terms, position, rng, move=None, n_moves=2):
             step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
         position = phase.position
         with np.errstate(all="ignore"):
-            misfit = _finite(terms(position)[2])
+            misfit = _finite(path.misfit(position))
         n_temperatures += 1
         n_gradients += n * (n_moves * N_STEPS + 2)
     return Annealed(float(log_evidence), position, n_temperatures, n_gradients)
@@ -140,6 +201,14 @@ def combine(log_evidences):
     log_evidence, standard_error : float
         The error by the delta method from the spread of the estimates; a spread of so few is
         uncertain itself, which the standard deviation of Student's t takes into account.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import combine
+    >>> log_evidence, error = combine(np.array([-10.1, -9.9, -10.0, -10.1, -9.9, -10.0]))
+    >>> print(round(log_evidence, 1), round(error, 2))
+    -10.0 0.05
     """
     n = len(log_evidences)
     few = np.sqrt((n - 1.0) / (n - 3.0))

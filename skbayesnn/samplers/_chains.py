@@ -34,6 +34,13 @@ class Plan(NamedTuple):
         Mean acceptance probability that step sizes are adapted to.
     metric_power : float
         Of the mean curvature, in `Metric.from_precisions`.
+
+    Examples
+    --------
+    >>> from skbayesnn.samplers import Plan
+    >>> langevin = Plan(step_size=0.1, n_steps=1)
+    >>> langevin.metropolis
+    True
     """
 
     step_size: float | None = None
@@ -58,6 +65,17 @@ class Chains(NamedTuple):
         One per chain: a chain does not depend on which others run beside it.
     count : int
         Transitions made so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Chains, Plan
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
+    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
+    >>> chains.phase.position.shape
+    (4, 3)
     """
 
     phase: Phase
@@ -68,12 +86,13 @@ class Chains(NamedTuple):
 
     @classmethod
     def start(cls, energy, position, rngs, plan):
-        """Chains at rest at given positions ``(n_chains, d)``."""
+        """Chains at rest at given positions ``(n_chains, d + n_conditions)``."""
         size = FIRST_STEP if plan.step_size is None else plan.step_size
+        phase = start(energy, position)
         return cls(
-            start(energy, position),
+            phase,
             StepSize.start(np.full(len(position), size)),
-            Metric.identity(*position.shape),
+            Metric.identity(*phase.gradient.shape),
             rngs,
             0,
         )
@@ -98,6 +117,20 @@ def advance(energy, chains, plan, step_size, move=None):
     Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
     next, as they must lest trajectories return to where they began (Neal 2011, section 5.4.2.2).
     The variation is quasi-random, the same for all chains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Chains, Plan, advance
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
+    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
+    >>> chains, info = advance(energy, chains, Plan(), step_size=np.full(4, 0.1))
+    >>> chains.count
+    1
+    >>> info.acceptance.shape
+    (4,)
     """
     count = chains.count + 1
     u = van_der_corput(count)
@@ -110,7 +143,7 @@ def advance(energy, chains, plan, step_size, move=None):
         n_steps = np.full(len(step_size), plan.n_steps)
         if plan.n_steps > 1:
             step_size = step_size * (0.8 + 0.4 * u)
-    noise = Noise.draw(chains.rngs, chains.phase.position.shape[1])
+    noise = Noise.draw(chains.rngs, chains.phase.gradient.shape[1])
     phase, info = transition(
         energy,
         chains.phase,
@@ -148,6 +181,18 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
     -------
     Chains
         With the step sizes to be used from now on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Chains, Plan, warm_up
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
+    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
+    >>> chains = warm_up(energy, chains, Plan(), n_transitions=200)
+    >>> bool(np.all((0.5 < chains.steps.average) & (chains.steps.average < 2.5)))
+    True
     """
     if curvature is not None and n_transitions > 0:
         metric = Metric.from_precisions(curvature(chains.phase.position), plan.metric_power)
@@ -190,6 +235,22 @@ def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
     Returns
     -------
     Chains
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Chains, Plan, sample, warm_up
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
+    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
+    >>> chains = warm_up(energy, chains, Plan(), n_transitions=200)
+    >>> draws = []
+    >>> def keep(chains, info):
+    ...     draws.append(chains.phase.position)
+    >>> chains = sample(energy, chains, Plan(), 500, keep)
+    >>> print(np.std(draws).round(1))
+    1.0
     """
     for _ in range(n_transitions):
         chains, info = advance(energy, chains, plan, chains.steps.average, move)

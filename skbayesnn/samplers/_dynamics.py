@@ -12,12 +12,23 @@ class Phase(NamedTuple):
 
     Attributes
     ----------
-    position : ndarray of shape (n_chains, d)
+    position : ndarray of shape (n_chains, d + n_conditions)
+        Entries beyond ``d`` are what the energy is conditional on: dynamics leaves them as they
+        are.
     momentum : ndarray of shape (n_chains, d)
         In the coordinates of the metric, where its distribution is standard normal.
     value : ndarray of shape (n_chains,)
         Potential energy, minus log density up to a constant.
     gradient : ndarray of shape (n_chains, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Phase
+    >>> momentum = np.array([[3.0, 4.0]])
+    >>> phase = Phase(np.zeros((1, 2)), momentum, value=np.array([1.0]), gradient=np.zeros((1, 2)))
+    >>> phase.total
+    array([13.5])
     """
 
     position: np.ndarray
@@ -43,9 +54,28 @@ class Phase(NamedTuple):
 
 
 def start(energy, position):
-    """Phase-space points at rest at the given positions."""
+    """Phase-space points at rest at the given positions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import start
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> start(energy, np.array([[1.0, 2.0]])).value
+    array([2.5])
+    """
     value, gradient = energy(position)
-    return Phase(position, np.zeros_like(position), value, gradient)
+    return Phase(position, np.zeros_like(gradient), value, gradient)
+
+
+def _moved(position, step):
+    """Positions whose first entries have made a step."""
+    if step.shape == position.shape:
+        return position + step
+    moved = position.copy()
+    moved[:, : step.shape[1]] += step
+    return moved
 
 
 def leapfrog(energy, phase, step_size, n_steps, metric):
@@ -58,7 +88,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     Parameters
     ----------
     energy : callable
-        From positions (m, d) to values (m,) and gradients (m, d), row by row.
+        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row.
     phase : Phase
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
@@ -68,6 +98,18 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     -------
     Phase
         With infinite value where a trajectory was given up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Metric, leapfrog, start
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> phase = start(energy, np.array([[1.0]]))
+    >>> steps = np.array([0.01]), np.array([314])  # to time 3.14, half a period
+    >>> end = leapfrog(energy, phase, *steps, Metric.identity(1, 1))
+    >>> end.position.round(2)
+    array([[-1.]])
     """
     initial = phase.total
     active = np.flatnonzero(n_steps > 0)
@@ -79,7 +121,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
         while len(active):
             taken += 1
             half = moving.momentum - 0.5 * eps * force
-            position = moving.position + eps * own.velocity(half)
+            position = _moved(moving.position, eps * own.velocity(half))
             value, gradient = energy(position)
             force = own.force(gradient)
             moving = Phase(position, half - 0.5 * eps * force, value, gradient)

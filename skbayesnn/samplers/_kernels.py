@@ -27,6 +27,20 @@ class Info(NamedTuple):
         Whether the trajectory was given up because its energy exploded.
     n_steps : ndarray of int
         Leapfrog steps, each costing one gradient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Chains, Plan, advance
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
+    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
+    >>> chains, info = advance(energy, chains, Plan(n_steps=5), step_size=np.full(4, 0.1))
+    >>> info.n_steps
+    array([5, 5, 5, 5])
+    >>> bool(np.all(info.acceptance > 0.99))  # small steps keep the total energy
+    True
     """
 
     acceptance: np.ndarray
@@ -44,6 +58,14 @@ class Noise(NamedTuple):
         Standard normal.
     uniform : ndarray of shape (n_chains,)
         For the Metropolis test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Noise
+    >>> noise = Noise.draw([np.random.default_rng(seed) for seed in range(4)], dimension=3)
+    >>> noise.momentum.shape, noise.uniform.shape
+    ((4, 3), (4,))
     """
 
     momentum: np.ndarray
@@ -62,7 +84,7 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     Parameters
     ----------
     energy : callable
-        From positions (m, d) to values (m,) and gradients (m, d), row by row.
+        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row.
     phase : Phase
     noise : Noise
     step_size : ndarray of shape (n_chains,)
@@ -80,6 +102,19 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
         After a rejection the old position, with the momentum turned round: what keeps the target
         invariant if momenta persist.
     info : Info
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Metric, Noise, start, transition
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> phase = start(energy, np.zeros((2, 3)))
+    >>> noise = Noise.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
+    >>> step_size, n_steps = np.full(2, 0.1), np.full(2, 10)
+    >>> phase, info = transition(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
+    >>> info.diverged
+    array([False, False])
     """
     momentum = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
     phase = phase._replace(momentum=momentum)

@@ -3,7 +3,8 @@
     python tests/benchmarks/noise_models.py [part ...]
 
 Parts: motorcycle (needs ``mcycle.npz`` with arrays ``X`` and ``y`` in the folder named by the
-environment variable SKBAYESNN_DATA), levels, constant, outliers, time. All by default.
+environment variable SKBAYESNN_DATA), levels, constant, outliers, time, sampling (which takes data
+like those of the motorcycle where there are none). All by default.
 """
 
 import os
@@ -19,7 +20,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import KFold
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 
 N_LEVELS, N_CONSTANT, N_OUTLIERS = 50, 20, 20
 
@@ -271,12 +272,72 @@ def times():
     print_table("Processor time over that of constant noise, 5 restarts", rows)
 
 
+# --- sampling ------------------------------------------------------------------------------------
+
+
+def motorcycle_like():
+    """The data, or 133 rows with a curve and noise levels like theirs."""
+    folder = os.environ.get("SKBAYESNN_DATA")
+    if folder:
+        data = np.load(Path(folder) / "mcycle.npz")
+        return data["X"], data["y"]
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(2.0, 58.0, (133, 1)), axis=0)
+    x = X[:, 0]
+    truth = -130.0 * np.exp(-0.5 * ((x - 21.0) / 4.0) ** 2)
+    truth += 55.0 * np.exp(-0.5 * ((x - 32.0) / 5.0) ** 2)
+    sd = 2.0 + 22.0 / (1.0 + np.exp(-(x - 16.0)))
+    return X, truth + sd * rng.standard_normal(133)
+
+
+def line_with_outliers(n=200):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (n, 1))
+    y = 0.5 * X[:, 0] + 0.1 * rng.standard_normal(n)
+    y[: n // 20] += rng.choice([-1, 1], n // 20) * rng.uniform(1, 5, n // 20)
+    return X, y
+
+
+def sampling():
+    """Processor time, convergence and held-out density (a quarter of the rows) of the sampler."""
+    problems = {"motorcycle": (motorcycle_like(), (8,)), "line": (line_with_outliers(), ())}
+    rows = []
+    for problem, ((X, y), hidden) in problems.items():
+        test = np.random.default_rng(1).permutation(len(y)) < len(y) // 4
+        for noise in ("constant", "student_t", "input_dependent"):
+            sampler = HMCMLPRegressor(hidden, noise=noise, evidence=False, random_state=0)
+            start = time.process_time()
+            sampler.fit(X[~test], y[~test])
+            seconds = time.process_time() - start
+            evidence = network(noise, hidden).fit(X[~test], y[~test])
+            if noise == "constant":
+                base = seconds
+            found = sampler.diagnostics_
+            density = [m.log_predictive_density(X[test], y[test]) for m in (sampler, evidence)]
+            rows.append(
+                {
+                    "data": problem,
+                    "noise": noise,
+                    "time": f"{seconds:.0f} s, {seconds / base:.1f} x",
+                    "leapfrog steps": found.n_gradients,
+                    "R-hat": f"{found.r_hat:.3f}",
+                    "ESS bulk, median": f"{found.bulk_ess:.0f}, {found.median_bulk_ess:.0f}",
+                    "of precisions": f"{min(found.hyper_ess.values()):.0f}",
+                    "density": f"{density[0].mean():.3f}",
+                    "by evidence": f"{density[1].mean():.3f}",
+                }
+            )
+            print(rows[-1], flush=True)
+    print_table("Sampling, 4 chains of 150 + 500", rows)
+
+
 PARTS = {
     "motorcycle": motorcycle,
     "levels": levels,
     "constant": constant,
     "outliers": outliers,
     "time": times,
+    "sampling": sampling,
 }
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -88,6 +88,16 @@ def test_pipeline_of_a_data_frame():
     assert display.ax_.get_ylabel() == "yield"
 
 
+def test_categories_with_missing_values():
+    kinds = np.array(["b", None, "a", "a", np.nan, "a"], dtype=object)
+    frame = pd.DataFrame({"x": np.linspace(-1, 1, 60), "kind": np.tile(kinds, 10)})
+    encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
+    model = make_pipeline(encode, EvidenceMLPRegressor(())).fit(frame, np.linspace(0, 1, 60))
+    display = PredictiveDisplay.from_estimator(model, frame, feature="x", grid_resolution=5)
+    grid = pd.DataFrame({"x": display.x, "kind": "a"})
+    assert_allclose(display.mean, model.predict(grid))
+
+
 def test_names_seen_in_the_fit_and_names_of_outputs():
     model = evidence().fit(FRAME, Y)
     display = PredictiveDisplay.from_estimator(model, FRAME, feature=1, n_functions=0)
@@ -102,7 +112,7 @@ def test_names_seen_in_the_fit_and_names_of_outputs():
 def test_categories_are_held_at_the_most_frequent_one():
     frame = FRAME.assign(kind=["u", "v", "v", "v"] * 10)
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
-    model = make_pipeline(encode, evidence()).fit(frame, Y[:, 0])
+    model = make_pipeline(encode, evidence()).fit(frame, np.linspace(0, 1, 60))
     display = PredictiveDisplay.from_estimator(model, frame, feature="a", grid_resolution=5)
     grid = frame.iloc[:5].assign(
         a=display.x, b=frame["b"].median(), c=frame["c"].median(), kind="v"

@@ -212,13 +212,20 @@ TARGETS_OF_REGRESSORS = [
     (None, "requires y to be passed"),
 ]
 TARGETS_OF_CLASSIFIERS = [
-    (np.full(30, "yes"), "only one class: .*yes"),
+    (np.full(30, "yes"), "only one class: 'yes'"),
+    (np.zeros(30, dtype=int), "only one class: 0"),
     (Y, "Unknown label type: continuous"),
     (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
     (np.column_stack([Y > 0, Y > 1]), "y should be a 1d array"),
     (LABELS[:-1], "inconsistent numbers of samples"),
     (None, "requires y to be passed"),
 ]
+
+
+@pytest.mark.parametrize("estimator", [EvidenceMLPClassifier, EvidenceMLPRegressor])
+def test_automatic_layers_are_named_where_they_exist(estimator):
+    with pytest.raises(ValueError, match=r"none\), or 'auto'. Got 'Auto'"):
+        make(estimator, hidden_layer_sizes="Auto").fit(X, LABELS)
 
 
 @pytest.mark.parametrize("estimator", REGRESSORS)

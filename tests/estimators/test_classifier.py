@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp, softmax
+from sklearn.metrics import log_loss
 
 from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.predictive import leave_one_out, sigmoid_variance
@@ -54,6 +55,18 @@ def test_probabilities(model, moderated):
         p = model.predict_proba(X, moderated=moderated)
         assert np.all((p >= 0) & (p <= 1))
         assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_certain_probabilities_are_not_rounded_above_one():
+    """Scikit-learn's `log_loss` refuses what is larger than 1 by a rounding error."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((800, 1))
+    y = X[:, 0] + 0.5 * rng.standard_normal(800) > 0
+    model = EvidenceMLPClassifier(()).fit(X, y)
+    far = np.linspace(-50, 50, 101)[:, None]
+    assert model.predict_proba(far).max() == 1.0
+    assert model.predict_log_proba(far).max() == 0.0
+    assert log_loss(far[:, 0] > 0, model.predict_proba(far)) < 0.1
 
 
 def test_methods_agree(model):

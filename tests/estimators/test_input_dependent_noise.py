@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor
 
 
 def noise_sd(X):
@@ -146,8 +146,6 @@ def test_bad_parameters():
         fit(X, y, noise_hidden_layer_sizes=(0,))
     with pytest.raises(ValueError, match="noise must be one of"):
         fit(X, y, noise="wild")
-    with pytest.raises(ValueError, match="noise must be one of 'constant', 'shared'"):
-        HMCMLPRegressor((2,), noise="input_dependent").fit(X, y)
 
 
 # --- choice by evidence --------------------------------------------------------------------------

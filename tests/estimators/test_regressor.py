@@ -488,6 +488,19 @@ def test_report_adds_up(model):
         _ = report.nothing
 
 
+def test_report_says_which_precisions_nothing_determines():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    model = fit(X=X, y=y, hidden_layer_sizes=(), prior=[0, 1, 2])  # group 1: an idle input
+    lines = [line.split() for line in repr(model.evidence_report_).splitlines()]
+    ends = {line[0]: line[-2:] for line in lines if "gamma" in line[1:2]}
+    assert ends["1"] == ["not", "determined"]
+    found = model.evidence_report_.minima[0].log_precision_std
+    assert found["1"] > 8.0
+    assert ends["0"] == ["+-", f"{found['0']:.2f}"]
+
+
 def test_report_of_a_minimum(model):
     best = model.evidence_report_.minima[0]
     assert sum(best.gamma.values()) == pytest.approx(model.n_effective_weights_)

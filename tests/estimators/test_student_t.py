@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.inference import DEGREES_OF_FREEDOM, _minima
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._polish import evidence_derivatives
@@ -253,12 +253,6 @@ def test_warm_start():
     ).fit(X, y)
     before = model.log_evidence_
     assert model.fit(X, y).log_evidence_ >= before - 0.5
-
-
-def test_samplers_say_that_they_cannot():
-    X, y, _ = make_rows(20)
-    with pytest.raises(ValueError, match="noise must be one of 'constant', 'shared'"):
-        HMCMLPRegressor((2,), noise="student_t").fit(X, y)
 
 
 def test_normaliser_of_the_misfit(model):

@@ -1,0 +1,171 @@
+"""Configuration of the site: ``python -m sphinx -W doc build/site`` in the top folder builds it."""
+
+import re
+import sys
+from itertools import chain
+from pathlib import Path
+
+from sphinx_gallery.sorting import ExplicitOrder
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # the package beside this folder is the one that is described
+
+import skbayesnn  # noqa: E402
+
+project = "skbayesnn"
+author = "skbayesnn developers"
+copyright = f"skbayesnn developers, version {skbayesnn.__version__}"
+version = release = skbayesnn.__version__
+
+extensions = [
+    "matplotlib.sphinxext.plot_directive",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_templates"]
+templates_path = ["_templates"]
+default_role = "py:obj"  # names in single backquotes are links where this site describes them
+nitpicky = True  # but only names of this package must be found
+nitpick_ignore_regex = [("py:.*", r"(?!skbayesnn).*")]
+
+# -- Pages and docstrings
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+autodoc_member_order = "groupwise"
+autodoc_typehints = "none"
+python_maximum_signature_line_length = 90
+smartquotes = False
+toc_object_entries_show_parents = "hide"
+autosummary_generate = True
+numpydoc_show_class_members = False
+plot_formats = [("png", 200)]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+
+# -- Gallery: every script runs, in this order
+
+GALLERY = {
+    "First steps": ["quickstart.py", "plot_regression_1d.py", "plot_quickstart.py"],
+    "The founding texts: priors and evidence": [
+        "plot_prior_functions.py",
+        "plot_choosing_alpha.py",
+        "plot_interpolation.py",
+        "plot_occam_hill_basis.py",
+        "plot_sinusoid.py",
+        "plot_occam_hill.py",
+        "plot_robot_arm.py",
+        "plot_robot_arm_units.py",
+        "plot_classifier_evidence.py",
+        "plot_moderated_outputs.py",
+        "plot_laplace_approximation.py",
+    ],
+    "The founding texts: sampling": [
+        "plot_neuron_posterior.py",
+        "plot_single_neuron.py",
+        "plot_stochastic_dynamics.py",
+        "plot_robot_arm_sampling.py",
+        "plot_hyperparameter_ladder.py",
+    ],
+    "The founding texts: data and noise": [
+        "plot_information_gain.py",
+        "plot_active_learning.py",
+        "plot_noise_models.py",
+    ],
+    "In practice": [
+        "plot_mixed_columns.py",
+        "plot_ard_feature_selection.py",
+        "plot_model_averaging.py",
+        "plot_reject_option.py",
+        "plot_bayesian_optimisation.py",
+    ],
+}
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["auto_examples"],
+    "filename_pattern": "",
+    "within_subsection_order": ExplicitOrder(list(chain.from_iterable(GALLERY.values()))),
+    "backreferences_dir": "api/backreferences",
+    "default_thumb_file": str(HERE / "_static" / "logo.svg"),
+    "doc_module": ("skbayesnn",),
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+    "write_computation_times": False,
+}
+
+
+def with_headings(app, docname, source):
+    """A heading before the first thumbnail of every group of the gallery."""
+    if docname != "auto_examples/index":
+        return
+    start = '.. raw:: html\n\n    <div class="sphx-glr-thumbcontainer"'
+    pages = {scripts[0].removesuffix(".py"): title for title, scripts in GALLERY.items()}
+    text, *thumbnails = source[0].split(start)
+    for thumbnail in thumbnails:
+        title = pages.get(re.search(r":doc:`/auto_examples/(\w+)`", thumbnail)[1])
+        if title:
+            text += f".. raw:: html\n\n    </div>\n\n{title}\n{'-' * len(title)}\n\n"
+            text += '.. raw:: html\n\n    <div class="sphx-glr-thumbnails">\n\n'
+        text += start + thumbnail
+    source[0] = text
+
+
+# -- Appearance
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skbayesnn"
+html_static_path = ["_static"]
+html_css_files = ["skbayesnn.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "skbayesnn"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+}
+html_sidebars = {"index": [], "changes": [], "notation": []}
+
+# -- Where there is internet, links to other projects: ``-t online``
+
+if tags.has("online"):  # noqa: F821
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
+linkcheck_timeout = 20
+
+
+def without_foreign_references(app, what, name, obj, options, lines):
+    """Inherited docstrings refer to pages of scikit-learn's site; their words are kept."""
+    if not (getattr(obj, "__module__", None) or "").startswith("skbayesnn"):
+        lines[:] = [re.sub(r":ref:`([^<`]*[^<` ])[^`]*`", r"\1", line) for line in lines]
+
+
+def without_tuple_fields(app, what, name, obj, skip, options):
+    """Fields of named tuples are described in the docstring of their class."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
+def without_last_blank_line(app, docname, source):
+    """Doctests in Markdown need a blank line before the fence, readers do not."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
+def setup(app):
+    """Sphinx calls this."""
+    app.connect("autodoc-process-docstring", without_foreign_references)
+    app.connect("autodoc-skip-member", without_tuple_fields)
+    app.connect("source-read", with_headings)
+    app.connect("source-read", without_last_blank_line)

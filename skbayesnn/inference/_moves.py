@@ -1,0 +1,55 @@
+"""Transitions of whole positions that accompany those of the dynamics."""
+
+from skbayesnn.inference._scale_moves import ScaleMoves
+
+
+class Renewals:
+    """Gibbs draws of what the energy is conditional on (a transition of `samplers`).
+
+    Parameters
+    ----------
+    joint : StudentTJoint
+    """
+
+    def __init__(self, joint):
+        self.joint = joint
+
+    def __call__(self, energy, phase, rngs):
+        """Draw every chain's conditions anew."""
+        position = self.joint.renewed(phase.position, rngs)
+        return type(phase)(position, phase.momentum, *energy(position))
+
+
+class Moves:
+    """Several transitions one after the other.
+
+    Parameters
+    ----------
+    moves : sequence of callable
+    """
+
+    def __init__(self, *moves):
+        self.moves = moves
+
+    def __call__(self, energy, phase, rngs):
+        """Each in turn."""
+        for move in self.moves:
+            phase = move(energy, phase, rngs)
+        return phase
+
+
+def moves_beside(joint, n_sweeps):
+    """Transitions that accompany those of the dynamics.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    n_sweeps : int
+        Of `ScaleMoves`, perhaps none.
+
+    Returns
+    -------
+    Moves
+    """
+    moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
+    return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

@@ -1,0 +1,205 @@
+"""Weights and hyperparameters as one position: the coordinates that samplers move in.
+
+A position ``q`` holds the weights in units of their typical standard deviation given the precision
+of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i``, where ``h_c`` is what the data tell about a
+weight of the group, and every free log precision through a `PrecisionMap`. Where the prior is
+strong this is Neal's (1992) unit-prior weights times a scale per class, which removes the funnel
+between a precision and weights that the data leave open; where it is weak the weights themselves
+are kept, which the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first
+non-centred, the second centred, and what lies between them partially non-centred.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.posterior._posterior import Hyperparameters
+from skbayesnn.posterior._precision_map import COARSE, PrecisionMap
+
+FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
+
+
+class Place(NamedTuple):
+    """What a position means.
+
+    Attributes
+    ----------
+    v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
+        The parts of the position that move.
+    hyper : Hyperparameters
+    theta, scales : ndarray of shape (..., n_sampled)
+        Weights ``theta = v scales``, ``scales = (alpha_c + h_c)^(-1/2)``.
+    share : ndarray of shape (..., n_groups)
+        ``alpha_c / (alpha_c + h_c)``.
+    conditions : ndarray of shape (..., n_conditions)
+        The rest of the position.
+    """
+
+    v: np.ndarray
+    eta: np.ndarray
+    hyper: Hyperparameters
+    theta: np.ndarray
+    scales: np.ndarray
+    share: np.ndarray
+    conditions: np.ndarray
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Between positions and weights with precisions; parameters as for `JointPosterior`."""
+
+    posterior: object
+    free: object
+    fixed: Hyperparameters
+    information: np.ndarray
+    integrate_outputs: bool = True
+
+    n_conditions = 0
+
+    @cached_property
+    def integrated(self):
+        """Whether the output layer is integrated out."""
+        return self.integrate_outputs and self.posterior.likelihood.has_noise
+
+    @cached_property
+    def n_mean(self):
+        """Number of weights of the network of the means in the position."""
+        network = self.posterior.network
+        return network.slices[-1].start if self.integrated else network.n_weights
+
+    @property
+    def n_sampled(self):
+        """Number of weights in the position."""
+        return self.n_mean
+
+    @property
+    def groups(self):
+        """Weight groups of the sampled weights and of those integrated out, in this order."""
+        return self.posterior.groups
+
+    @property
+    def dimension(self):
+        """Length of a position."""
+        return self.n_sampled + self.n_free
+
+    @cached_property
+    def n_alpha(self):
+        """Number of free precisions of weights."""
+        return int(np.sum(self.free.alpha))
+
+    @cached_property
+    def n_free(self):
+        """Number of free precisions."""
+        return int(np.sum(self.free.mask))
+
+    @cached_property
+    def _labels(self):
+        return self.groups.labels[: self.n_sampled]
+
+    @cached_property
+    def _membership(self):
+        return self.groups.membership[: self.n_sampled]
+
+    @cached_property
+    def sizes(self):
+        """Number of sampled weights of every group."""
+        return np.sum(self._membership, axis=0)
+
+    @cached_property
+    def _map(self):
+        """How the free precisions depend on their coordinates."""
+        n_beta = int(np.sum(self.free.beta))
+        known = np.maximum(self.information, np.exp(self.free.prior.log_range[0]))
+        centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
+        fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
+        fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
+        coarse = np.full(len(centre), COARSE)
+        return PrecisionMap.build(self.free.prior.log_range, centre, fine, coarse)
+
+    def place(self, q):
+        """What positions mean."""
+        return self._place(q)
+
+    def _place(self, q):
+        v, eta, conditions = np.split(q, [self.n_sampled, self.dimension], axis=-1)
+        precisions = np.exp(self._map.log_precision(eta))
+        n_alpha, lead = self.n_alpha, q.shape[:-1]
+        alpha = np.empty((*lead, len(self.free.alpha)))
+        beta = np.empty((*lead, len(self.free.beta)))
+        alpha[...], beta[...] = self.fixed
+        alpha[..., self.free.alpha] = precisions[..., :n_alpha]
+        beta[..., self.free.beta] = precisions[..., n_alpha:]
+        total = alpha + self.information
+        scales = (total**-0.5)[..., self._labels]
+        hyper = Hyperparameters(alpha, beta)
+        return Place(v, eta, hyper, v * scales, scales, alpha / total, conditions)
+
+    def position(self, theta, hyper):
+        """Where given weights ``(..., n_sampled)``, or more, and precisions are.
+
+        Precisions at (or beyond) a bound are moved inside a little: the bound is at infinity.
+        """
+        total = (hyper.alpha + self.information)[..., self._labels]
+        v = theta[..., : self.n_sampled] * np.sqrt(total)
+        return np.concatenate([v, self.coordinates(*hyper)], axis=-1)
+
+    def coordinates(self, alpha, beta):
+        """``eta`` of the free ones among given precisions, ``(..., n_free)``."""
+        free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
+        return np.clip(self._map.eta(np.log(free)), -FARTHEST, FARTHEST)
+
+    def drawn_coordinates(self, draws):
+        """``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
+        return self.coordinates(draws.alpha, draws.beta)
+
+    def rescaled(self, q, shift):
+        """Positions after a change of ``ln alpha`` at which weights keep their prior probability.
+
+        Every weight of a group is multiplied by the same factor as its prior standard deviation: a
+        step that needs no gradient, and crosses in one go plateaus on which all units are saturated
+        or all are linear.
+
+        Parameters
+        ----------
+        q : ndarray of shape (..., dimension + n_conditions)
+        shift : ndarray of shape (..., n_groups)
+            Change of ``ln alpha``; that of fixed precisions is ignored.
+
+        Returns
+        -------
+        q : ndarray of the same shape
+        log_volume : ndarray of shape (...)
+            Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
+            its interval.
+        """
+        place = self.place(q)
+        n_alpha = self.n_alpha
+        eta = place.eta.copy()
+        log_alpha = np.log(place.hyper.alpha)[..., self.free.alpha] + shift[..., self.free.alpha]
+        part = self._map.select(slice(n_alpha))
+        eta[..., :n_alpha] = part.eta(log_alpha)
+        inside = np.all(np.isfinite(eta), axis=-1)
+        eta = np.where(inside[..., None], eta, place.eta)
+        moved = np.concatenate([place.v, eta, place.conditions], axis=-1)
+        after = self.place(moved)
+        ratio = place.share / after.share
+        moved[..., : self.n_sampled] *= np.sqrt(ratio)[..., self._labels]
+        stretch = self._map.derivatives(place.eta)[0] / self._map.derivatives(eta)[0]
+        log_volume = 0.5 * np.sum(self.sizes * np.log(ratio), -1) + np.sum(np.log(stretch), -1)
+        return moved, np.where(inside, log_volume, -np.inf)
+
+    def draw_prior(self, rng):
+        """A position drawn from the prior."""
+        return self.draw_weights(self.draw_coordinates(rng), rng)
+
+    def draw_coordinates(self, rng):
+        """Coordinates of the precisions drawn from their prior."""
+        return self._map.eta(rng.uniform(*self.free.prior.log_range, self.n_free))
+
+    def draw_weights(self, eta, rng):
+        """A position with given coordinates of the precisions, its weights drawn from the prior."""
+        q = np.concatenate([rng.standard_normal(self.n_sampled), eta])
+        q[: self.n_sampled] /= np.sqrt(self._place(q).share[self._labels])
+        return q

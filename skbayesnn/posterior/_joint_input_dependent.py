@@ -1,0 +1,180 @@
+"""Input-dependent noise for samplers: weights of two networks move together."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobian
+from skbayesnn.posterior._joint import Derivatives, JointPosterior
+from skbayesnn.posterior._output_layer import Rows
+from skbayesnn.posterior._priors import WeightGroups
+
+
+@dataclass(frozen=True)
+class InputDependentJoint(JointPosterior):
+    """Joint posterior with noise whose log precision is a function of the inputs.
+
+    That is ``h = ln beta_o + g_o(x; v)`` with a second network ``g`` without output biases, in
+    whose place is the level of constant noise with its prior; values outside the interval of that
+    prior count as its ends. The position holds the weights ``v``, after those of the means.
+    Neither network's likelihood is integrated over the other's weights, as the evidence does
+    (MacKay 1992, chapter 6): the average over all their values does the same.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With `Gaussian` noise, one level per output.
+    noise_network : Network
+        From the inputs to the log precision of every output.
+    noise_groups : WeightGroups
+        Its output biases are the last group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, NoisePlan
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
+    >>> from skbayesnn.posterior import Gaussian, InputDependentJoint
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> groups, y = weight_groups(network, "single"), np.sin(3 * X)
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> plan = NoisePlan.build(network, hidden_layer_sizes=(2,), prior="single")
+    >>> free = FreeHyperparameters(np.array([True, True]), np.array([True]), LogUniform())
+    >>> fixed = Hyperparameters(np.ones(2), np.ones(1))
+    >>> noise = {"noise_network": plan.network, "noise_groups": plan.groups}
+    >>> joint = InputDependentJoint(posterior, free, fixed, np.zeros(2), **noise)
+    >>> joint.dimension  # 6 hidden and 6 noise weights, 3 precisions
+    15
+    """
+
+    noise_network: Network | None = None
+    noise_groups: WeightGroups | None = None
+
+    @cached_property
+    def n_noise(self):
+        """Number of weights of the noise network but its output biases."""
+        return self.noise_network.n_weights - self.noise_network.n_outputs
+
+    @cached_property
+    def n_sampled(self):
+        """Number of weights in the position."""
+        return self.n_mean + self.n_noise
+
+    @cached_property
+    def groups(self):
+        """Weight groups of hidden weights, noise weights, and output weights of the means."""
+        means, m = self.posterior.groups, self.n_mean
+        own = self.noise_groups.labels[: self.n_noise] + len(means.names)
+        labels = np.concatenate([means.labels[:m], own, means.labels[m:]])
+        return WeightGroups(
+            labels, [*means.names, *(f"noise_{name}" for name in self.noise_groups.names[:-1])]
+        )
+
+    @property
+    def further_directions(self):
+        """Groups of the noise network together; its hidden ones; these against the others."""
+        hidden_part = self.noise_groups.labels[: self.noise_network.slices[-1].start]
+        n_means, n_noise = len(self.posterior.groups.names), len(self.noise_groups.names) - 1
+        hidden = np.isin(np.arange(n_noise), hidden_part).astype(float)
+        several = [np.ones(n_noise)]
+        if len(hidden_part):
+            several += [hidden, 2.0 * hidden - 1.0]
+        return [np.concatenate([np.zeros(n_means), some]) for some in several]
+
+    def merged(self, theta, v):
+        """Weights of the position from all those of the networks of means and of noise."""
+        return np.concatenate([theta[..., : self.n_mean], v[..., : self.n_noise]], axis=-1)
+
+    def drawn_coordinates(self, draws):
+        """``eta`` of draws with fields ``alpha`` and ``noise``, ``(..., n_free)``."""
+        return self.coordinates(draws.alpha, np.exp(draws.noise[..., self.n_noise :]))
+
+    # --- the noise network -----------------------------------------------------------------------
+
+    def noise_state(self, q):
+        """Weights of the noise network with output biases ``ln beta``, ``(..., k)``."""
+        return self._noise_weights(self.place(q))
+
+    def noise_functions(self, state, X):
+        """Log precisions of the noise of networks at inputs, ``(..., n, n_outputs)``."""
+        return np.clip(outputs(self.noise_network, state, X), *self.free.prior.log_range)
+
+    def typical_hyper(self, q):
+        """Precisions, those of the noise being geometric means over the rows."""
+        posterior = self.posterior
+        h = self.noise_functions(self.noise_state(q), posterior.X)
+        typical = np.exp((posterior.sample_weight @ h) / posterior.n_rows)
+        hyper = self.place(q).hyper
+        return hyper._replace(beta=typical / posterior.likelihood.relative)
+
+    def _noise_weights(self, place):
+        v = place.theta[..., self.n_mean :]
+        bias = np.log(self.posterior.likelihood.precisions(place.hyper.beta))
+        return np.concatenate([v, bias], axis=-1)
+
+    def _rows(self, place):
+        return self._rows_of(self.noise_functions(self._noise_weights(place), self.posterior.X))
+
+    def _rows_of(self, log_precision):
+        posterior = self.posterior
+        ones = np.ones(posterior.network.n_outputs)
+        return Rows(posterior.y, posterior.sample_weight, ones, np.exp(log_precision))
+
+    # --- energy and curvature --------------------------------------------------------------------
+
+    def _likelihood(self, place):
+        posterior, s = self.posterior, self.posterior.sample_weight
+        trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
+        h = np.clip(trace.outputs, *self.free.prior.log_range)
+        means, rows = self._of_rows(place.theta, place.hyper, self._rows_of(h), need_factors=True)
+        value = means.value - 0.5 * np.sum(s @ h, axis=-1)
+        slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
+        by_noise = vector_jacobian(trace, slope)
+        by_theta = np.concatenate([means.theta, by_noise[..., : self.n_noise]], axis=-1)
+        by_beta = self._sum_levels(by_noise[..., self.n_noise :])
+        return Derivatives(value, by_theta, means.log_alpha, by_beta)
+
+    def _of_means(self, theta):
+        return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
+
+    def _noise_hessian(self, place):
+        """Expected Hessian in all weights of the noise network, ``(..., k, k)``."""
+        posterior = self.posterior
+        trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
+        low, high = self.free.prior.log_range
+        inside = (low < trace.outputs) & (trace.outputs < high)
+        curvature = 0.5 * posterior.sample_weight[:, None] * inside
+        return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+
+    def _data_hessian(self, theta, place):
+        m, n, k = self.n_mean, self.n_sampled, len(self.groups.labels)
+        trace = forward(self.posterior.network, self._of_means(theta), self.posterior.X, 1)
+        curvature = self._rows(place).weights
+        means = hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+        matrix = np.zeros((*theta.shape, k))
+        index = np.r_[:m, n:k]
+        matrix[..., index[:, None], index] = means
+        own = slice(None, self.n_noise)
+        matrix[..., m:n, m:n] = self._noise_hessian(place)[..., own, own]
+        return matrix
+
+    def curvature(self, q):
+        """As without noise network, with that between its weights and the levels."""
+        full, place = super().curvature(q), self.place(q)
+        stretch = self._map.derivatives(place.eta)[0]
+        m, n, n_alpha = self.n_mean, self.n_sampled, self.n_alpha
+        levels = np.eye(self.posterior.likelihood.n_levels)[self.posterior.likelihood.levels]
+        cross = self._noise_hessian(place)[..., : self.n_noise, self.n_noise :] @ levels
+        cross = cross[..., self.free.beta] * stretch[..., None, n_alpha:]
+        in_v = place.scales[..., m:, None] * cross
+        pull = -0.5 * place.share[..., self._labels[m:]] * place.theta[..., m:]
+        member = self._membership[m:][:, self.free.alpha]
+        in_alpha = (member * pull[..., None]).swapaxes(-1, -2) @ cross
+        in_alpha = in_alpha * stretch[..., :n_alpha, None]
+        betas = slice(n + n_alpha, self.dimension)
+        for rows, block in ((slice(m, n), in_v), (slice(n, n + n_alpha), in_alpha)):
+            full[..., rows, betas] += block
+            full[..., betas, rows] += np.swapaxes(block, -1, -2)
+        return full

@@ -1,0 +1,175 @@
+"""Student-t noise for samplers: Gaussian noise with a random factor of every row's precision."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.network import outputs
+from skbayesnn.posterior._joint import JointPosterior
+from skbayesnn.posterior._output_layer import Rows
+
+
+@dataclass(frozen=True)
+class StudentTJoint(JointPosterior):
+    """Joint posterior with Student-t noise.
+
+    Given a factor ``F_n`` of the precision of every row the noise is Gaussian, and the output layer
+    can be integrated out. A position's conditions are these factors, the degrees of freedom and the
+    output layer: moves of the dynamics are conditional on the factors, and `renewed` draws all of
+    them from their exact conditional distributions in turn (Geweke 1993). The output layer makes
+    factors of rows independent of each other, and the degrees of freedom, drawn with the factors
+    integrated out, of all factors.
+
+    Rows of weight ``s`` are ``s`` observations, each with a factor of its own from a Gamma
+    distribution of shape and rate ``nu/2``; only their sum ``s_n F_n`` matters. Given residuals it
+    is from a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
+    ``s``.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With `StudentT` noise, whose degrees of freedom matter for the metric only.
+    degrees_of_freedom : tuple of float
+        Values of ``nu`` that have the same prior probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
+    >>> from skbayesnn.posterior import StudentT, StudentTJoint
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> groups, y = weight_groups(network, "single"), np.sin(3 * X)
+    >>> posterior = Posterior(network, StudentT.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
+    >>> joint = StudentTJoint(posterior, free, fixed, np.zeros(1), degrees_of_freedom=(2.5, 5.0))
+    >>> joint.dimension  # 6 hidden weights, 2 precisions
+    8
+    >>> joint.n_conditions  # 20 factors, degrees of freedom, 4 output weights
+    25
+    """
+
+    degrees_of_freedom: tuple = ()
+
+    @cached_property
+    def n_conditions(self):
+        """Length of the rest of a position."""
+        return len(self.posterior.X) + 1 + self.posterior.network.n_weights - self.n_mean
+
+    def tempered(self, temperature):
+        """The posterior under this power of the likelihood: rows count less."""
+        weight = temperature * self.posterior.sample_weight
+        return replace(self, posterior=replace(self.posterior, sample_weight=weight))
+
+    # --- positions -------------------------------------------------------------------------------
+
+    def place(self, q):
+        """What positions mean; precisions of fixed noise levels are those of the scale."""
+        place = self._place(q)
+        n_rows = len(self.posterior.X)
+        beta = self._scale_precisions(place.hyper.beta, place.conditions[..., n_rows, None])
+        return place._replace(hyper=place.hyper._replace(beta=beta))
+
+    def _scale_precisions(self, beta, nu):
+        """With what is fixed, precisions of noise, replaced by precisions of its scale."""
+        ratio = nu / (nu - 2.0) / self.posterior.likelihood.variance_factor
+        return np.where(self.free.beta, beta, self.fixed.beta * ratio)
+
+    def position(self, theta, hyper):
+        """Where weights ``(..., k)`` and precisions are, with conditions still to be renewed."""
+        lead = theta.shape[:-1]
+        factors = np.ones((*lead, len(self.posterior.X)))
+        nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
+        moving = super().position(theta, hyper)
+        return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
+
+    def draw_weights(self, eta, rng):
+        """As without conditions; these have still to be renewed."""
+        q = super().draw_weights(eta, rng)
+        factors = np.ones(len(self.posterior.X))
+        nu = rng.choice(self.degrees_of_freedom)
+        alpha = self._place(q).hyper.alpha
+        sd = self.groups.expand(alpha)[self.n_mean :] ** -0.5
+        return np.concatenate([q, factors, [nu], sd * rng.standard_normal(len(sd))])
+
+    def complete_weights(self, q, rngs=None):
+        """All weights ``(..., k)``; the position holds those of the output layer, too."""
+        place = self.place(q)
+        return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
+
+    def noise_state(self, q):
+        """Degrees of freedom ``(..., 1)``."""
+        n_rows = len(self.posterior.X)
+        return q[..., self.dimension :][..., n_rows : n_rows + 1]
+
+    # --- the energy given the conditions ---------------------------------------------------------
+
+    def _likelihood(self, place):
+        return self._of_rows(place.theta, place.hyper, self._rows(place))[0]
+
+    def _rows(self, place):
+        posterior = self.posterior
+        precision = posterior.likelihood.precisions(place.hyper.beta)
+        factors = place.conditions[..., : len(posterior.X), None]
+        return Rows(posterior.y, posterior.sample_weight, precision, factors)
+
+    # --- the conditions --------------------------------------------------------------------------
+
+    def misfit(self, q):
+        """Minus log likelihood given all weights, precisions and degrees of freedom, ``(...)``."""
+        f = outputs(self.posterior.network, self.complete_weights(q), self.posterior.X)
+        return self._misfit(f, self.place(q).hyper.beta, self.noise_state(q)[..., 0])
+
+    def _misfit(self, f, beta, nu):
+        posterior = self.posterior
+        given = f, posterior.y, posterior.sample_weight, beta
+        value = np.empty(f.shape[:-2])
+        for degrees in np.unique(nu):
+            likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees)
+            errors = np.sum(beta * likelihood.errors(*given), axis=-1)
+            normaliser = likelihood.log_normaliser(beta, posterior.n_rows)
+            some = errors + likelihood.excess(*given) - normaliser
+            value = np.where(nu == degrees, some, value)
+        return value
+
+    def density(self, phase):
+        """Minus log posterior density of all weights, the factors integrated out, ``(...)``."""
+        place = self.place(phase.position)
+        outer = place.conditions[..., len(self.posterior.X) + 1 :]
+        alpha = self.groups.expand(place.hyper.alpha)[..., self.n_mean :]
+        prior = 0.5 * np.sum(alpha * outer**2 - np.log(alpha / (2.0 * np.pi)), axis=-1)
+        rest = self._prior(place, *self._map.derivatives(place.eta))[0]
+        return rest + prior + self.misfit(phase.position)
+
+    def renewed(self, q, rngs, keep_outputs=False):
+        """Positions after Gibbs draws of their conditions, each chain's from its generator.
+
+        The output layer given the factors, unless that is to be kept; the degrees of freedom given
+        all weights; the factors given both.
+        """
+        q, (posterior, n_rows) = q.copy(), (self.posterior, len(self.posterior.X))
+        if self.integrated and not keep_outputs:
+            drawn = super().complete_weights(q, rngs)
+            q[:, self.dimension + n_rows + 1 :] = drawn[:, self.n_mean :]
+        f = outputs(posterior.network, self.complete_weights(q), posterior.X)
+        beta = self.place(q).hyper.beta
+        grid = np.array(self.degrees_of_freedom)
+        values = np.stack(
+            [self._misfit(f, self._scale_precisions(beta, nu), np.array(nu)) for nu in grid], -1
+        )
+        shares = np.exp(np.min(values, axis=-1, keepdims=True) - values)
+        levels = np.cumsum(shares, axis=-1)
+        uniform = np.array([rng.random() for rng in rngs])
+        nu = grid[np.sum(levels < uniform[:, None] * levels[:, -1:], axis=-1)]
+
+        precision = posterior.likelihood.precisions(self._scale_precisions(beta, nu[:, None]))
+        delta = np.sum(precision[:, None, :] * (f - posterior.y) ** 2, axis=-1)
+        s = posterior.sample_weight
+        shape = 0.5 * s * (nu[:, None] + posterior.network.n_outputs)
+        gamma = np.stack([rng.standard_gamma(a) for rng, a in zip(rngs, shape, strict=True)])
+        q[:, self.dimension : self.dimension + n_rows] = 2.0 * gamma / (nu[:, None] + delta) / s
+        q[:, self.dimension + n_rows] = nu
+        return q

@@ -1,0 +1,166 @@
+"""Targets given the hidden units or the outputs, with noise that may differ between rows.
+
+Given the hidden units the linear output layer is Bayesian linear regression (Bishop 2006, section
+3.5), which can be integrated out. A row's noise precision is that of the output times a factor of
+the row.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.network import vector_jacobian
+from skbayesnn.posterior._ridge import ridge
+
+
+class Regression(NamedTuple):
+    """The data part of an energy, and its derivatives; normalisers of the noise are not in it.
+
+    Attributes
+    ----------
+    value : ndarray of shape (...)
+        ``1/2 sum_no s_n F_no tau_o e_no^2``, or minus the logarithm of what is left of the
+        exponential of minus that when the output layer is integrated out.
+    gradient : ndarray
+        Of the value: ``(..., n, width)`` with respect to the hidden units if the output layer is
+        integrated out, else ``(..., k)`` with respect to all weights.
+    log_alpha : ndarray of shape (..., width, n_outputs)
+        Derivative in the log precisions of output weights that are integrated out.
+    log_precision : ndarray of shape (..., n_outputs)
+        Derivative in ``ln tau_o``.
+    log_factors : ndarray of shape (..., n, n_outputs)
+        Derivative in ``ln F_no``; only if asked for.
+    """
+
+    value: np.ndarray
+    gradient: np.ndarray
+    log_alpha: np.ndarray
+    log_precision: np.ndarray
+    log_factors: np.ndarray | None
+
+
+class Rows(NamedTuple):
+    """Targets with their noise.
+
+    Attributes
+    ----------
+    y : ndarray of shape (..., n, n_outputs)
+    weight : ndarray of shape (n,)
+    precision : ndarray of shape (..., n_outputs)
+        ``tau_o``.
+    factors : ndarray of shape (..., n, n_outputs) or (..., n, 1), or None
+        ``F``; ``None``: all 1.
+    """
+
+    y: np.ndarray
+    weight: np.ndarray
+    precision: np.ndarray
+    factors: np.ndarray | None = None
+
+    @property
+    def weights(self):
+        """``s_n F_no``."""
+        weight = self.weight[:, None]
+        return weight if self.factors is None else weight * self.factors
+
+
+def regression_system(rows, z, sd):
+    """Ridge regression of the targets on hidden units ``z``, in units of the prior.
+
+    Parameters
+    ----------
+    rows : Rows
+    z : ndarray of shape (..., n, width)
+    sd : ndarray of shape (..., n_outputs, width)
+        ``A^(-1/2)``, prior standard deviations of the output layer's weights.
+
+    Returns
+    -------
+    gram : ndarray of shape (..., n_outputs, width, width)
+        ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the rows' weights ``W``.
+    moment : ndarray of shape (..., n_outputs, width)
+        ``A^(-1/2) tau Z^T W y``.
+    """
+    weights = rows.weights
+    if weights.shape[-1] == 1:
+        weighted = np.swapaxes(z * weights, -1, -2)
+        gram, moment = (weighted @ z)[..., None, :, :], np.swapaxes(weighted @ rows.y, -1, -2)
+    else:
+        transposed = np.swapaxes(z, -1, -2)
+        columns = np.swapaxes(weights, -1, -2)[..., None, :]
+        gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
+        moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
+    gram = gram * (sd[..., :, None] * sd[..., None, :])
+    return gram * rows.precision[..., None, None], moment * sd * rows.precision[..., None]
+
+
+def integrated(rows, z, sd, need_factors=False):
+    """The output layer integrated out (Bishop 2006, equation 3.86).
+
+    Parameters
+    ----------
+    rows : Rows
+    z, sd
+        As for `regression_system`.
+    need_factors : bool, default=False
+        Whether ``log_factors`` is wanted.
+
+    Returns
+    -------
+    Regression
+    """
+    gram, moment = regression_system(rows, z, sd)
+    scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
+    precision, weights = rows.precision, rows.weights
+    mean = np.swapaxes(scaled * sd, -1, -2)
+    residual = z @ mean - rows.y
+    if rows.factors is None:
+        squares = precision * (rows.weight @ residual**2)
+    else:
+        squares = precision * np.sum(weights * residual**2, axis=-2)
+    value = 0.5 * np.sum(squares + np.sum(scaled**2, -1) + log_det, axis=-1)
+
+    covariance = inverse * (sd[..., :, None] * sd[..., None, :])  # (..., o, width, width)
+    spread = precision[..., None, None] * covariance
+    if weights.shape[-1] == 1:
+        pull = z @ np.sum(spread, axis=-3)  # from 1/2 log det
+        pull = pull + (residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
+        pull = pull * weights
+    else:
+        columns = np.swapaxes(weights, -1, -2)[..., None]  # (..., o, n, 1)
+        pull = np.sum(columns * (z[..., None, :, :] @ spread), axis=-3)
+        pull = pull + (weights * residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
+
+    # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight
+    determined = 0.5 * (scaled**2 + np.diagonal(inverse, axis1=-2, axis2=-1) - 1.0)
+    # tau/2 (residuals^2 + Tr S^-1 Z^T W Z) of every output
+    trace_term = np.sum(1.0 - np.diagonal(inverse, axis1=-2, axis2=-1), axis=-1)
+    by_factors = None
+    if need_factors:
+        variance = np.sum((z[..., None, :, :] @ spread) * z[..., None, :, :], axis=-1)
+        expected = precision[..., None, :] * residual**2 + np.swapaxes(variance, -1, -2)
+        by_factors = 0.5 * weights * expected
+    return Regression(
+        value, pull, np.swapaxes(determined, -1, -2), 0.5 * (squares + trace_term), by_factors
+    )
+
+
+def complete(rows, trace):
+    """The same with all weights given.
+
+    Parameters
+    ----------
+    rows : Rows
+    trace : Trace of order 1
+
+    Returns
+    -------
+    Regression
+    """
+    residual = trace.outputs - rows.y
+    weighted = rows.weights * rows.precision[..., None, :] * residual
+    by_factors = 0.5 * weighted * residual
+    by_precision = np.sum(by_factors, axis=-2)
+    value = np.sum(by_precision, axis=-1)
+    gradient = vector_jacobian(trace, weighted)
+    return Regression(value, gradient, np.zeros(0), by_precision, by_factors)

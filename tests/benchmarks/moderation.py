@@ -1,0 +1,98 @@
+"""Log loss of classifiers: most probable outputs, and two ways of moderating them.
+
+Every problem is fitted once per split; the same fit predicts with the most probable weights, with
+the Gaussian around them (MacKay 1992, section 5.2), and with the Gaussian closest to the posterior,
+which the library uses. scikit-learn's iris, wine and breast cancer data with few training rows;
+Ripley's synthetic and Pima data and the forensic glass where SKBAYESNN_DATA names their folder.
+Run with::
+
+    python tests/benchmarks/moderation.py
+    SKBAYESNN_DATA=folder python tests/benchmarks/moderation.py --splits 3 --widths 0 8
+"""
+
+import argparse
+import os
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from reporting import counted_warnings, print_table
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from skbayesnn import EvidenceMLPClassifier
+from skbayesnn.predictive import _variational
+
+BUNDLED = {"iris": (load_iris, 60), "wine": (load_wine, 60), "cancer": (load_breast_cancer, 200)}
+
+
+def splits_of(name, n_splits):
+    """Training and test rows of every split."""
+    if name in BUNDLED:
+        load, n_train = BUNDLED[name]
+        X, y = load(return_X_y=True)
+        parts = StratifiedShuffleSplit(n_splits, train_size=n_train, random_state=0).split(X, y)
+    else:
+        data = np.load(Path(os.environ["SKBAYESNN_DATA"]) / f"{name}.npz", allow_pickle=True)
+        X, y = data["X"], data["y"]
+        if "fold" in data.files:
+            folds = np.unique(data["fold"])[:n_splits]
+            parts = [np.nonzero(data["fold"] != f) + np.nonzero(data["fold"] == f) for f in folds]
+        else:
+            parts = [(data["train_idx"], data["test_idx"])]
+    for train, test in parts:
+        yield X[train], y[train], X[test], y[test]
+
+
+def losses(X, y, X_test, y_test, width, n_restarts):
+    """Log loss of the three sets of outputs, in nats per row."""
+
+    def loss(model, moderated):
+        codes = np.searchsorted(model.classes_, y_test)
+        p = model.predict_proba(X_test, moderated=moderated)[np.arange(len(codes)), codes]
+        return -np.mean(np.log(np.maximum(p, 1e-300)))
+
+    sizes = (width,) if width else ()
+    model = EvidenceMLPClassifier(sizes, n_restarts=n_restarts, combine="best", random_state=0)
+    closest = loss(model.fit(X, y), True)
+    most_probable = loss(model, False)
+    with patch.object(_variational, "LARGEST_STEP", 0):
+        around = loss(model.fit(X, y), True)
+    return most_probable, around, closest
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--widths", type=int, nargs="+", default=[0, 4])
+    parser.add_argument("--n-restarts", type=int, default=2)
+    args = parser.parse_args()
+    names = [*BUNDLED]
+    if "SKBAYESNN_DATA" in os.environ:
+        names += ["ripley_synth", "ripley_pima", "ripley_fgl"]
+    rows = []
+    for name in names:
+        for width in args.widths:
+            with counted_warnings():
+                found = np.array(
+                    [
+                        losses(*split, width, args.n_restarts)
+                        for split in splits_of(name, args.splits)
+                    ]
+                )
+            mean = found.mean(axis=0)
+            rows.append(
+                {
+                    "data": name,
+                    "hidden units": width,
+                    "splits": len(found),
+                    "most probable": float(mean[0]),
+                    "around the mode": float(mean[1]),
+                    "closest": float(mean[2]),
+                }
+            )
+    print_table("log loss, nats per row", rows)
+
+
+if __name__ == "__main__":
+    main()

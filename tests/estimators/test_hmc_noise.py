@@ -1,0 +1,330 @@
+"""`HMCMLPRegressor` with Student-t and with input-dependent noise."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.integrate import quad
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.active_learning import information_gain
+from skbayesnn.displays import TraceDisplay
+from skbayesnn.inference import DEGREES_OF_FREEDOM
+from skbayesnn.model_selection import EvidenceSearch
+from skbayesnn.network import outputs
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FEW = {"n_chains": 2, "n_warmup": 15, "n_draws": 12, "evidence": False, "random_state": 0}
+NOISES = ["student_t", "input_dependent"]
+KINDS = [(noise, n_outputs) for noise in NOISES for n_outputs in (1, 2)]
+GRID = np.linspace(-3.5, 3.5, 7)[:, None]
+
+each_noise = pytest.mark.parametrize("noise", NOISES)
+
+
+def make_rows(noise, n_outputs=1, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 1))
+    truth = np.hstack([np.sin(1.5 * X), 5.0 * np.cos(X) + 30.0])[:, :n_outputs]
+    scatter = 0.1 * rng.standard_normal(truth.shape) * [[1.0, 5.0]][0][:n_outputs]
+    if noise == "input_dependent":
+        scatter = scatter * 0.5 * 10.0 ** ((X + 3.0) / 6.0)
+    else:
+        scatter[:4] *= 30.0
+    y = truth + scatter
+    return X, y[:, 0] if n_outputs == 1 else y
+
+
+def fit(noise, n_outputs=1, rows=None, weight=None, **options):
+    X, y = make_rows(noise, n_outputs) if rows is None else rows
+    options = {"hidden_layer_sizes": (3,), "noise_hidden_layer_sizes": (2,)} | FEW | options
+    return HMCMLPRegressor(noise=noise, **options).fit(X, y, weight)
+
+
+@cache
+def fitted(noise, n_outputs=1):
+    return fit(noise, n_outputs)
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=str)
+def model(request):
+    return fitted(*request.param)
+
+
+def noise_by_hand(model, X):
+    """Scales ``(m, n, n_outputs)`` and degrees of freedom ``(m, 1, 1)`` of all draws, y units."""
+    draws = model._sampled.draws
+    noise = draws.noise.reshape(-1, draws.noise.shape[-1])
+    if model.noise_ == "student_t":
+        sd = draws.beta.reshape(len(noise), 1, -1) ** -0.5
+        return sd * model._y_scaling.scale, noise[:, :, None]
+    network = model._sampled.joint.noise_network
+    log_precision = outputs(network, noise, (X - model._X_scaling.shift) / model._X_scaling.scale)
+    sd = np.exp(-0.5 * np.clip(log_precision, *np.log([1e-6, 1e6])))
+    return sd * model._y_scaling.scale, np.full((len(noise), 1, 1), np.inf)
+
+
+def functions(model, X):
+    """Outputs of all drawn networks from their published weights, ``(m, n, n_outputs)``."""
+    return np.stack(
+        [
+            np.tanh(X @ net.coefs[0] + net.intercepts[0]) @ net.coefs[1] + net.intercepts[1]
+            for net in model.networks_
+        ]
+    )
+
+
+# --- predictions ---------------------------------------------------------------------------------
+
+
+def test_predictions_are_mixtures_of_the_draws(model):
+    f, (scales, nu) = functions(model, GRID), noise_by_hand(model, GRID)
+    mean = f.mean(axis=0)
+    assert_allclose(model.predict(GRID).reshape(mean.shape), mean, rtol=1e-9)
+    variance = np.mean(scales**2 / (1.0 - 2.0 / nu), axis=0)
+    variance = np.broadcast_to(variance, mean.shape)
+    for kind, expected in (
+        ("aleatoric", variance),
+        ("epistemic", f.var(axis=0)),
+        ("total", f.var(axis=0) + variance),
+    ):
+        found = model.predict_std(GRID, kind=kind).reshape(mean.shape)
+        assert_allclose(found**2, expected, rtol=1e-8)
+    covariance = model.predict(GRID, return_cov=True)[1].reshape(7, 7, -1)
+    for o in range(mean.shape[1]):
+        expected = np.cov(f[..., o].T, bias=True) + np.diag(variance[:, o])
+        assert_allclose(covariance[..., o], expected, rtol=1e-8, atol=1e-10)
+
+    y = mean + 0.7 * np.sqrt(variance)
+    cdf = np.where(
+        np.isinf(nu), stats.norm.cdf((y - f) / scales), stats.t.cdf((y - f) / scales, nu)
+    ).mean(axis=0)
+    given = y if mean.shape[1] > 1 else y[:, 0]
+    assert_allclose(model.predictive_cdf(GRID, given).reshape(mean.shape), cdf, rtol=1e-8)
+    low, high = np.moveaxis(model.predict_interval(GRID, 0.8), -1, 0)
+    assert_allclose(model.predictive_cdf(GRID, low), 0.1, atol=1e-9)
+    assert_allclose(model.predictive_cdf(GRID, high), 0.9, atol=1e-9)
+
+    logs = np.empty(f.shape[:2])
+    for i, row in np.ndindex(logs.shape):
+        sd = np.broadcast_to(scales, f.shape)[i, row]
+        law = stats.multivariate_t(f[i, row], np.diag(sd**2), nu[i, 0, 0])
+        logs[i, row] = law.logpdf(y[row])
+    expected = np.log(np.mean(np.exp(logs), axis=0))
+    assert_allclose(model.log_predictive_density(GRID, given), expected, rtol=1e-8)
+
+
+@each_noise
+def test_density_and_probability_belong_together(noise):
+    model, x = fitted(noise), GRID[2:3]
+    mean, sd = (value[0] for value in model.predict(x, return_std=True))
+    ends = mean + sd * np.array([-1.0, 0.3])
+    share = np.diff(model.predictive_cdf(np.repeat(x, 2, axis=0), ends))[0]
+    area = quad(lambda y: np.exp(model.log_predictive_density(x, [y])[0]), *ends, limit=200)[0]
+    assert area == pytest.approx(share, abs=1e-7)
+
+
+def test_attributes(model):
+    n = model.n_outputs_
+    assert np.shape(model.noise_std_) == (() if n == 1 else (n,))
+    names = ["hidden1_weights", "hidden1_biases", "output"]
+    if model.noise_ == "student_t":
+        assert DEGREES_OF_FREEDOM[0] <= model.degrees_of_freedom_ <= DEGREES_OF_FREEDOM[-1]
+        assert list(model.diagnostics_.hyper_r_hat)[-1] == "degrees_of_freedom"
+        typical = model.predict_std(GRID, kind="aleatoric")  # root mean square over draws
+        assert np.all(typical[0] >= np.asarray(model.noise_std_) * (1.0 - 1e-9))
+    else:
+        names += ["noise_hidden1_weights", "noise_hidden1_biases", "noise_output"]
+        with pytest.raises(AttributeError, match="Student-t noise only"):
+            _ = model.degrees_of_freedom_
+        X = make_rows("input_dependent", n)[0]
+        logs = np.mean(np.log(noise_by_hand(model, X)[0]), axis=1)
+        assert_allclose(model.noise_std_, np.exp(logs).mean(axis=0).squeeze(), rtol=1e-9)
+    assert model.weight_group_names_ == names
+    assert model.weight_precisions_.shape == (len(names),)
+    assert np.isnan(model.log_evidence_)
+
+
+def test_samples_and_displays(model):
+    f = functions(model, GRID)
+    sample = model.sample_y(GRID, 3).reshape(7, -1, 3)
+    for i in range(3):
+        assert np.min(np.max(np.abs(f - sample[..., i]), axis=(1, 2))) < 1e-9
+    assert np.all(np.isfinite(model.sample_prior(GRID, 3)))
+    values = model._noise_to_inference_data()
+    assert values["noise_sd"].shape == (2, 12, model.n_outputs_)
+    own = "degrees_of_freedom" if model.noise_ == "student_t" else "noise_weights"
+    assert set(values) == {"noise_sd", own}
+    assert len(TraceDisplay.from_estimator(model).traces) > 2
+
+
+# --- promises ------------------------------------------------------------------------------------
+
+
+def assert_same_draws(model, other):
+    for mine, its in zip(model._sampled.draws, other._sampled.draws, strict=True):
+        assert np.all(np.isfinite(mine))
+        assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize("sampler", ["auto", "langevin"])
+@each_noise
+def test_weights_are_repetitions_in_any_order(noise, sampler):
+    X, y = make_rows(noise, n=30)
+    times = np.random.default_rng(0).integers(0, 4, 30)
+    order = np.random.default_rng(1).permutation(times.sum())
+    weighted = fit(noise, rows=(X, y), weight=times, sampler=sampler)
+    rows = np.repeat(X, times, axis=0)[order], np.repeat(y, times)[order]
+    assert_same_draws(weighted, fit(noise, rows=rows, sampler=sampler))
+
+
+RESUMED = {
+    "auto": {},
+    "float32, thinned": {"dtype": "float32", "thin": 2},
+    "hmc": {"sampler": "hmc", "n_steps": 3},
+    "stochastic dynamics": {"sampler": "stochastic_dynamics"},
+    "prior": {"init": "prior"},
+    "processes": {"n_jobs": 2},
+}
+
+
+@pytest.mark.parametrize("options", RESUMED.values(), ids=RESUMED)
+@each_noise
+def test_more_draws_equal_one_longer_fit(noise, options):
+    rows = make_rows(noise, n=30)
+    model = fit(noise, rows=rows, warm_start=True, **(options | {"n_draws": 5}))
+    model = pickle.loads(pickle.dumps(model))
+    model.set_params(n_draws=8).fit(*rows)
+    assert_same_draws(model, fit(noise, rows=rows, **(options | {"n_draws": 8})))
+
+
+def test_another_noise_begins_anew():
+    rows = make_rows("student_t", n=30)
+    model = fit("constant", rows=rows, warm_start=True)
+    for change in (
+        {"noise": "student_t"},
+        {"noise": "input_dependent"},
+        {"noise_hidden_layer_sizes": (3,)},
+    ):
+        model.set_params(**change).fit(*rows)
+        options = {"noise": "input_dependent"} | change
+        assert_same_draws(model, fit(rows=rows, **options))
+
+
+@each_noise
+def test_units(noise):
+    X, y = make_rows(noise)  # without rounding: chains would part
+    model, scaled = fitted(noise), fit(noise, rows=(2.0**10 * X, 2.0**20 * y))
+    mean, std = model.predict(GRID, return_std=True)
+    scaled_mean, scaled_std = scaled.predict(2.0**10 * GRID, return_std=True)
+    assert_allclose(scaled_mean / 2.0**20, mean, rtol=1e-9)
+    assert_allclose(scaled_std / 2.0**20, std, rtol=1e-9)
+
+
+def test_fixed_noise_is_a_standard_deviation():
+    model = fit("student_t", rows=make_rows("input_dependent"), noise_std=0.2)
+    assert model.noise_std_ == pytest.approx(0.2, rel=1e-12)
+    assert len(np.unique(model._sampled.draws.noise)) > 1
+    assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
+
+
+# --- beside the evidence -------------------------------------------------------------------------
+
+
+@each_noise
+def test_chains_start_from_an_evidence_fit(noise):
+    X, y = make_rows(noise)
+    evidence = EvidenceMLPRegressor(
+        (3,), noise="auto", noise_hidden_layer_sizes=(2,), n_restarts=2, random_state=0
+    ).fit(X, y)
+    assert evidence.noise_ == noise
+    sampler = HMCMLPRegressor.from_evidence(evidence, **FEW)
+    assert sampler.noise == noise
+    assert sampler.noise_hidden_layer_sizes == (2,)
+    sampler.set_params(n_chains=1, n_warmup=0, n_draws=4, sampler="hmc", step_size=1e-9).fit(X, y)
+    assert_allclose(
+        sampler.predict(GRID),
+        evidence._members[0].mean((GRID - evidence._X_scaling.shift) / evidence._X_scaling.scale)[
+            :, 0
+        ]
+        * evidence._y_scaling.scale
+        + evidence._y_scaling.shift,
+        atol=1e-4,
+    )
+    if noise == "input_dependent":
+        member = evidence._members[0]
+        scaled = (GRID - evidence._X_scaling.shift) / evidence._X_scaling.scale
+        sd = np.sqrt(member.noise_variances(scaled)[:, 0]) * evidence._y_scaling.scale
+        assert_allclose(sampler.predict_std(GRID, kind="aleatoric"), sd, rtol=1e-3)
+    assert "noise sd" in sampler.comparison_.quantities
+    other = HMCMLPRegressor.from_evidence(evidence, **(FEW | {"noise": "constant"})).fit(X, y)
+    assert not hasattr(other, "comparison_")  # another model
+
+
+@pytest.mark.slow
+@each_noise
+def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
+    """Many rows and few weights: the same evidence, means and noise."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 1))
+    scatter = rng.standard_t(4, 300) if noise == "student_t" else rng.standard_normal(300)
+    sd = 0.3 if noise == "student_t" else 0.3 * np.exp(0.5 * X[:, 0])
+    options = {"noise": noise, "noise_hidden_layer_sizes": (), "n_restarts": 1, "random_state": 0}
+    evidence = EvidenceMLPRegressor((), **options).fit(X, X[:, 0] + sd * scatter)
+    sampler = HMCMLPRegressor.from_evidence(evidence, n_chains=8, n_draws=400)
+    sampler.fit(X, X[:, 0] + sd * scatter)
+    assert sampler.comparison_.adequate
+    assert sampler.comparison_.shift < 0.02
+    gap = abs(sampler.log_evidence_ - evidence.log_evidence_)
+    assert sampler.log_evidence_std_ < 0.3
+    assert gap < 3.0 * sampler.log_evidence_std_ + 0.1
+    kinds = ["epistemic", "aleatoric"]
+    if noise == "student_t":  # the sampler averages over degrees of freedom
+        kinds = kinds[:1]
+    for kind in kinds:
+        stds = [model.predict_std(GRID[1:-1], kind=kind) for model in (sampler, evidence)]
+        assert_allclose(stds[0], stds[1], rtol=0.1)
+
+
+def test_errors():
+    rows = make_rows("student_t")
+    with pytest.raises(ValueError, match=r"noise='auto' needs the fast evidence .* from_evidence"):
+        fit("auto", rows=rows)
+    with pytest.raises(ValueError, match="noise_std fixes a noise level that is the same"):
+        fit("input_dependent", noise_std=0.1)
+    with pytest.raises(ValueError, match="noise_hidden_layer_sizes must be a tuple"):
+        fit("constant", rows=rows, noise_hidden_layer_sizes=(0,))
+    with pytest.raises((TypeError, ValueError), match="noise='constant'"):
+        information_gain(fitted("student_t"), GRID)
+
+
+@each_noise
+def test_search_averages_over_samplers(noise):
+    X, y = make_rows(noise, n=30)
+    options = {"noise_hidden_layer_sizes": ()} | FEW | {"evidence": True}
+    options |= {"weight_precision": 1.0, "noise": noise}
+    base = HMCMLPRegressor((), **options)
+    search = EvidenceSearch(base, {"noise": ["constant", noise]}, averaging="equal").fit(X, y)
+    single = [
+        HMCMLPRegressor((), **(options | {"noise": n})).fit(X, y) for n in ("constant", noise)
+    ]
+    density = np.mean(np.exp([m.log_predictive_density(GRID, GRID[:, 0]) for m in single]), axis=0)
+    found = np.exp(search.log_predictive_density(GRID, GRID[:, 0]))
+    assert_allclose(found, density, rtol=1e-9)
+    cdf = np.mean([m.predictive_cdf(GRID, GRID[:, 0]) for m in single], axis=0)
+    assert_allclose(search.predictive_cdf(GRID, GRID[:, 0]), cdf, atol=1e-7)
+
+
+def test_outliers_hardly_move_the_mean():
+    X, y = make_rows("student_t", n=100)
+    errors = []
+    for noise in ("student_t", "constant"):
+        options = {"hidden_layer_sizes": (5,), "n_warmup": 80, "n_draws": 60}
+        model = fit(noise, rows=(X, y), **options)
+        errors.append(np.sqrt(np.mean((model.predict(X) - np.sin(1.5 * X[:, 0])) ** 2)))
+    assert errors[0] < 0.06
+    assert errors[1] > 2.0 * errors[0]

@@ -1,0 +1,179 @@
+"""Evidence and posterior of samplers with Student-t and input-dependent noise, by brute force."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+from skbayesnn.inference import (
+    DEGREES_OF_FREEDOM,
+    FreeHyperparameters,
+    NoisePlan,
+    SamplingSettings,
+    Settings,
+    estimate_evidence,
+    run_chains,
+    start_sampling,
+)
+from skbayesnn.network import Network
+from skbayesnn.posterior import (
+    Gaussian,
+    Hyperparameters,
+    LogUniform,
+    Posterior,
+    StudentT,
+    weight_groups,
+)
+from skbayesnn.samplers import Plan
+
+WAYS = {"tuned": True, "all_weights": False}
+each_way = pytest.mark.parametrize("tuned", WAYS.values(), ids=WAYS)
+
+
+def make_posterior(X, y, likelihood):
+    network = Network((1, 1), "tanh")
+    groups = weight_groups(network, "single")
+    return Posterior(network, likelihood, groups, X, y[:, None], np.ones(len(X)))
+
+
+def sample(posterior, free_noise, beta, tuned, noise_plan=None, n_draws=400, alpha=1.0):
+    """Weights of fixed prior precision; the noise level free or not."""
+    free = FreeHyperparameters(np.zeros(1, bool), np.full(1, free_noise), LogUniform())
+    fixed = Hyperparameters(np.full(1, alpha), np.full(1, beta))
+    search = Settings(free=free, fixed=fixed, noise_plan=noise_plan)
+    plan = Plan() if tuned else Plan(n_steps=8)
+    settings = SamplingSettings(search, plan, 150, n_draws, tuned=tuned)
+    joint, chains = start_sampling(posterior, settings, np.random.SeedSequence(0).spawn(16))
+    return run_chains(joint, chains, settings)
+
+
+def evidence(sampled, n_runs=4):
+    """Mean of several estimates, as the error of one, from six populations, is itself uncertain."""
+    seeds = np.random.SeedSequence(1).spawn(n_runs)
+    values, errors = np.transpose(
+        [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
+    )
+    return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
+
+
+def assert_mean(values, exact):
+    """Of draws ``(n_chains, n_draws)`` within 4 standard errors, from the spread of chains."""
+    means = values.mean(axis=1)
+    error = means.std(ddof=1) / np.sqrt(len(means))
+    assert abs(means.mean() - exact) < 4.0 * error
+
+
+# --- Student-t noise -----------------------------------------------------------------------------
+
+
+def student_t_rows(n=30):
+    rng = np.random.default_rng(n)
+    X = rng.uniform(-2, 2, (n, 1))
+    return X, 0.7 * X[:, 0] + 0.3 * rng.standard_t(3, n)
+
+
+def student_t_on_a_grid(X, y, log_beta, degrees, n_grid=60):
+    """Log joint density over slope, intercept, ln beta, degrees; and the axes."""
+    slope, intercept = np.linspace(0.2, 1.2, n_grid), np.linspace(-0.6, 0.6, n_grid)
+    table = np.zeros((n_grid, n_grid, len(log_beta), len(degrees)))
+    scale = np.exp(-0.5 * log_beta)[:, None]
+    for x, target in zip(X[:, 0], y, strict=True):
+        residual = (target - slope[:, None] * x - intercept)[..., None, None]
+        table += stats.t.logpdf(residual / scale, degrees) - np.log(scale)
+    prior = stats.norm.logpdf(slope)[:, None] + stats.norm.logpdf(intercept)
+    cell = (slope[1] - slope[0]) * (intercept[1] - intercept[0])
+    return table + prior[..., None, None] + np.log(cell / len(degrees)), slope, intercept
+
+
+@pytest.mark.slow
+@each_way
+def test_student_t_line(tuned):
+    """Posterior means of slope, noise level and degrees of freedom, and the evidence."""
+    X, y = student_t_rows()
+    low, high = LogUniform().log_range
+    log_beta = np.linspace(-1.0, 6.0, 71)
+    table, slope, _ = student_t_on_a_grid(X, y, log_beta, np.array(DEGREES_OF_FREEDOM))
+    exact = logsumexp(table) + np.log((log_beta[1] - log_beta[0]) / (high - low))
+    share = np.exp(table - logsumexp(table))
+    likelihood = replace(StudentT.per_output(1), degrees_of_freedom=5.0)
+    sampled = sample(make_posterior(X, y, likelihood), True, 1.0, tuned, n_draws=800)
+    draws = sampled.draws
+    assert_mean(draws.theta[..., 0], share.sum((1, 2, 3)) @ slope)
+    assert_mean(draws.theta[..., 0] ** 2, share.sum((1, 2, 3)) @ slope**2)
+    assert_mean(np.log(draws.beta[..., 0]), share.sum((0, 1, 3)) @ log_beta)
+    for i, nu in enumerate(DEGREES_OF_FREEDOM):
+        assert_mean((draws.noise[..., 0] == nu).astype(float), share[..., i].sum())
+    value, error = evidence(sampled)
+    assert 0.0 < error < 0.15
+    assert abs(value - exact) < 3.0 * error
+
+
+@pytest.mark.parametrize("nothing_moves", [True, False])
+def test_student_t_evidence_of_a_known_level(nothing_moves):
+    """The noise's standard deviation is fixed, whatever the degrees of freedom."""
+    X, y = student_t_rows()
+    exact = []
+    for nu in DEGREES_OF_FREEDOM:
+        log_beta = np.log([4.0 * nu / (nu - 2.0)])
+        exact.append(logsumexp(student_t_on_a_grid(X, y, log_beta, np.array([nu]))[0]))
+    exact = logsumexp(exact) - np.log(len(exact))
+    likelihood = replace(StudentT.per_output(1), degrees_of_freedom=5.0)
+    posterior = make_posterior(X, y, likelihood)
+    beta = 4.0 * likelihood.variance_factor
+    sampled = sample(posterior, False, beta, nothing_moves, n_draws=50)
+    assert sampled.joint.dimension == (0 if nothing_moves else 2)
+    value, error = evidence(sampled, 2)
+    assert 0.0 < error < 0.3
+    assert abs(value - exact) < 3.0 * error
+
+
+# --- input-dependent noise -----------------------------------------------------------------------
+
+
+def heteroscedastic_rows(n=30):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1.5, 1.5, (n, 1))
+    sd = 0.3 * np.exp(0.7 * X[:, 0])
+    return X, 0.7 * X[:, 0] + sd * rng.standard_normal(n)
+
+
+def log_marginal(X, y, alpha, log_precision):
+    """Linear means with the weights integrated out, ``log_precision`` of shape (..., n)."""
+    Phi, precision = np.hstack([X, np.ones_like(X)]), np.exp(log_precision)
+    A = alpha * np.eye(2) + (Phi.T * precision[..., None, :]) @ Phi
+    b = (precision * y) @ Phi
+    inner = np.sum(b * np.linalg.solve(A, b[..., None])[..., 0], axis=-1)
+    rows = np.sum(log_precision - np.log(2.0 * np.pi) - precision * y**2, axis=-1)
+    return 0.5 * (inner + rows) + np.log(alpha) - 0.5 * np.linalg.slogdet(A)[1]
+
+
+@pytest.mark.slow
+@each_way
+def test_log_linear_noise(tuned):
+    """Quadrature over the slope of the log precision, its prior precision and the level."""
+    X, y = heteroscedastic_rows()
+    low, high = LogUniform().log_range
+    slope, level = np.linspace(-6.0, 3.0, 181), np.linspace(0.0, 6.0, 121)
+    rows = np.clip(slope[:, None, None] * X[:, 0] + level[:, None], low, high)
+    log_alpha = np.linspace(low, high, 401)
+    sd = np.exp(-0.5 * log_alpha)
+    priors = stats.norm.logpdf(slope[:, None], scale=sd)  # narrow ones fall between the points
+    cell = slope[1] - slope[0]
+    at_zero = log_alpha > 2.0 * np.log(2.0 / cell)
+    priors[:, at_zero] = np.where(np.abs(slope) < 0.5 * cell, -np.log(cell), -np.inf)[:, None]
+    prior = logsumexp(priors, axis=1) + np.log((log_alpha[1] - log_alpha[0]) / (high - low))
+    table = log_marginal(X, y, 1.0, rows) + prior[:, None] - np.log(high - low)
+    exact = logsumexp(table) + np.log(cell * (level[1] - level[0]))
+    share = np.exp(table - logsumexp(table))
+    posterior = make_posterior(X, y, Gaussian.per_output(1))
+    plan = NoisePlan.build(posterior.network, (), "layer")
+    sampled = sample(posterior, True, 1.0, tuned, plan, n_draws=800)
+    noise = sampled.draws.noise
+    assert_mean(noise[..., 0], share.sum(1) @ slope)
+    assert_mean(noise[..., 0] ** 2, share.sum(1) @ slope**2)
+    assert_mean(noise[..., 1], share.sum(0) @ level)
+    value, error = evidence(sampled)
+    assert 0.0 < error < 0.15
+    assert abs(value - exact) < 3.0 * error

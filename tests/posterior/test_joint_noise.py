@@ -1,0 +1,210 @@
+"""Joint posteriors with Student-t and with input-dependent noise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp, multivariate_normal, norm, t
+
+from skbayesnn.inference import FreeHyperparameters, NoisePlan
+from skbayesnn.network import forward, outputs
+from skbayesnn.posterior import Gaussian, InputDependentJoint, LogUniform, StudentTJoint
+from tests.tools import assert_near, difference, make_problem
+
+RANGE = LogUniform(0.05, 20.0)
+DEGREES = (2.5, 5.0, 20.0)
+NAMES = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two"]
+
+each_name = pytest.mark.parametrize("name", NAMES)
+each_depth = pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
+each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
+
+
+def make_joint(name, hidden=(3,), integrate=True, fixed=False, seed=0, n=7):
+    """A joint posterior and some positions."""
+    rng = np.random.default_rng(seed + 1)
+    kind = name if name.startswith("student_t") else "gaussian"
+    posterior, _, hyper = make_problem(kind, hidden, n=n, seed=seed)
+    if name == "input_dependent":  # one output
+        posterior, _, hyper = make_problem("student_t", hidden, n=n, seed=seed)
+        posterior = replace(posterior, likelihood=Gaussian.per_output(1))
+    alpha, beta = (np.ones(len(values), dtype=bool) for values in hyper)
+    if fixed:
+        alpha[-1] = beta[0] = False
+    plan, own, kind = (), {"degrees_of_freedom": DEGREES}, StudentTJoint
+    if name.startswith("input_dependent"):
+        plan, own, kind = NoisePlan.build(posterior.network, (2,), "layer"), {}, InputDependentJoint
+        n_noise = len(plan.groups.names) - 1
+        alpha = np.append(alpha, np.ones(n_noise, dtype=bool))
+        hyper = hyper._replace(alpha=np.append(hyper.alpha, np.ones(n_noise)))
+    information = np.exp(rng.normal(0.0, 2.0, len(alpha)))
+    free = FreeHyperparameters(alpha, beta, RANGE)
+    joint = kind(posterior, free, hyper, information, integrate, *plan, **own)
+    q = rng.standard_normal((3, joint.dimension + joint.n_conditions))
+    if joint.n_conditions:
+        q[:, joint.dimension :][:, :n] = rng.gamma(2.0, 0.5, (3, n))
+        q[:, joint.dimension + n] = DEGREES
+    return joint, q
+
+
+def row_precisions(joint, place):
+    """Noise precision of every row and output at one position, ``(n, n_outputs)``."""
+    posterior = joint.posterior
+    tau = posterior.likelihood.precisions(place.hyper.beta)
+    if joint.n_conditions:
+        return place.conditions[: len(posterior.X), None] * tau
+    v = np.append(place.theta[joint.n_mean :], np.log(tau))
+    return np.exp(np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range))
+
+
+@each_name
+@each_depth
+@each_way
+@pytest.mark.parametrize("fixed", [True, False], ids=["some", "free"])
+def test_gradients(name, hidden, integrate, fixed):
+    joint, positions = make_joint(name, hidden, integrate, fixed)
+    d = joint.dimension
+    for q in positions:
+        terms = joint.terms(q)
+        if d == 0:  # nothing moves
+            assert terms.prior_gradient.shape == terms.data_gradient.shape == (0,)
+            continue
+
+        def both(moving, rest=q[d:]):
+            return np.stack(joint.terms(np.append(moving, rest))[::2])
+
+        expected = difference(both, q[:d])
+        assert_near(terms.prior_gradient, expected[0], 1e-6)
+        assert_near(terms.data_gradient, expected[1], 1e-6)
+
+
+@each_name
+@each_depth
+def test_likelihood_is_a_multivariate_normal(name, hidden):
+    """Up to constants: differences between positions of the same conditions."""
+    joint, positions = make_joint(name, hidden)
+    positions[:, joint.dimension :] = positions[0, joint.dimension :]
+    posterior, s, gaps = joint.posterior, joint.posterior.sample_weight, []
+    for q in positions:
+        place = joint.place(q)
+        Z = forward(posterior.network, joint.mean_weights(q), posterior.X).inputs[-1]
+        alpha = posterior.groups.expand(place.hyper.alpha)
+        alpha = posterior.network.layers(alpha)[-1]
+        precisions, expected = row_precisions(joint, place), 0.0
+        for o in range(posterior.network.n_outputs):
+            covariance = Z / alpha[:, o] @ Z.T + np.diag(1.0 / (s * precisions[:, o]))
+            expected += multivariate_normal.logpdf(posterior.y[:, o], cov=covariance)
+            # a row of weight s has precision s beta; N(.)^s is normalised differently
+            expected += 0.5 * np.sum((s - 1.0) * np.log(precisions[:, o] / (2.0 * np.pi)))
+        gaps.append(joint.terms(q).data + expected)
+    assert np.ptp(gaps) < 1e-9
+    if not joint.n_conditions:  # the value itself
+        n_outputs = posterior.network.n_outputs
+        assert gaps[0] == pytest.approx(0.5 * n_outputs * np.sum(np.log(s)))
+
+
+@each_name
+@each_depth
+def test_given_all_weights(name, hidden):
+    joint, positions = make_joint(name, hidden, integrate=False)
+    posterior, s, gaps = joint.posterior, joint.posterior.sample_weight, []
+    positions[:, joint.dimension :] = positions[0, joint.dimension :]
+    for q in positions:
+        f = outputs(posterior.network, joint.complete_weights(q, []), posterior.X)
+        sd = row_precisions(joint, joint.place(q)) ** -0.5
+        gaps.append(joint.terms(q).data + s @ norm.logpdf(posterior.y, f, sd).sum(axis=1))
+    assert np.ptp(gaps) < 1e-9
+    assert joint.n_conditions or abs(gaps[0]) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["input_dependent", "input_dependent_two"])
+@each_way
+@each_depth
+def test_curvature_of_the_noise_network(name, integrate, hidden):
+    """What the log precisions' Jacobian makes of information s/2 per row and output."""
+    joint, positions = make_joint(name, hidden, integrate)
+    s, m, n = joint.posterior.sample_weight, joint.n_mean, joint.n_sampled
+    for q in positions:
+        h = lambda q: np.log(row_precisions(joint, joint.place(q)))  # noqa: E731
+        J = difference(h, q)
+        expected = 0.5 * np.einsum("n,noi,noj->ij", s, J, J)
+        matrix = joint.curvature(q)
+        betas = slice(n + joint.n_alpha, None)
+        assert_near(matrix[m:, betas][: n - m], expected[m:n, betas], 1e-6)
+        assert_near(matrix[n : n + joint.n_alpha, betas], expected[n : n + joint.n_alpha, betas])
+        own = matrix[m:n, m:n] - np.diag(joint.place(q).share[joint._labels[m:]])
+        assert_near(own, expected[m:n, m:n], 1e-6)
+        assert np.min(np.linalg.eigvalsh(matrix)) > 0.0
+
+
+@pytest.mark.parametrize("name", ["student_t", "student_t_shared"])
+def test_curvature_is_positive_definite(name):
+    joint, positions = make_joint(name)
+    assert np.min(np.linalg.eigvalsh(joint.curvature(positions))) > 0.0
+
+
+# --- conditions of Student-t noise ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_misfit_of_student_t(fixed):
+    joint, positions = make_joint("student_t", fixed=fixed)
+    posterior = joint.posterior
+    for q, nu in zip(positions, DEGREES, strict=True):
+        f = outputs(posterior.network, joint.complete_weights(q), posterior.X)
+        beta = joint.place(q).hyper.beta
+        if fixed:  # the variance is, not the scale
+            variance = nu / (nu - 2.0) / beta
+            given = posterior.likelihood.variance_factor / joint.fixed.beta
+            np.testing.assert_allclose(variance, given)
+        rows = t.logpdf(posterior.y, nu, f, beta**-0.5)[:, 0]
+        assert joint.misfit(q) == pytest.approx(-posterior.sample_weight @ rows)
+
+
+def test_factors_and_degrees_of_freedom_given_the_weights():
+    """Weight 3 is three rows, each with a factor of its own; the degrees follow the likelihood."""
+    joint, positions = make_joint("student_t", n=4)
+    times, m = np.array([1, 3, 1, 2]), 4000
+    rows = np.repeat(np.arange(4), times)
+    f = outputs(joint.posterior.network, joint.complete_weights(positions[0]), joint.posterior.X)
+    sd = joint.place(positions[0]).hyper.beta ** -0.5
+    posterior, d = (
+        replace(joint.posterior, y=f + sd * [[0.3], [-1.0], [3.0], [0.1]]),
+        joint.dimension,
+    )
+    joint = replace(joint, posterior=posterior)
+    weighted = replace(joint, posterior=replace(posterior, sample_weight=times.astype(float)))
+    again = replace(
+        posterior, X=posterior.X[rows], y=posterior.y[rows], sample_weight=np.ones(len(rows))
+    )
+    repeated = replace(joint, posterior=again)
+    rng = np.random.default_rng(0)
+    q = positions[0]
+    longer = np.concatenate([q[:d], q[d : d + 4][rows], q[d + 4 :]])
+    drawn = weighted.renewed(np.tile(q, (m, 1)), [rng] * m, keep_outputs=True)
+    other = repeated.renewed(np.tile(longer, (m, 1)), [rng] * m, keep_outputs=True)
+    sums = np.array([other[:, d : d + 7][:, rows == i].sum(axis=1) for i in range(4)]).T
+    for i in range(4):
+        assert ks_2samp(times[i] * drawn[:, d + i], sums[:, i]).pvalue > 1e-3
+    values = []
+    for nu in DEGREES:
+        there = q.copy()
+        there[d + 4] = nu
+        values.append(np.exp(-weighted.misfit(there)))
+    share = np.array(values) / np.sum(values)
+    found = np.array([np.mean(drawn[:, d + 4] == nu) for nu in DEGREES])
+    assert np.all(np.abs(found - share) < 4.0 * np.sqrt(share * (1.0 - share) / m))
+    assert np.min(share) > 0.02
+    np.testing.assert_array_equal(drawn[:, d + 5 :], np.tile(q[d + 5 :], (m, 1)))  # outputs
+
+
+@each_name
+def test_rows_do_not_depend_on_each_other(name):
+    joint, q = make_joint(name)
+    for i in range(3):
+        for all_of_them, own in zip(joint.terms(q), joint.terms(q[i : i + 1]), strict=True):
+            np.testing.assert_array_equal(all_of_them[i], own[0])
+    rngs = [[np.random.default_rng(i) for i in range(3)] for _ in range(2)]
+    together = joint.renewed(q, rngs[0])
+    alone = [joint.renewed(q[i : i + 1], rngs[1][i : i + 1])[0] for i in range(3)]
+    np.testing.assert_array_equal(together, alone)

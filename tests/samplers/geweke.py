@@ -1,0 +1,264 @@
+"""What tells whether samplers and the joint posterior together sample the posterior.
+
+If parameters come from the prior and data from them, then alternating transitions for the
+parameters given the data with new data given the parameters leaves the prior as it is (Geweke
+2004), and among draws from the posterior the parameters that made the data have no special rank
+(Talts et al. 2018). Every chain has data of its own here.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import chi2
+
+from skbayesnn.inference import FreeHyperparameters, NoisePlan
+from skbayesnn.inference._moves import Renewals
+from skbayesnn.inference._scale_moves import ScaleMoves
+from skbayesnn.network import Network, forward, outputs, vector_jacobian
+from skbayesnn.posterior import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Hyperparameters,
+    InputDependentJoint,
+    JointPosterior,
+    LogUniform,
+    Posterior,
+    StudentT,
+    StudentTJoint,
+    weight_groups,
+)
+from skbayesnn.samplers import Metric, Noise, start, transition
+
+RANGE = LogUniform(0.3, 3.0)
+X = np.array([[-1.5], [-0.6], [0.1], [0.7], [1.6]])
+X_TEST = np.array([[0.4], [2.5]])
+DEGREES = (2.5, 5.0, 20.0)
+
+
+class ManyTargets(Posterior):
+    """Targets ``(m, n, n_outputs)``: a data set for each of the networks."""
+
+    def misfit(self, theta, beta):
+        trace = forward(self.network, theta, self.X, 1)
+        errors, residual = self.likelihood.errors_and_gradient(
+            trace.outputs, self.y, self.sample_weight, beta
+        )
+        return errors, vector_jacobian(trace, residual)
+
+
+class ManyPosteriors:
+    """Joint posteriors that differ in their targets, as one for `samplers`.
+
+    The last entry of a position, one more condition of the energy, tells which one.
+    """
+
+    def __init__(self, joint):
+        self.joint = joint
+        self.y = None
+
+    def __getattr__(self, name):
+        return getattr(self.joint, name)
+
+    def own(self, q):
+        y = self.y[q[:, -1].astype(int)]
+        return replace(self.joint, posterior=replace(self.joint.posterior, y=y)), q[:, :-1]
+
+    def energy(self, q):
+        joint, position = self.own(q)
+        return joint.energy(position)
+
+    def rescaled(self, q, shift):
+        moved, log_volume = self.joint.rescaled(q[:, :-1], shift)
+        return np.concatenate([moved, q[:, -1:]], axis=1), log_volume
+
+    def renewed(self, q, rngs, keep_outputs=False):
+        joint, position = self.own(q)
+        return np.concatenate([joint.renewed(position, rngs, keep_outputs), q[:, -1:]], axis=1)
+
+    def draw_targets(self, q, theta, rng):
+        """New targets of every chain given its weights and noise."""
+        joint = self.joint
+        f = outputs(joint.posterior.network, theta, X)
+        if joint.posterior.likelihood.has_noise:
+            position = q[:, :-1]
+            beta = joint.place(position).hyper.beta
+            sd = joint.posterior.likelihood.precisions(beta)[:, None] ** -0.5
+            if isinstance(joint, InputDependentJoint):
+                h = outputs(joint.noise_network, joint.noise_state(position), X)
+                sd = np.exp(-0.5 * np.clip(h, *RANGE.log_range))
+            if joint.n_conditions:
+                sd = sd * joint.place(q[:, :-1]).conditions[:, : len(X), None] ** -0.5
+            self.y = f + sd * rng.standard_normal(f.shape)
+        elif f.shape[-1] == 1:
+            self.y = (f + rng.logistic(size=f.shape) > 0).astype(float)
+        else:
+            self.y = np.eye(f.shape[-1])[np.argmax(f + rng.gumbel(size=f.shape), axis=-1)]
+
+    def summary(self, q, theta):
+        """What is compared: log precisions, the noise's own, weights, outputs at new inputs."""
+        place, free = self.joint.place(q[:, :-1]), self.joint.free
+        logs = [place.hyper.alpha[:, free.alpha], place.hyper.beta[:, free.beta]]
+        f = outputs(self.joint.posterior.network, theta, X_TEST).reshape(len(q), -1)
+        noise = self.joint.noise_state(q[:, :-1])
+        return np.concatenate([np.log(np.concatenate(logs, axis=1)), noise, theta, f], axis=1)
+
+
+CASES = {
+    "regression": (Gaussian.per_output(1), 1, "layer", True),
+    "regression_all": (Gaussian.per_output(1), 1, "layer", False),
+    "one_group": (Gaussian(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
+    "binary": (Bernoulli(), 1, "layer", True),
+    "classes": (Categorical(), 3, "layer", True),
+    "input_dependent": (Gaussian.per_output(1), 1, "layer", True),
+    "input_dependent_all": (Gaussian.per_output(1), 1, "layer", False),
+    "input_dependent_two_outputs": (Gaussian.per_output(2), 2, "single", True),
+    "student_t": (StudentT.per_output(1), 1, "layer", True),
+    "student_t_all": (StudentT.per_output(1), 1, "layer", False),
+    "student_t_two_outputs": (StudentT(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
+}
+
+
+def make_case(name, information=1.0):
+    likelihood, n_outputs, prior, integrate = CASES[name]
+    network = Network((1, 2, n_outputs), "tanh")
+    groups = weight_groups(network, prior)
+    alpha = np.ones(len(groups.names), dtype=bool)
+    beta = np.full(likelihood.n_levels, likelihood.has_noise)
+    posterior = ManyTargets(network, likelihood, groups, X, None, np.array([1.0, 1, 1, 1, 1]))
+    free = FreeHyperparameters(alpha, beta, RANGE)
+    fixed = Hyperparameters(np.ones(len(alpha)), np.ones(len(beta)))
+    information = information * np.array([1.0, 0.3, 3.0])[: len(alpha)]
+    given = posterior, free, fixed, information, integrate
+    if name.startswith("input_dependent"):
+        plan = NoisePlan.build(network, (2,), prior)
+        own = np.ones(len(plan.groups.names) - 1)
+        free = free._replace(alpha=np.append(alpha, own > 0))
+        fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
+        information = np.append(information, 0.5 * own)
+        return ManyPosteriors(
+            InputDependentJoint(posterior, free, fixed, information, integrate, *plan)
+        )
+    joint = JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES)
+    return ManyPosteriors(joint)
+
+
+def draw_prior(many, m, rng):
+    """Parameters from the prior by plain simulation: positions and all weights."""
+    free = many.joint.free
+    groups = many.joint.groups  # of the weights in the position, and then of the others
+    alpha = np.exp(rng.uniform(*RANGE.log_range, (m, len(free.alpha))))
+    beta = np.ones((m, len(free.beta)))
+    beta[:, free.beta] = np.exp(rng.uniform(*RANGE.log_range, (m, int(free.beta.sum()))))
+    theta = rng.standard_normal((m, len(groups.labels)))
+    theta /= np.sqrt(alpha[:, groups.labels])
+    q = many.joint.position(theta, Hyperparameters(alpha, beta))
+    if many.joint.n_conditions:
+        nu = rng.choice(DEGREES, (m, 1))
+        factors = rng.gamma(0.5 * nu, 2.0 / nu, (m, len(X)))
+        q[:, many.joint.dimension :][:, : len(X) + 1] = np.hstack([factors, nu])
+    # to the last bit as the chain will see them: after rejections ranks depend on ties
+    theta[:, : many.joint.n_sampled] = many.joint.place(q).theta
+    theta = many.joint._of_means(theta)
+    return np.concatenate([q, np.arange(m)[:, None]], axis=1), theta
+
+
+class Kernel:
+    """Transitions of fixed step size, Metropolis-corrected, and perhaps rescalings of groups.
+
+    If they are to be reversible, conditions are drawn before and after those of the dynamics.
+    """
+
+    def __init__(
+        self, many, m, rng, step_size=0.3, persistence=0.0, rescale=False, reversible=False
+    ):
+        d = many.joint.dimension
+        factor = np.eye(d) + 0.2 * np.tri(d, k=-1)  # some correlation and unequal scales
+        metric = Metric(np.tile(factor, (m, 1, 1)))
+        self.settings = np.full(m, step_size), np.full(m, 6), metric, persistence
+        self.many, self.rng = many, rng
+        self.momentum = self._draw_momentum(m)
+        self.reversible = reversible
+        self.rescale = ScaleMoves(many) if rescale else None
+        self.accepted = []
+
+    def _draw_momentum(self, m):
+        d = self.many.joint.dimension
+        return self.rng.standard_normal((m, d + 1))[:, :d]
+
+    def __call__(self, q):
+        """One transition of every chain given its data."""
+        m = len(q)
+        if self.reversible:
+            q = self.many.renewed(q, [self.rng] * m, keep_outputs=True)
+        phase = start(self.many.energy, q)._replace(momentum=self.momentum)
+        noise = Noise(self._draw_momentum(m), self.rng.random(m))
+        phase, info = transition(self.many.energy, phase, noise, *self.settings)
+        self.accepted.append(info.acceptance.mean())
+        if self.rescale is not None:
+            phase = self.rescale(self.many.energy, phase, [self.rng] * m)
+        if self.many.joint.n_conditions:
+            phase = Renewals(self.many)(self.many.energy, phase, [self.rng] * m)
+        self.momentum = phase.momentum
+        return phase.position
+
+    def weights(self, q):
+        """All weights, those integrated out drawn from their conditional posterior."""
+        joint, position = self.many.own(q)
+        return joint.complete_weights(position, [self.rng] * len(q))
+
+
+def geweke_scores(name, m, n_iterations, seed=0, **options):
+    """Standard scores of means and second moments against the prior's."""
+    many, rng = make_case(name), np.random.default_rng(seed)
+    q, theta = draw_prior(many, m, rng)
+    kernel, kept = Kernel(many, m, rng, **options), []
+    for _ in range(n_iterations):
+        many.draw_targets(q, theta, rng)
+        q = kernel(q)
+        theta = kernel.weights(q)
+        kept.append(many.summary(q, theta))
+    assert 0.5 < np.mean(kernel.accepted) < 0.99
+    x = np.stack(kept, axis=1)
+    reference = many.summary(*draw_prior(many, 100_000, rng))
+    scores = []
+    for f in (lambda x: x, np.square, np.abs, lambda x: x * x[..., :1]):
+        own, prior = f(x).mean(axis=1), f(reference)  # chains are independent of each other
+        error = own.var(axis=0, ddof=1) / m + prior.var(axis=0) / len(prior)
+        scores.append((own.mean(axis=0) - prior.mean(axis=0)) / np.sqrt(error))
+    return np.concatenate(scores)
+
+
+def ranks(name, m, n_draws, thin, seed):
+    """Rank of the true parameters among draws from their posterior, ``(m, n_quantities)``.
+
+    The truth is put at a random place of a chain that is run from it in both directions (Besag &
+    Clifford 1989): a transition that draws momenta afresh is reversible, so no chain has to forget
+    where it began.
+    """
+    many, rng = make_case(name), np.random.default_rng(seed)
+    q, theta = draw_prior(many, m, rng)
+    many.draw_targets(q, theta, rng)
+    truth = many.summary(q, theta)
+    kernel = Kernel(many, m, rng, reversible=True)
+    sides = []
+    for _ in range(2):
+        position, kept = q, []
+        for _ in range(n_draws):
+            for _ in range(thin):
+                position = kernel(position)
+            kept.append(many.summary(position, kernel.weights(position)))
+        sides.append(np.stack(kept))
+    before = rng.integers(0, n_draws + 1, m)
+    index = np.arange(n_draws)[:, None]
+    draws = np.where((index < before)[..., None], sides[0], sides[1][index - before, np.arange(m)])
+    below = np.sum(draws < truth, axis=0)
+    equal = np.sum(draws == truth, axis=0)  # after rejections
+    return below + np.floor(rng.random(below.shape) * (equal + 1)).astype(int)
+
+
+def uniformity(values, n_values):
+    """p-value of the chi-square test of ranks 0, ..., n_values - 1."""
+    counts = np.bincount(values, minlength=n_values)
+    expected = len(values) / n_values
+    return chi2.sf(np.sum((counts - expected) ** 2) / expected, n_values - 1)
