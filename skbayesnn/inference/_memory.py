@@ -15,7 +15,7 @@ from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 
 FIXED = 2**20  # bytes of small things
 ROW_COPIES = 6  # of X and y: as given, sorted, distinct, standardised, on the way
-PER_UNIT = 6  # numbers per row and unit: values, slopes, bends and their derivatives
+PER_UNIT = 5  # numbers per row and unit: values, slopes, bends and their derivatives
 MATRICES = 6  # of the size of a Hessian, while one is assembled, factored and inverted
 
 
@@ -66,7 +66,8 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
         steps += (2 * together + MATRICES) * k**2
     at_once = 1  # Hessians at the minimum
     if dense and refines_by_evidence(posterior, settings):
-        at_once = 2 * int(np.sum(settings.free.mask))
+        n_precisions = len(posterior.groups.names) + posterior.likelihood.n_levels
+        at_once = 2 * (n_precisions - posterior.likelihood.linear)
     minimum = at_once * (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
     minimum += (3 * at_once + MATRICES) * k**2 if dense else 0.0
     kept = 2 * n_starts * (k**2 if not dual or dense else n * outputs * k)
