@@ -51,6 +51,21 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
     Returns
     -------
     Requirements
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings, requirements
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network = Network((1, 2, 1))
+    >>> groups, X = weight_groups(network, "single"), np.zeros((50, 1))
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, X, np.ones(50))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, Hyperparameters(np.ones(1), np.ones(1)))
+    >>> requirements(posterior, settings, n_starts=1).plan
+    '50 rows, 7 weights: training by Gauss-Newton steps, exact Hessian at the minima'
     """
     n, k, outputs = len(posterior.X), posterior.network.n_weights, posterior.network.n_outputs
     n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
@@ -94,7 +109,14 @@ def _plan(posterior, settings, dual):
 
 
 def machine_memory():
-    """Bytes of memory that this machine has; infinite where the system does not tell."""
+    """Bytes of memory that this machine has; infinite where the system does not tell.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import machine_memory
+    >>> machine_memory() > 1e6
+    True
+    """
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -102,7 +124,14 @@ def machine_memory():
 
 
 def readable(n_bytes):
-    """Bytes in words, with two digits."""
+    """Bytes in words.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import readable
+    >>> readable(200 * 2**20)
+    '200 MiB'
+    """
     for unit in ("KiB", "MiB", "GiB"):
         n_bytes /= 1024.0
         if n_bytes < 1000.0 or unit == "GiB":
