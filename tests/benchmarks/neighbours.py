@@ -36,6 +36,8 @@ from skbayesnn import (
 )
 
 N_TREES = 500
+BDE = {"hidden_layers": [16, 16], "n_members": 8, "epochs": 200, "patience": 10}
+BDE |= {"warmup_steps": 5000, "n_samples": 2000, "n_thinning": 2, "seed": 0}
 NUTS = {"hidden": 16, "chains": 4, "warmup": 500, "draws": 500}
 
 
@@ -237,6 +239,27 @@ def nuts(X, y):
     return forecast
 
 
+def bde_regressor(X, y):
+    """sklearn-contrib-bde: an ensemble of networks, each sampled, with the settings of its manual.
+
+    The noise depends on the inputs.
+    """
+    from bde import BdeRegressor
+    from bde.loss import GaussianNLL
+
+    shift, width, centre, scale = X.mean(axis=0), X.std(axis=0), y.mean(), y.std()
+    model = BdeRegressor(loss=GaussianNLL(), **BDE)
+    model.fit(((X - shift) / width).astype("float32"), ((y - centre) / scale).astype("float32"))
+
+    def forecast(X):
+        raw = np.asarray(model.predict(((X - shift) / width).astype("float32"), raw=True), float)
+        means, noise = raw.reshape(-1, len(X), 2).transpose(2, 0, 1)
+        noise = np.logaddexp(0.0, noise) + 1e-6  # the package's own link
+        return mixture(centre + scale * means, scale * noise)
+
+    return forecast
+
+
 def mixture(means, stds):
     """Forecast by an equal mixture of Gaussians; arrays of shape (n_draws, n_samples)."""
 
@@ -259,6 +282,7 @@ REGRESSORS = {
     "forest": forest,
     "linear": bayesian_ridge,
     "nuts": nuts,
+    "bde": bde_regressor,
 }
 
 CLASSIFIERS = {
@@ -274,4 +298,7 @@ CLASSIFIERS = {
     "nuts": nuts,
 }
 
-PACKAGES = {"nuts": ("numpyro", "jax")}  # what a model needs besides scikit-learn
+PACKAGES = {
+    "nuts": ("numpyro", "jax"),
+    "bde": ("bde", "jax"),
+}  # what a model needs besides scikit-learn
