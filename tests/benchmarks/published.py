@@ -7,9 +7,10 @@ targets. The papers differ in what they average and in the errors they give.
 PBP: Hernandez-Lobato & Adams (2015). MC dropout: rerun by Mukhoti, Stenetorp & Gal (2018). Deep
 ensembles: Lakshminarayanan, Pritzel & Blundell (2017). NGBoost: Duan et al. (2020). Deep evidential
 regression: Amini et al. (2020). DUN, an ensemble of them: Antoran, Allingham & Hernandez-Lobato
-(2020). HMC: Bui et al. (2016), quoted from memory. Airfoil: the benchmark of sklearn-contrib-bde,
-on 10 cores. Gaussian processes and NUTS on Ripley's data: as collected from the literature; other
-classifiers were recomputed on the same rows.
+(2020). HMC: Bui et al. (2016), quoted from memory. Wasserstein evidential regression: the paper is
+not on record here. Airfoil: the benchmark of sklearn-contrib-bde, on 10 cores. Ripley's data and
+forensic glass: discriminants, logistic regression and nearest neighbours were recomputed on the same
+rows; the figures of Gaussian processes and NUTS are on record without their settings.
 """
 
 METHODS = (
