@@ -9,8 +9,8 @@ ensembles: Lakshminarayanan, Pritzel & Blundell (2017). NGBoost: Duan et al. (20
 regression: Amini et al. (2020). DUN, an ensemble of them: Antoran, Allingham & Hernandez-Lobato
 (2020). HMC: Bui et al. (2016), quoted from memory. Wasserstein evidential regression: the paper is
 not on record here. Airfoil: the benchmark of sklearn-contrib-bde, on 10 cores. Ripley's data and
-forensic glass: discriminants, logistic regression and nearest neighbours were recomputed on the same
-rows; the figures of Gaussian processes and NUTS are on record without their settings.
+forensic glass: discriminants, logistic regression and nearest neighbours were recomputed on the
+same rows; the figures of Gaussian processes and NUTS are on record without their settings.
 """
 
 METHODS = (
