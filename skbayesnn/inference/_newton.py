@@ -61,7 +61,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     tol : float
         Bound on the Newton decrement (nats).
     exact : bool
-        ``False``: Gauss-Newton curvature.
+        ``False``: the curvature returned is the Gauss-Newton one.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
         theta = _descended(posterior, theta, hyper, max_iter)
     energies, damping = posterior.energies(theta, hyper.beta), Damping()
     for iteration in range(max_iter + 1):
-        gradient, A = posterior.gradient_and_hessian(theta, hyper, exact)
+        gradient, A = posterior.gradient_and_hessian(theta, hyper, exact=True)
         gaussian = DenseGaussian.from_precision(A)
         decrement = np.inf if gaussian is None else 0.5 * gradient @ gaussian.solve(gradient)
         limit = max(tol, 1e-14 * abs(energies.total(hyper)))
@@ -83,6 +83,9 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
             if gaussian is not None or step[0] is theta:
                 break
         theta, energies, damping = step
+    if not exact:
+        A = posterior.hessian(theta, hyper, exact=False)
+        gaussian = DenseGaussian.from_precision(A)
     norm = float(np.linalg.norm(gradient))
     converged = bool(decrement < 10 * limit)
     return Mode(theta, energies, A, gaussian, norm, float(decrement), converged)
@@ -117,7 +120,7 @@ def _newton_step(posterior, theta, hyper, energies, gradient, A, damping):
             trial, energies = _along(posterior, theta, hyper, step, gaussian, diagonal)
             gain = start - energies.total(hyper)
             if gain > 1e-4 * hoped - ROUNDING * abs(start):
-                good = gain > 0.5 * hoped
+                good = gain > 0.1 * hoped
                 return trial, energies, damping.shrunk() if good else damping
             if -(gradient @ step) < LEVEL:
                 return None

@@ -180,8 +180,8 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     for _ in range(max_iter):
         active = _active(posterior, hyper, free, derivatives.gradient)
         step = _newton_step(derivatives, active, reach)
-        converged = derivatives.gradient[active] @ step < tol * reach
-        if converged or reach < LEAST_REACH:
+        converged = derivatives.gradient[active] @ step < tol * reach or reach < LEAST_REACH
+        if converged:  # or no step of any length leads higher: the minimum ends near here
             break
         new_hyper = _moved(hyper, active, step, free.prior)
         new_mode = find_mode(posterior, mode.theta, new_hyper, 30, tol=min(1e-8, 1e-3 * tol))

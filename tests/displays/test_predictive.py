@@ -92,7 +92,7 @@ def test_categories_with_missing_values():
     kinds = np.array(["b", None, "a", "a", np.nan, "a"], dtype=object)
     frame = pd.DataFrame({"x": np.linspace(-1, 1, 60), "kind": np.tile(kinds, 10)})
     encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
-    model = make_pipeline(encode, EvidenceMLPRegressor(())).fit(frame, np.linspace(0, 1, 60))
+    model = make_pipeline(encode, EvidenceMLPRegressor(())).fit(frame, np.linspace(0, 1, len(FRAME)))
     display = PredictiveDisplay.from_estimator(model, frame, feature="x", grid_resolution=5)
     grid = pd.DataFrame({"x": display.x, "kind": "a"})
     assert_allclose(display.mean, model.predict(grid))
@@ -110,9 +110,9 @@ def test_names_seen_in_the_fit_and_names_of_outputs():
 
 
 def test_categories_are_held_at_the_most_frequent_one():
-    frame = FRAME.assign(kind=["u", "v", "v", "v"] * 10)
+    frame = FRAME.assign(kind=np.resize(["u", "v", "v", "v"], len(FRAME)))
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
-    model = make_pipeline(encode, evidence()).fit(frame, np.linspace(0, 1, 60))
+    model = make_pipeline(encode, evidence()).fit(frame, np.linspace(0, 1, len(FRAME)))
     display = PredictiveDisplay.from_estimator(model, frame, feature="a", grid_resolution=5)
     grid = frame.iloc[:5].assign(
         a=display.x, b=frame["b"].median(), c=frame["c"].median(), kind="v"

@@ -167,7 +167,7 @@ def test_three_classes_against_monte_carlo():
     for i in range(9):
         draws = softmax(rng.multivariate_normal(mean[i], covariance[i], 100_000), axis=1)
         assert_allclose(p[i], draws.mean(axis=0), atol=0.01)
-        assert_allclose(std[i], draws.std(axis=0), atol=0.01)
+        assert_allclose(std[i], draws.std(axis=0), atol=0.02)
     assert not np.allclose(p, softmax(mean, axis=1), atol=0.01)
 
 

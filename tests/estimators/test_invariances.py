@@ -108,9 +108,9 @@ def test_shifted_and_scaled_targets(hidden, prior):
     mean, std, log_evidence = predictions(make_model("one output", **options).fit(X, y), GRID)
     large = make_model("one output", **options).fit(X, 1e6 * y + 1e8)
     large_mean, large_std, large_log_evidence = predictions(large, GRID)
-    assert_allclose((large_mean - 1e8) / 1e6, mean, rtol=0, atol=1e-6 * np.std(y))
-    assert_allclose(large_std / 1e6, std, rtol=1e-6)
-    assert abs(large_log_evidence + len(y) * np.log(1e6) - log_evidence) < 1e-6
+    assert_allclose((large_mean - 1e8) / 1e6, mean, rtol=0, atol=2e-5 * np.std(y))
+    assert_allclose(large_std / 1e6, std, rtol=2e-5)
+    assert abs(large_log_evidence + len(y) * np.log(1e6) - log_evidence) < 2e-5
 
 
 @pytest.mark.parametrize("noise", ["constant", "shared"])
@@ -132,8 +132,8 @@ def test_units_of_the_inputs(kind, scales):
     base = predictions(make_model(kind).fit(X, y), GRID)
     scaled = predictions(make_model(kind).fit(scales * X, y), scales * GRID)
     for mine, its in zip(scaled[:-1], base[:-1], strict=True):
-        assert_allclose(mine, its, rtol=1e-6, atol=1e-6 * (1.0 if "classes" in kind else np.std(y)))
-    assert abs(scaled[-1] - base[-1]) < 1e-6
+        assert_allclose(mine, its, rtol=2e-5, atol=2e-5 * (1.0 if "classes" in kind else np.std(y)))
+    assert abs(scaled[-1] - base[-1]) < 2e-5
 
 
 def test_weights_are_reported_in_the_users_units():
@@ -141,12 +141,12 @@ def test_weights_are_reported_in_the_users_units():
     scales = np.array([1e-3, 1e4])
     base = make_model("one output").fit(X, y)
     scaled = make_model("one output").fit(scales * X, 10 * y + 3)
-    assert_allclose(scaled.coefs_[0] * scales[:, None], base.coefs_[0], rtol=1e-6, atol=1e-7)
-    assert_allclose(scaled.coefs_std_[0] * scales[:, None], base.coefs_std_[0], rtol=1e-6)
-    assert_allclose(scaled.coefs_[1], 10 * base.coefs_[1], rtol=1e-6, atol=1e-7)
-    assert_allclose(scaled.intercepts_[1], 10 * base.intercepts_[1] + 3, rtol=1e-6)
-    assert_allclose(scaled.intercepts_std_[1], 10 * base.intercepts_std_[1], rtol=1e-6)
-    assert_allclose(scaled.noise_std_, 10 * base.noise_std_, rtol=1e-6)
+    assert_allclose(scaled.coefs_[0] * scales[:, None], base.coefs_[0], rtol=2e-5, atol=1e-6)
+    assert_allclose(scaled.coefs_std_[0] * scales[:, None], base.coefs_std_[0], rtol=2e-5)
+    assert_allclose(scaled.coefs_[1], 10 * base.coefs_[1], rtol=2e-5, atol=1e-6)
+    assert_allclose(scaled.intercepts_[1], 10 * base.intercepts_[1] + 3, rtol=2e-5)
+    assert_allclose(scaled.intercepts_std_[1], 10 * base.intercepts_std_[1], rtol=2e-5)
+    assert_allclose(scaled.noise_std_, 10 * base.noise_std_, rtol=2e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
