@@ -92,7 +92,7 @@ def test_categories_with_missing_values():
     kinds = np.array(["b", None, "a", "a", np.nan, "a"], dtype=object)
     frame = pd.DataFrame({"x": np.linspace(-1, 1, 60), "kind": np.tile(kinds, 10)})
     encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
-    model = make_pipeline(encode, EvidenceMLPRegressor(())).fit(frame, np.linspace(0, 1, len(FRAME)))
+    model = make_pipeline(encode, EvidenceMLPRegressor(())).fit(frame, np.linspace(0, 1, 60))
     display = PredictiveDisplay.from_estimator(model, frame, feature="x", grid_resolution=5)
     grid = pd.DataFrame({"x": display.x, "kind": "a"})
     assert_allclose(display.mean, model.predict(grid))

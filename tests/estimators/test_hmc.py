@@ -510,7 +510,8 @@ def test_relevance_tells_live_from_dead_inputs():
 
 @pytest.fixture(scope="module")
 def evidence_fit():
-    return EvidenceMLPRegressor((3,), n_restarts=2, random_state=0).fit(*make_rows())
+    model = EvidenceMLPRegressor((3,), n_restarts=4, combine="best", random_state=0)
+    return model.fit(*make_rows())
 
 
 def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
