@@ -66,15 +66,15 @@ def test_r_hat_is_that_of_the_diagnostics():
     display = TraceDisplay.from_estimator(model)
     known = model.diagnostics_.hyper_r_hat
     traces = by_name(display)
-    assert traces["noise sd"].r_hat == pytest.approx(known["noise_0"])
+    # ranks of distances from a median have ties, which units of y may break otherwise
+    assert traces["noise sd"].r_hat == pytest.approx(known["noise_0"], abs=0.02)
     precisions = [t for name, t in traces.items() if name.startswith("prior sd")]
     for trace in precisions:
         assert trace.r_hat == known[trace.name.removeprefix("prior sd, ")]
     assert [t.r_hat for t in precisions] == sorted((t.r_hat for t in precisions), reverse=True)
     rows = [trace for name, trace in traces.items() if name.startswith("f, ")]
     assert rows[0].name == "f, worst row"
-    # ranks of distances from a median have ties, which units of y may break otherwise
-    assert rows[0].r_hat == pytest.approx(model.diagnostics_.r_hat, abs=0.005)
+    assert rows[0].r_hat == pytest.approx(model.diagnostics_.r_hat, abs=0.02)
     assert rows[1].r_hat <= rows[0].r_hat
     for axes, trace in zip(display.axes_, display.traces, strict=True):
         title = axes.get_title().replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
