@@ -47,9 +47,9 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
     """Minimise ``M(w)`` at fixed hyperparameters.
 
     Newton steps with the exact Hessian, damped as those of Levenberg and Marquardt where it is not
-    positive definite or a full step would not help, and bent along their valleys. Where residuals
-    are not small they get there in a tenth of the steps that the Gauss-Newton Hessian takes. A
-    saddle point is left along its lowest eigenvector.
+    positive definite or a full step would not help, and bent along their valleys. The Gauss-Newton
+    Hessian needs several times as many steps where residuals are not small. A saddle point is left
+    along its lowest eigenvector.
 
     Parameters
     ----------
@@ -78,9 +78,11 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
         if decrement < limit or iteration == max_iter:
             break
         step = _newton_step(posterior, theta, hyper, energies, gradient, A, damping)
-        if step is None:  # the gradient shows no way down
+        if step is None:  # the gradient shows no way down: a minimum to rounding, or a saddle point
+            if gaussian is not None:
+                break
             step = (*_escape(posterior, theta, hyper, energies, A), Damping())
-            if gaussian is not None or step[0] is theta:
+            if step[0] is theta:
                 break
         theta, energies, damping = step
     if not exact:
