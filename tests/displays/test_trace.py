@@ -66,8 +66,8 @@ def test_r_hat_is_that_of_the_diagnostics():
     display = TraceDisplay.from_estimator(model)
     known = model.diagnostics_.hyper_r_hat
     traces = by_name(display)
-    # distances from a median are not ranked alike for a noise level and its logarithm, and have ties
-    # which units of y may break otherwise
+    # distances from a median are not ranked alike for a noise level and its logarithm, and have
+    # ties which units of y may break otherwise
     assert traces["noise sd"].r_hat == pytest.approx(known["noise_0"], abs=0.02)
     precisions = [t for name, t in traces.items() if name.startswith("prior sd")]
     for trace in precisions:
