@@ -35,7 +35,8 @@ def _tanh(a, order):
     z = np.tanh(a)
     if order == 0:
         return (z,)
-    slope = 1.0 - z * z
+    slope = z * z
+    np.subtract(1.0, slope, out=slope)
     if order == 1:
         return z, slope
     return z, slope, -2.0 * z * slope

@@ -95,6 +95,12 @@ class JointPosterior(Coordinates):
         return self.posterior.n_rows * self.posterior.likelihood.level_sizes()
 
     @cached_property
+    def _row_weights(self):
+        """Weights of the rows; ``None`` if all are 1."""
+        weight = self.posterior.sample_weight
+        return None if np.all(weight == 1.0) else weight
+
+    @cached_property
     def _batch(self):
         """Number of positions whose arrays together still fit into a processor's cache."""
         width = max(self.posterior.network.layer_sizes)
@@ -275,7 +281,7 @@ class JointPosterior(Coordinates):
     def _equal_rows(self, hyper):
         posterior = self.posterior
         precision = posterior.likelihood.precisions(hyper.beta)
-        return Rows(posterior.y, posterior.sample_weight, precision)
+        return Rows(posterior.y, self._row_weights, precision)
 
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""

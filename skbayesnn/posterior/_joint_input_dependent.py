@@ -120,7 +120,7 @@ class InputDependentJoint(JointPosterior):
     def _rows_of(self, log_precision):
         posterior = self.posterior
         ones = np.ones(posterior.network.n_outputs)
-        return Rows(posterior.y, posterior.sample_weight, ones, np.exp(log_precision))
+        return Rows(posterior.y, self._row_weights, ones, np.exp(log_precision))
 
     # --- energy and curvature --------------------------------------------------------------------
 

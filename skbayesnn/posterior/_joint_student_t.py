@@ -114,7 +114,7 @@ class StudentTJoint(JointPosterior):
         posterior = self.posterior
         precision = posterior.likelihood.precisions(place.hyper.beta)
         factors = place.conditions[..., : len(posterior.X), None]
-        return Rows(posterior.y, posterior.sample_weight, precision, factors)
+        return Rows(posterior.y, self._row_weights, precision, factors)
 
     # --- the conditions --------------------------------------------------------------------------
 

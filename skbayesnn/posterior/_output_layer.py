@@ -45,7 +45,8 @@ class Rows(NamedTuple):
     Attributes
     ----------
     y : ndarray of shape (..., n, n_outputs)
-    weight : ndarray of shape (n,)
+    weight : ndarray of shape (n,), or None
+        ``None``: all 1.
     precision : ndarray of shape (..., n_outputs)
         ``tau_o``.
     factors : ndarray of shape (..., n, n_outputs) or (..., n, 1), or None
@@ -53,15 +54,28 @@ class Rows(NamedTuple):
     """
 
     y: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray | None
     precision: np.ndarray
     factors: np.ndarray | None = None
 
     @property
     def weights(self):
-        """``s_n F_no``."""
+        """``s_n F_no``; ``None`` if all are 1."""
+        if self.weight is None:
+            return self.factors
         weight = self.weight[:, None]
         return weight if self.factors is None else weight * self.factors
+
+    @property
+    def alike(self):
+        """Whether a row counts the same in all its outputs."""
+        return self.factors is None or self.factors.shape[-1] == 1
+
+    def sums(self, squares):
+        """``sum_n s_n F_no q_no`` of arrays ``(..., n, n_outputs)``."""
+        if self.factors is not None:
+            return np.sum(self.weights * squares, axis=-2)
+        return np.sum(squares, axis=-2) if self.weight is None else self.weight @ squares
 
 
 def regression_system(rows, z, sd):
@@ -82,8 +96,8 @@ def regression_system(rows, z, sd):
         ``A^(-1/2) tau Z^T W y``.
     """
     weights = rows.weights
-    if weights.shape[-1] == 1:
-        weighted = np.swapaxes(z * weights, -1, -2)
+    if rows.alike:
+        weighted = np.swapaxes(z if weights is None else z * weights, -1, -2)
         gram, moment = (weighted @ z)[..., None, :, :], np.swapaxes(weighted @ rows.y, -1, -2)
     else:
         transposed = np.swapaxes(z, -1, -2)
@@ -113,23 +127,22 @@ def integrated(rows, z, sd, need_factors=False):
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
     precision, weights = rows.precision, rows.weights
     mean = np.swapaxes(scaled * sd, -1, -2)
-    residual = z @ mean - rows.y
-    if rows.factors is None:
-        squares = precision * (rows.weight @ residual**2)
-    else:
-        squares = precision * np.sum(weights * residual**2, axis=-2)
+    residual = z @ mean
+    residual -= rows.y
+    squares = precision * rows.sums(residual**2)
     value = 0.5 * np.sum(squares + np.sum(scaled**2, -1) + log_det, axis=-1)
 
     covariance = inverse * (sd[..., :, None] * sd[..., None, :])  # (..., o, width, width)
     spread = precision[..., None, None] * covariance
-    if weights.shape[-1] == 1:
+    if rows.alike:
         pull = z @ np.sum(spread, axis=-3)  # from 1/2 log det
-        pull = pull + (residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
-        pull = pull * weights
+        pull += _products(residual * precision[..., None, :], mean)
+        if weights is not None:
+            pull *= weights
     else:
         columns = np.swapaxes(weights, -1, -2)[..., None]  # (..., o, n, 1)
         pull = np.sum(columns * (z[..., None, :, :] @ spread), axis=-3)
-        pull = pull + (weights * residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
+        pull += _products(weights * residual * precision[..., None, :], mean)
 
     # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight
     determined = 0.5 * (scaled**2 + np.diagonal(inverse, axis1=-2, axis2=-1) - 1.0)
@@ -139,10 +152,17 @@ def integrated(rows, z, sd, need_factors=False):
     if need_factors:
         variance = np.sum((z[..., None, :, :] @ spread) * z[..., None, :, :], axis=-1)
         expected = precision[..., None, :] * residual**2 + np.swapaxes(variance, -1, -2)
-        by_factors = 0.5 * weights * expected
+        by_factors = 0.5 * (expected if weights is None else weights * expected)
     return Regression(
         value, pull, np.swapaxes(determined, -1, -2), 0.5 * (squares + trace_term), by_factors
     )
+
+
+def _products(errors, mean):
+    """Errors ``(..., n, n_outputs)`` times mean weights ``(..., width, n_outputs)``, summed."""
+    if errors.shape[-1] == 1:  # for which a product of matrices is slow
+        return errors * mean[..., None, :, 0]
+    return errors @ np.swapaxes(mean, -1, -2)
 
 
 def complete(rows, trace):
@@ -157,8 +177,10 @@ def complete(rows, trace):
     -------
     Regression
     """
-    residual = trace.outputs - rows.y
-    weighted = rows.weights * rows.precision[..., None, :] * residual
+    residual, weights = trace.outputs - rows.y, rows.weights
+    weighted = rows.precision[..., None, :] * residual
+    if weights is not None:
+        weighted *= weights
     by_factors = 0.5 * weighted * residual
     by_precision = np.sum(by_factors, axis=-2)
     value = np.sum(by_precision, axis=-1)

@@ -1,8 +1,10 @@
 """Bayesian linear regression on hidden units, in units of the prior, many at once."""
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
-DROWNING = 1e6  # entry of a matrix above which adding 1 loses too many digits
+DROWNING = 1e6  # entry of a singular matrix above which adding 1 loses too many digits
+HOPELESS = 1e10  # the same for other matrices
 
 
 def ridge(gram, moment, rank):
@@ -11,22 +13,49 @@ def ridge(gram, moment, rank):
     Where ``G``, whose rank is at most ``rank``, is so large that the 1 would drown in rounding, by
     eigenvalues: fewer rows than units then do no harm while ``beta`` is below some 1e10 ``alpha``.
     """
-    units = np.arange(gram.shape[-1])
+    size, lead = gram.shape[-1], gram.shape[:-2]
+    units = np.arange(size)
     system = gram.copy()
     system[..., units, units] += 1.0
-    large = np.max(system[..., units, units], axis=-1) > DROWNING
-    inverse, log_det = np.linalg.inv(system), np.linalg.slogdet(system)[1]
+    limit = DROWNING if rank < size else HOPELESS
+    good = np.max(system[..., units, units], axis=-1) <= limit
+    inverse, log_det, done = _inverses(system.reshape(-1, size, size), np.ravel(good))
+    inverse, log_det = inverse.reshape(system.shape), log_det.reshape(lead)
     mean = (inverse @ moment[..., None])[..., 0]
-    if np.any(large):
-        some = gram[large]
+    if not done.all():
+        rest = ~done.reshape(lead)
+        some = gram[rest]
         some = np.where(np.isfinite(some), some, 0.0)  # of trajectories that are given up
         values, vectors = spectrum(some, rank)
         shrunk = vectors / (1.0 + values)[..., None, :]
-        along = np.swapaxes(vectors, -1, -2) @ moment[large][..., None]
-        mean[large] = (shrunk @ along)[..., 0]
-        inverse[large] = shrunk @ np.swapaxes(vectors, -1, -2)
-        log_det[large] = np.sum(np.log1p(values), axis=-1)
+        along = np.swapaxes(vectors, -1, -2) @ moment[rest][..., None]
+        mean[rest] = (shrunk @ along)[..., 0]
+        inverse[rest] = shrunk @ np.swapaxes(vectors, -1, -2)
+        log_det[rest] = np.sum(np.log1p(values), axis=-1)
     return mean, inverse, log_det
+
+
+def _inverses(matrices, chosen):
+    """Inverses and log determinants of positive definite matrices ``(m, d, d)``, by Cholesky.
+
+    Returns
+    -------
+    inverses : ndarray of shape (m, d, d)
+    log_det : ndarray of shape (m,)
+    done : ndarray of bool, shape (m,)
+        Those of the chosen ones that are positive definite.
+    """
+    inverse, roots, done = np.zeros_like(matrices), np.ones(matrices.shape[:-1]), chosen.copy()
+    for i in np.flatnonzero(chosen):  # a loop over LAPACK is faster than NumPy's general inverses
+        factor, failed = dpotrf(matrices[i].T, lower=1)
+        done[i] = not failed
+        if not failed:
+            roots[i] = factor.diagonal()
+            inverse[i] = dpotri(factor, lower=1)[0]  # its lower triangle
+    inverse += np.swapaxes(inverse, -1, -2)
+    units = np.arange(matrices.shape[-1])
+    inverse[:, units, units] *= 0.5
+    return inverse, 2.0 * np.sum(np.log(roots), axis=-1), done
 
 
 def spectrum(gram, rank):
