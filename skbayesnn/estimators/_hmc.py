@@ -23,7 +23,8 @@ from skbayesnn.samplers import Plan
 
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
 DTYPES = ("float32", "float64", np.float32, np.float64)
-TRAJECTORY_STEPS = 64, 512  # between these the most steps are the number of rows
+LEAST_LIMIT = 64  # of the steps of a trajectory
+LARGEST_WORK = 2**16  # of a trajectory, steps times rows, beyond that many steps
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
 
@@ -36,7 +37,8 @@ def _tuned_plan(posterior, noise_plan=None):
     """How the tuned sampler makes its transitions.
 
     With hidden layers and few rows trajectories are short: what is slow are the scales of whole
-    groups of weights, which have transitions of their own. Where the output layer stays in the
+    groups of weights, which have transitions of their own. With many rows they are short because of
+    what they cost. Where the output layer stays in the
     position the curvature changes so much from place to place that its mean is no guide to a
     metric.
     """
@@ -45,7 +47,8 @@ def _tuned_plan(posterior, noise_plan=None):
     )
     if not any(network.hidden_layer_sizes for network in networks):
         return Plan()
-    max_steps = int(np.clip(posterior.n_rows, *TRAJECTORY_STEPS))
+    n_rows = len(posterior.X)  # distinct ones, which set the time
+    max_steps = max(LEAST_LIMIT, min(n_rows, LARGEST_WORK // n_rows))
     return Plan(max_steps=max_steps, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
 
 

@@ -31,8 +31,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
         keeps the user's units throughout.
     sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
         ``"auto"``: Hamiltonian Monte Carlo that tunes its steps while warming up, one size for all
-        chains. With hidden layers trajectories have at most as many steps as there are rows (at
-        least 64, at most 512).
+        chains. With hidden layers trajectories have at most 64 steps, or up to 256 with 64 to
+        1024 rows: the number of rows or 65,536 divided by it, whichever is less.
         The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
         Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
         dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions

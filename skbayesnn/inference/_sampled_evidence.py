@@ -7,7 +7,9 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference._moves import moves_beside
 from skbayesnn.samplers import Stage, anneal, combine
 
-N_POPULATIONS, N_PARTICLES = 6, 64  # for the evidence
+N_POPULATIONS = 6
+N_PARTICLES = 16, 64  # of a population, at least and at most
+LARGEST_WORK = 2**13  # particles times rows, beyond the least number of particles
 LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
 PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
@@ -102,8 +104,9 @@ class _ConditionalPath(_Path):
 def estimate_evidence(joint, draws, seed, n_jobs=None):
     """``log P(D | H)`` by sequential Monte Carlo, with a standard error.
 
-    Independent populations of particles give the spread of the estimate. All symmetric copies of
-    all minima are counted by themselves.
+    Independent populations of particles give the spread of the estimate. The more rows there are,
+    the fewer particles: 64 for up to 128 rows, 16 from 512 rows on. All symmetric copies of all
+    minima are counted by themselves.
 
     Parameters
     ----------
@@ -152,5 +155,6 @@ def _anneal(path, seed):
     """Log evidence from one population."""
     rng = np.random.default_rng(seed)
     with blas_threads(path.joint.posterior.network.n_weights):
-        position = np.stack([path.draw(rng) for _ in range(N_PARTICLES)])
+        n = int(np.clip(LARGEST_WORK // len(path.joint.posterior.X), *N_PARTICLES))
+        position = np.stack([path.draw(rng) for _ in range(n)])
         return anneal(path, position, rng).log_evidence

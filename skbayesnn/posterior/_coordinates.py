@@ -100,7 +100,7 @@ class Coordinates:
 
     @cached_property
     def _membership(self):
-        return self.groups.membership[: self.n_sampled]
+        return np.ascontiguousarray(self.groups.membership[: self.n_sampled])
 
     @cached_property
     def sizes(self):
@@ -118,12 +118,17 @@ class Coordinates:
         coarse = np.full(len(centre), COARSE)
         return PrecisionMap.build(self.free.prior.log_range, centre, fine, coarse)
 
+    @cached_property
+    def _map_of_alpha(self):
+        return self._map.select(slice(self.n_alpha))
+
     def place(self, q):
         """What positions mean."""
         return self._place(q)
 
     def _place(self, q):
-        v, eta, conditions = np.split(q, [self.n_sampled, self.dimension], axis=-1)
+        m, d = self.n_sampled, self.dimension
+        v, eta, conditions = q[..., :m], q[..., m:d], q[..., d:]
         precisions = np.exp(self._map.log_precision(eta))
         n_alpha, lead = self.n_alpha, q.shape[:-1]
         alpha = np.empty((*lead, len(self.free.alpha)))
@@ -132,7 +137,7 @@ class Coordinates:
         alpha[..., self.free.alpha] = precisions[..., :n_alpha]
         beta[..., self.free.beta] = precisions[..., n_alpha:]
         total = alpha + self.information
-        scales = (total**-0.5)[..., self._labels]
+        scales = (total**-0.5).take(self._labels, axis=-1)
         hyper = Hyperparameters(alpha, beta)
         return Place(v, eta, hyper, v * scales, scales, alpha / total, conditions)
 
@@ -177,9 +182,8 @@ class Coordinates:
         place = self.place(q)
         n_alpha = self.n_alpha
         eta = place.eta.copy()
-        log_alpha = np.log(place.hyper.alpha)[..., self.free.alpha] + shift[..., self.free.alpha]
-        part = self._map.select(slice(n_alpha))
-        eta[..., :n_alpha] = part.eta(log_alpha)
+        log_alpha = np.log(place.hyper.alpha) + shift
+        eta[..., :n_alpha] = self._map_of_alpha.eta(log_alpha[..., self.free.alpha])
         inside = np.all(np.isfinite(eta), axis=-1)
         eta = np.where(inside[..., None], eta, place.eta)
         moved = np.concatenate([place.v, eta, place.conditions], axis=-1)

@@ -12,7 +12,7 @@ from skbayesnn.posterior._coordinates import Coordinates
 from skbayesnn.posterior._output_layer import Rows, complete, integrated, regression_system
 from skbayesnn.posterior._ridge import spectrum
 
-CACHE_DOUBLES = 2**15  # 256 KiB
+CACHE_DOUBLES = 2**17  # 1 MiB
 
 
 class Derivatives(NamedTuple):
@@ -104,7 +104,7 @@ class JointPosterior(Coordinates):
     def _batch(self):
         """Number of positions whose arrays together still fit into a processor's cache."""
         width = max(self.posterior.network.layer_sizes)
-        return max(8, CACHE_DOUBLES // (len(self.posterior.X) * width))
+        return max(16, CACHE_DOUBLES // (len(self.posterior.X) * width))
 
     def terms(self, q):
         """Both parts of the energy at positions, with their gradients in what moves.
@@ -134,7 +134,7 @@ class JointPosterior(Coordinates):
         value, by_eta = self.hyperprior(place.eta, stretch, change)
         n_alpha = self.n_alpha
         by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
-        gradient = np.concatenate([share[..., self._labels] * v, by_eta], axis=-1)
+        gradient = np.concatenate([share.take(self._labels, axis=-1) * v, by_eta], axis=-1)
         return value.sum(axis=-1) + 0.5 * normal.sum(axis=-1), gradient
 
     def hyperprior(self, eta, stretch=None, change=None):
@@ -150,10 +150,9 @@ class JointPosterior(Coordinates):
         by_v = natural.theta * place.scales
         pull = self._sum_groups(place.theta * natural.theta)
         by_alpha = natural.log_alpha - 0.5 * place.share * pull
-        by_precision = np.concatenate(
-            [by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]], axis=-1
-        )
-        return natural.value, np.concatenate([by_v, by_precision * stretch], axis=-1)
+        free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
+        by_eta = np.concatenate(free, axis=-1) * stretch
+        return natural.value, np.concatenate([by_v, by_eta], axis=-1)
 
     def curvature(self, q):
         """Gauss-Newton Hessian of `energy`, positive definite: ``(..., dimension, dimension)``.
@@ -265,10 +264,13 @@ class JointPosterior(Coordinates):
     def _sum_groups(self, values):
         return (values[..., None, :] @ self._membership)[..., 0, :]
 
-    def _sum_levels(self, values):
+    @cached_property
+    def _levels(self):
         likelihood = self.posterior.likelihood
-        levels = likelihood.levels[:, None] == np.arange(likelihood.n_levels)
-        return (values[..., None, :] @ levels.astype(float))[..., 0, :]
+        return (likelihood.levels[:, None] == np.arange(likelihood.n_levels)).astype(float)
+
+    def _sum_levels(self, values):
+        return (values[..., None, :] @ self._levels)[..., 0, :]
 
     def _likelihood(self, place):
         """`Derivatives` of the likelihood."""
@@ -305,8 +307,16 @@ class JointPosterior(Coordinates):
 
     def _output_sd(self, hyper):
         """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
-        labels = self.groups.labels[self.n_sampled :].reshape(self.posterior.network.shapes[-1])
-        return np.swapaxes(hyper.alpha[..., labels], -1, -2) ** -0.5
+        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+
+    @cached_property
+    def _output_labels(self):
+        labels = self.groups.labels[self.n_sampled :]
+        return labels.reshape(self.posterior.network.shapes[-1]).T
+
+    @cached_property
+    def _output_membership(self):
+        return self.groups.membership[self.n_sampled :]
 
     def _marginal(self, theta, hyper):
         """Likelihood with the output layer integrated out (Bishop 2006, equation 3.86)."""
@@ -329,12 +339,11 @@ class JointPosterior(Coordinates):
             found = integrated(rows, trace.inputs[-1], sd, need_factors)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
-            member = self.groups.membership[self.n_sampled :]
-            by_alpha = (flat[..., None, :] @ member)[..., 0, :]
+            by_alpha = (flat[..., None, :] @ self._output_membership)[..., 0, :]
         else:
             found = complete(rows, forward(posterior.network, theta, posterior.X, 1))
             by_theta, by_alpha = found.gradient, np.zeros_like(hyper.alpha)
         n_rows = posterior.n_rows
-        normaliser = 0.5 * n_rows * np.sum(np.log(rows.precision / (2.0 * np.pi)), axis=-1)
+        normaliser = 0.5 * n_rows * np.log(rows.precision / (2.0 * np.pi)).sum(axis=-1)
         by_beta = self._sum_levels(found.log_precision - 0.5 * n_rows)
         return Derivatives(found.value - normaliser, by_theta, by_alpha, by_beta), found

@@ -74,8 +74,8 @@ class Rows(NamedTuple):
     def sums(self, squares):
         """``sum_n s_n F_no q_no`` of arrays ``(..., n, n_outputs)``."""
         if self.factors is not None:
-            return np.sum(self.weights * squares, axis=-2)
-        return np.sum(squares, axis=-2) if self.weight is None else self.weight @ squares
+            return (self.weights * squares).sum(axis=-2)
+        return squares.sum(axis=-2) if self.weight is None else self.weight @ squares
 
 
 def regression_system(rows, z, sd):
@@ -97,15 +97,15 @@ def regression_system(rows, z, sd):
     """
     weights = rows.weights
     if rows.alike:
-        weighted = np.swapaxes(z if weights is None else z * weights, -1, -2)
-        gram, moment = (weighted @ z)[..., None, :, :], np.swapaxes(weighted @ rows.y, -1, -2)
+        weighted = (z if weights is None else z * weights).swapaxes(-1, -2)
+        gram, moment = (weighted @ z)[..., None, :, :], (weighted @ rows.y).swapaxes(-1, -2)
     else:
         transposed = np.swapaxes(z, -1, -2)
         columns = np.swapaxes(weights, -1, -2)[..., None, :]
         gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
         moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
-    gram = gram * (sd[..., :, None] * sd[..., None, :])
-    return gram * rows.precision[..., None, None], moment * sd * rows.precision[..., None]
+    by_precision = sd * rows.precision[..., None]
+    return gram * (by_precision[..., :, None] * sd[..., None, :]), moment * by_precision
 
 
 def integrated(rows, z, sd, need_factors=False):
@@ -126,16 +126,17 @@ def integrated(rows, z, sd, need_factors=False):
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
     precision, weights = rows.precision, rows.weights
-    mean = np.swapaxes(scaled * sd, -1, -2)
+    mean = (scaled * sd).swapaxes(-1, -2)
     residual = z @ mean
     residual -= rows.y
     squares = precision * rows.sums(residual**2)
-    value = 0.5 * np.sum(squares + np.sum(scaled**2, -1) + log_det, axis=-1)
+    scaled_squares = scaled * scaled
+    value = 0.5 * (squares + scaled_squares.sum(axis=-1) + log_det).sum(axis=-1)
 
-    covariance = inverse * (sd[..., :, None] * sd[..., None, :])  # (..., o, width, width)
-    spread = precision[..., None, None] * covariance
+    # tau times the covariance of output weights, (..., o, width, width)
+    spread = inverse * ((precision[..., None] * sd)[..., :, None] * sd[..., None, :])
     if rows.alike:
-        pull = z @ np.sum(spread, axis=-3)  # from 1/2 log det
+        pull = z @ spread.sum(axis=-3)  # from 1/2 log det
         pull += _products(residual * precision[..., None, :], mean)
         if weights is not None:
             pull *= weights
@@ -145,16 +146,17 @@ def integrated(rows, z, sd, need_factors=False):
         pull += _products(weights * residual * precision[..., None, :], mean)
 
     # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight
-    determined = 0.5 * (scaled**2 + np.diagonal(inverse, axis1=-2, axis2=-1) - 1.0)
+    variances = inverse.diagonal(axis1=-2, axis2=-1)
+    determined = 0.5 * (scaled_squares + variances - 1.0)
     # tau/2 (residuals^2 + Tr S^-1 Z^T W Z) of every output
-    trace_term = np.sum(1.0 - np.diagonal(inverse, axis1=-2, axis2=-1), axis=-1)
+    trace_term = variances.shape[-1] - variances.sum(axis=-1)
     by_factors = None
     if need_factors:
         variance = np.sum((z[..., None, :, :] @ spread) * z[..., None, :, :], axis=-1)
         expected = precision[..., None, :] * residual**2 + np.swapaxes(variance, -1, -2)
         by_factors = 0.5 * (expected if weights is None else weights * expected)
     return Regression(
-        value, pull, np.swapaxes(determined, -1, -2), 0.5 * (squares + trace_term), by_factors
+        value, pull, determined.swapaxes(-1, -2), 0.5 * (squares + trace_term), by_factors
     )
 
 

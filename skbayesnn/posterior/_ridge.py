@@ -18,7 +18,7 @@ def ridge(gram, moment, rank):
     system = gram.copy()
     system[..., units, units] += 1.0
     limit = DROWNING if rank < size else HOPELESS
-    good = np.max(system[..., units, units], axis=-1) <= limit
+    good = system[..., units, units].max(axis=-1) <= limit
     inverse, log_det, done = _inverses(system.reshape(-1, size, size), np.ravel(good))
     inverse, log_det = inverse.reshape(system.shape), log_det.reshape(lead)
     mean = (inverse @ moment[..., None])[..., 0]
@@ -52,7 +52,7 @@ def _inverses(matrices, chosen):
         if not failed:
             roots[i] = factor.diagonal()
             inverse[i] = dpotri(factor, lower=1)[0]  # its lower triangle
-    inverse += np.swapaxes(inverse, -1, -2)
+    inverse = inverse + inverse.swapaxes(-1, -2)
     units = np.arange(matrices.shape[-1])
     inverse[:, units, units] *= 0.5
     return inverse, 2.0 * np.sum(np.log(roots), axis=-1), done
