@@ -409,6 +409,15 @@ def test_data_frames():
 # --- options -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["1-D", "two classes"])
+def test_work_of_a_trajectory_is_bounded(kind):
+    limits = {}
+    for n in (20, 150, 500, 1500):
+        model = fit(kind, *make_rows(kind, n), n_warmup=0, n_draws=1)
+        limits[n] = model._settings.plan.max_steps
+    assert limits == {20: 64, 150: 150, 500: 131, 1500: 64}
+
+
 @pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_classics(kind, sampler):

@@ -14,6 +14,7 @@ from skbayesnn.inference import (
     FreeHyperparameters,
     SamplingSettings,
     Settings,
+    _sampled_evidence,
     estimate_evidence,
     run_chains,
     start_sampling,
@@ -342,6 +343,21 @@ def test_typical_energy_of_logistic_regression():
 
 
 # --- how chains are run --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "n_particles"), [(40, 64), (200, 40), (2000, 16)])
+def test_populations_are_small_where_rows_are_many(n, n_particles, monkeypatch):
+    posterior = linear_posterior(*linear_rows(n))
+    sampled = run(posterior, settings_of(posterior, n_warmup=3, n_draws=4), n_chains=2)
+    sizes = []
+
+    def annealed(path, position, rng):
+        sizes.append(len(position))
+        return SimpleNamespace(log_evidence=0.0)
+
+    monkeypatch.setattr(_sampled_evidence, "anneal", annealed)
+    estimate_evidence(sampled.joint, sampled.draws, np.random.SeedSequence(0))
+    assert sizes == [n_particles] * 6
 
 
 def test_batches_do_not_matter():
