@@ -44,8 +44,9 @@ class PrecisionMap(NamedTuple):
         return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
 
     def _invert(self, log_precision):
-        """``psi`` where `_curve` takes given values: Newton's method on a convex function."""
-        psi = np.maximum(
+        """``psi`` where `_curve` takes given values: Newton's method, from the right."""
+        # both asymptotes of the convex curve are below it
+        psi = np.minimum(
             (log_precision - self.centre) / self.fine, (log_precision - self.centre) / self.coarse
         )
         for _ in range(100):
