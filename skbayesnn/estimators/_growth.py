@@ -1,14 +1,16 @@
 """Width and depth of a network, grown as long as the evidence does."""
 
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.estimators._report import ROWS_PER_WEIGHT
-
 LEAST_GAIN = 1.0  # of log evidence, in nats, that counts as an improvement
-PATIENCE = 2  # widths without improvement that end the widening
+SMALL, NARROW, USUAL = (
+    2,
+    4,
+    16,
+)  # widths: the first, that of comparing depths, one always affordable
+LARGEST_WORK = 2e8  # rows times squared weights up to which larger networks are tried
 
 
 class Candidate(NamedTuple):
@@ -29,12 +31,12 @@ class Candidate(NamedTuple):
 
 
 def grow(attempt, n_weights, n_targets):
-    """Try wider and then deeper networks until the evidence no longer rises.
+    """Choose one or two layers while they are narrow, then widen them as the evidence rises.
 
-    Widths double from 2, all layers being equally wide, until `PATIENCE` of them in a row bring no
-    improvement. Layers are added until the best width of a depth has no more evidence than that of
-    the depth before. Networks with fewer than 3 targets per weight are not tried: there the
-    Gaussian approximation, and with it the evidence, tends to mislead.
+    Two layers are compared with one at 4 units per layer, where this costs little. Then widths
+    double, both layers being equally wide, until one brings no improvement. Networks with more
+    weights than targets are not tried, nor are those that would take too long, unless they have one
+    layer of up to 16 units.
 
     Parameters
     ----------
@@ -50,32 +52,28 @@ def grow(attempt, n_weights, n_targets):
     list of Candidate
         In the order in which they were tried.
     """
-    path = [Candidate((), attempt((), None), n_weights(()))]
-    best = _value(path[0])
-    for depth in count(1):
-        tried = _widen(attempt, n_weights, n_targets, depth)
-        path += tried
-        top = max(map(_value, tried), default=-np.inf)
-        if not top > best + LEAST_GAIN:
-            return path
-        best = top
+    path = []
 
-
-def _widen(attempt, n_weights, n_targets, depth):
-    """All widths tried at one depth."""
-    tried, best, failures, narrower = [], -np.inf, 0, None
-    for power in count(1):
-        sizes = (2**power,) * depth
+    def gain(sizes, narrower, rival):
+        """Try a network; by how much its evidence exceeds that of a rival tried before."""
         k = n_weights(sizes)
-        if n_targets < ROWS_PER_WEIGHT * k:
-            return tried
-        tried.append(Candidate(sizes, attempt(sizes, narrower), k))
-        narrower = sizes
-        value = _value(tried[-1])
-        failures = 0 if value > best + LEAST_GAIN else failures + 1
-        best = max(best, value)
-        if failures == PATIENCE:
-            return tried
+        usual = len(sizes) == 1 and sizes[0] <= USUAL
+        if k > n_targets or (not usual and n_targets * k**2 > LARGEST_WORK):
+            return -np.inf
+        path.append(Candidate(sizes, attempt(sizes, narrower), k))
+        return _value(path[-1]) - max((_value(c) for c in path if c[0] in rival), default=-np.inf)
+
+    path.append(Candidate((), attempt((), None), n_weights(())))
+    gain((SMALL,), None, ())
+    gain((NARROW,), (SMALL,), ())
+    deeper = gain((NARROW, NARROW), None, {(NARROW,)})
+    depth = 2 if deeper > LEAST_GAIN else 1
+    width = 2 * NARROW
+    narrower = [(w,) * depth for w in (SMALL, NARROW)]
+    while gain((width,) * depth, narrower[-1], narrower) > LEAST_GAIN:
+        narrower.append((width,) * depth)
+        width *= 2
+    return path
 
 
 def best_of(path):
