@@ -24,12 +24,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"``: one
-        or two layers are chosen at 4 units per layer, then widths double as long as the evidence
-        rises by more than 1 nat, there are no more weights than targets (rows times classes), and
-        the work stays below ``n_samples * n_weights**2 = 2e8`` or there is one layer of at most 16
-        units. Networks are compared from two starts; one start is, if there is one, the narrower
-        network of that depth with random units added.
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"``: no hidden
+        layer, one of 2, 4, 8 and 16 units, and two of 4 are tried; then, if two of 4 are better
+        than one, two layers, else one layer of doubled width as long as the evidence rises by more
+        than 1 nat and ``n_samples * n_weights**2`` stays below 2e8. No network has more weights
+        than there are targets (rows times classes). Networks are compared from two starts; one
+        start is, if there is one, the narrower network of that depth with random units added.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"

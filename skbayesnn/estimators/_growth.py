@@ -5,11 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 LEAST_GAIN = 1.0  # of log evidence, in nats, that counts as an improvement
-SMALL, NARROW, USUAL = (
-    2,
-    4,
-    16,
-)  # widths: the first, that of comparing depths, one always affordable
+WIDTHS = 2, 4, 8, 16  # of one layer, tried whatever the evidence
+NARROW = 4  # units per layer with which depths are compared
 LARGEST_WORK = 2e8  # rows times squared weights up to which larger networks are tried
 
 
@@ -31,12 +28,11 @@ class Candidate(NamedTuple):
 
 
 def grow(attempt, n_weights, n_targets):
-    """Choose one or two layers while they are narrow, then widen them as the evidence rises.
+    """Try one layer of up to 16 units, and deeper or wider networks as the evidence rises.
 
-    Two layers are compared with one at 4 units per layer, where this costs little. Then widths
-    double, both layers being equally wide, until one brings no improvement. Networks with more
-    weights than targets are not tried, nor are those that would take too long, unless they have one
-    layer of up to 16 units.
+    Two layers are compared with one at 4 units per layer, where this costs little. Then the better
+    depth is widened, all layers equally, until twice as many units bring no improvement. Networks
+    with more weights than targets are not tried, nor are those that would take too long.
 
     Parameters
     ----------
@@ -52,28 +48,35 @@ def grow(attempt, n_weights, n_targets):
     list of Candidate
         In the order in which they were tried.
     """
-    path = []
+    path = [Candidate((), attempt((), None), n_weights(()))]
 
-    def gain(sizes, narrower, rival):
-        """Try a network; by how much its evidence exceeds that of a rival tried before."""
+    def widen(tried, sizes):
+        """Try a network, if the data allow it; it joins the narrower ones of its depth."""
         k = n_weights(sizes)
-        usual = len(sizes) == 1 and sizes[0] <= USUAL
-        if k > n_targets or (not usual and n_targets * k**2 > LARGEST_WORK):
-            return -np.inf
-        path.append(Candidate(sizes, attempt(sizes, narrower), k))
-        return _value(path[-1]) - max((_value(c) for c in path if c[0] in rival), default=-np.inf)
+        usual = len(sizes) == 1 and sizes[0] in WIDTHS
+        allowed = k <= n_targets and (usual or n_targets * k**2 <= LARGEST_WORK)
+        if allowed:
+            narrower = tried[-1].hidden_layer_sizes if tried else None
+            tried.append(Candidate(sizes, attempt(sizes, narrower), k))
+            path.append(tried[-1])
+        return allowed
 
-    path.append(Candidate((), attempt((), None), n_weights(())))
-    gain((SMALL,), None, ())
-    gain((NARROW,), (SMALL,), ())
-    deeper = gain((NARROW, NARROW), None, {(NARROW,)})
-    depth = 2 if deeper > LEAST_GAIN else 1
-    width = 2 * NARROW
-    narrower = [(w,) * depth for w in (SMALL, NARROW)]
-    while gain((width,) * depth, narrower[-1], narrower) > LEAST_GAIN:
-        narrower.append((width,) * depth)
-        width *= 2
+    shallow, deep = [], []
+    for width in WIDTHS:
+        widen(shallow, (width,))
+    rivals = [candidate for candidate in shallow if candidate.hidden_layer_sizes == (NARROW,)]
+    is_better = widen(deep, (NARROW, NARROW)) and _rises([*rivals, *deep])
+    tried = deep if is_better else shallow
+    while tried and _rises(tried):
+        if not widen(tried, tuple(2 * size for size in tried[-1].hidden_layer_sizes)):
+            break
     return path
+
+
+def _rises(tried):
+    """Whether the last of some networks has the highest evidence."""
+    best = max(map(_value, tried[:-1]), default=-np.inf)
+    return _value(tried[-1]) > best + LEAST_GAIN
 
 
 def best_of(path):

@@ -35,41 +35,48 @@ def path_of(evidences, n_targets=1000):
     return grow(attempt, lambda sizes: 10 * sum(sizes), n_targets), offered
 
 
+ALWAYS = [(), (2,), (4,), (8,), (16,), (4, 4)]
+
+
 class TestRule:
-    def test_width_then_depth(self):
+    def tried(self, evidences, n_targets=1000):
+        path, _ = path_of(evidences, n_targets)
+        return [candidate.hidden_layer_sizes for candidate in path]
+
+    def test_deeper_then_wider(self):
         evidences = {(4,): -60, (4, 4): -50, (8, 8): -40, (16, 16): -39.5}
-        path, offered = path_of({(): -90, (2,): -80, (8,): -10, **evidences})
+        path, offered = path_of({(): -90, (2,): -80, (8,): -10, **evidences}, n_targets=1500)
         sizes = [candidate.hidden_layer_sizes for candidate in path]
-        assert sizes == [(), (2,), (4,), (4, 4), (8, 8), (16, 16)]
-        assert best_of(path).hidden_layer_sizes == (16, 16)
+        assert sizes == [*ALWAYS, (8, 8), (16, 16)]
+        assert best_of(path).hidden_layer_sizes == (8,)
         assert offered[(2,)] is None
         assert offered[(4,)] == (2,)
         assert offered[(4, 4)] is None
         assert offered[(16, 16)] == (8, 8)
-        assert path[4] == ((8, 8), -40, 160)
+        assert path[6] == ((8, 8), -40, 160)
+
+    def test_wider(self):
+        evidences = {(4,): -60, (8,): -40, (16,): -30, (32,): -31}
+        assert self.tried(evidences) == [*ALWAYS, (32,)]
 
     def test_linear_targets_end_the_search_early(self):
         path, _ = path_of({(): -50})
-        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (4, 4), (8,)]
+        assert [c.hidden_layer_sizes for c in path] == ALWAYS
         assert best_of(path).hidden_layer_sizes == ()
 
-    def test_narrow_networks_do_not_end_it(self):
-        path, _ = path_of({(): -90, (2,): -95, (4,): -99, (8,): -60, (16,): -30})
-        assert best_of(path).hidden_layer_sizes == (16,)
-
     def test_gains_below_a_nat_do_not_count(self):
-        path, _ = path_of({(): -90, (4,): -80, (4, 4): -79.5, (8,): -79.2, (16,): -10})
-        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (4, 4), (8,)]
+        evidences = {(): -90, (4,): -80, (4, 4): -79.5, (8,): -79.2, (16,): -78.3}
+        assert self.tried(evidences) == ALWAYS
 
     def test_no_more_weights_than_targets(self):
-        path, _ = path_of({(2**i,): 10 * i for i in range(1, 9)}, n_targets=80)
-        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (4, 4), (8,)]
+        evidences = {(2**i,): 10 * i for i in range(1, 9)}
+        assert self.tried(evidences, n_targets=80) == [(), (2,), (4,), (8,), (4, 4)]
+        assert self.tried(evidences, n_targets=10) == [()]
 
     def test_work_is_limited(self):
-        path, _ = path_of({(2**i,): 10 * i for i in range(1, 9)}, n_targets=10_000)
-        assert path[-1].hidden_layer_sizes == (16,)
-        path, _ = path_of({(2**i,): 10 * i for i in range(1, 9)}, n_targets=1_000)
-        assert path[-1].hidden_layer_sizes == (32,)
+        evidences = {(2**i,): 10 * i for i in range(1, 9)}
+        assert self.tried(evidences, n_targets=10_000) == ALWAYS
+        assert self.tried(evidences)[-1] == (32,)
 
     def test_no_evidence(self):
         path, _ = path_of({(): np.nan, (2,): np.nan, (4,): -70})
