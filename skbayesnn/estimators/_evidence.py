@@ -59,9 +59,9 @@ class EvidenceMLP(BayesianMLP):
             minima = distinct([*scouted, *self._search(problem, seeds[N_SCOUTS:])])
             others = _unrepeated(minima, tried.values()) if self.combine == "tempered" else []
         else:
-            narrower = tried.get(tuple(size // 2 for size in hidden_layer_sizes))
-            minima = self._search(problem, seeds, narrower and narrower[1][0])
-            others = []
+            halves = tuple(size // 2 for size in hidden_layer_sizes)
+            narrower = tried[halves][1][0] if halves in tried and halves else None
+            minima, others = self._search(problem, seeds, narrower), []
         self._keep(problem, minima, others)
         self._warn_of_trouble(minima)
 

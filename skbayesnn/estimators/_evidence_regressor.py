@@ -57,10 +57,11 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Random starts.
     combine : {"tempered", "best", "evidence", "equal", "stacking"}, default="tempered"
         How distinct minima predict together. ``"tempered"``: with weights that fall by a factor
-        ``e`` for every 0.05 nats in the mean of log evidence and leave-one-out log density per row;
-        the minima of all networks that ``hidden_layer_sizes="auto"`` has tried take part. The other
-        ways take those of the chosen network: the one of highest evidence; weighted by evidence;
-        equally; or with the weights that maximise the leave-one-out predictive density.
+        ``e`` for every 0.05 nats in the mean of log evidence and leave-one-out log density per row
+        (the latter up to that of highest evidence); the minima of all networks that
+        ``hidden_layer_sizes="auto"`` has tried take part. The other ways take those of the chosen
+        network: the one of highest evidence; weighted by evidence; equally; or with the weights
+        that maximise the leave-one-out predictive density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300

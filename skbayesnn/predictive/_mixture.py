@@ -188,8 +188,9 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     The evidence is a product of predictive densities, of every row given those before it. So the
     log evidence per row estimates how well a row is predicted, and so does the mean leave-one-out
     density. A weight is proportional to ``exp(s / 0.05)``, with the mean ``s`` of both estimates.
-    The true posterior weights, which `evidence_weights` gives, are far more decided than an
-    evidence by Gaussian approximation deserves.
+    As leave-one-out densities are too high where weights are many, none counts for more than that
+    of the member of highest evidence. The true posterior weights, which `evidence_weights` gives,
+    are far more decided than an evidence by Gaussian approximation deserves.
 
     Parameters
     ----------
@@ -213,7 +214,8 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     """
     score = log_evidences / sample_weight.sum()
     if log_densities is not None:
-        score = 0.5 * (score + log_densities @ sample_weight / sample_weight.sum())
+        means = log_densities @ sample_weight / sample_weight.sum()
+        score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
     weights = np.exp((score - score.max()) / TEMPERATURE)
     weights[weights < LEAST_SHARE] = 0.0
     return weights / weights.sum()
