@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -138,8 +139,10 @@ class EvidenceMLP(BayesianMLP):
         def n_weights(sizes):
             return self._pose(rows, sizes).posterior.network.n_weights
 
-        n_targets = rows.weight.sum() * rows.y.shape[1]
-        self.growth_ = tuple(grow(attempt, n_weights, n_targets))
+        n_outputs = self._pose(rows, ()).posterior.network.n_outputs
+        if is_classifier(self) and n_outputs > 1:
+            n_outputs -= 1  # probabilities sum to 1
+        self.growth_ = tuple(grow(attempt, n_weights, rows.weight.sum() * n_outputs))
         return tried
 
     def _keep(self, problem, minima, others=()):

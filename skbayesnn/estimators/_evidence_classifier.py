@@ -28,8 +28,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         layer, one of 2, 4, 8 and 16 units, and two of 4 are tried; then, if two of 4 are better
         than one, two layers, else one layer of doubled width as long as the evidence rises by more
         than 1 nat and ``n_samples * n_weights**2`` stays below 2e8. No network has more weights
-        than there are targets (rows times classes). Networks are compared from two starts; one
-        start is, if there is one, the narrower network of that depth with random units added.
+        than there are rows, times the number of classes less one. Networks are compared from two
+        starts; one is, if it exists, the narrower network of that depth with random units added.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
