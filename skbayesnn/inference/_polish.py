@@ -164,9 +164,9 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior, the minimum
     following along; shorter ones after a step that lowered the evidence. The first steps may lead
     out of the basin of the minimum, to a better one; once that has failed they stay inside. For
-    linear models the maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N -
-    gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine nothing go to the upper
-    bound of their precision.
+    linear models the maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and
+    ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine
+    nothing go to the upper bound of their precision.
 
     Parameters
     ----------
