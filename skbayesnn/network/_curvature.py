@@ -118,12 +118,13 @@ def hessian_width(network):
     --------
     >>> from skbayesnn.network import Network, hessian_width
     >>> hessian_width(Network((2, 8, 1)))
-    81
+    33
     """
     shapes = network.shapes
-    widths = [max(fan_out**2, fan_in**2) for fan_in, fan_out in shapes]
-    if network.n_outputs == 1:
-        widths.append(network.n_weights)
+    single = network.n_outputs == 1
+    widths = [network.n_weights] if single else []
+    widths += [fan_in**2 for fan_in, _ in (shapes[:-1] if single else shapes)]
+    widths += [fan_out**2 for _, fan_out in (shapes[:-2] if single else shapes)]
     for layer, (fan_in, fan_out) in enumerate(shapes):
         for above, (fan_in_above, fan_out_above) in enumerate(shapes[layer + 1 :]):
             pairs = fan_out * fan_out_above
