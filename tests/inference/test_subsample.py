@@ -112,7 +112,7 @@ def test_classifier(small_parts, monkeypatch):
     fitted = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
     monkeypatch.setattr(_subsample, "WORTHWHILE", np.inf)
     reference = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
-    assert_allclose(fitted.log_evidence_, reference.log_evidence_, atol=1e-3)
+    assert_allclose(fitted.log_evidence_, reference.log_evidence_, atol=1e-2)
     assert_allclose(fitted.predict_proba(X), reference.predict_proba(X), atol=1e-3)
 
 
