@@ -20,7 +20,8 @@ from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_t
 from skbayesnn.inference._redundancy import layers_switched_off, prune
 
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
-ROUGH = 100.0  # tolerance of training and ascent of networks, over the usual one
+ROUGH = 100.0  # tolerance of training before an ascent of the evidence, over the usual one
+ASCENT = 20.0  # that of the ascent, which ends with the exact Hessian
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
 
@@ -129,7 +130,7 @@ def complete(posterior, theta, hyper, settings):
         mode = find_large_mode(posterior, theta, hyper)
         return evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     exact, free = settings.exact, settings.free
-    tol = ROUGH * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
+    tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
     pruned, settled = [], None
     to_ascend = np.any(free.mask)
     while True:

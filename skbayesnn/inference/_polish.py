@@ -176,8 +176,8 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     free : FreeHyperparameters
     max_iter : int
     tol : float
-        Gain (nats) promised by a full step that ends the ascent, as does a step that gains a fifth
-        of it.
+        Gain (nats) promised by a full step that ends the ascent, as does a shortened step that
+        gains a fifth of it.
 
     Returns
     -------
@@ -192,7 +192,8 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     for _ in range(max_iter):
         active = _active(posterior, hyper, free, derivatives.gradient)
         step = _newton_step(derivatives, active, reach)
-        converged = derivatives.gradient[active] @ step < tol * reach or reach < LEAST_REACH
+        promise = derivatives.gradient[active] @ _newton_step(derivatives, active, np.inf)
+        converged = promise < tol or reach < LEAST_REACH
         if converged:  # or no step of any length leads higher: the minimum ends near here
             break
         new_hyper = _moved(hyper, active, step, free.prior)
@@ -207,7 +208,7 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
         reach = min(2.0 * reach, MAX_STEP)
         gain = new.value - derivatives.value
         hyper, mode, derivatives = new_hyper, new_mode, new
-        if gain < STALLED * tol:
+        if gain < STALLED * tol and np.max(np.abs(step)) < MAX_STEP:
             converged = True
             break
     active = _active(posterior, hyper, free, derivatives.gradient)
