@@ -164,7 +164,8 @@ def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     model, prepare = resolve(estimator, EVIDENCE)
     X = prepare(X)
     _check_choice(n, len(X), price)
-    used = [m for m, w in zip(model._minima, model._mixture_weights, strict=True) if w > 0]
+    minima = [*model._minima, *model._others]
+    used = [m for m, w in zip(minima, model._mixture_weights, strict=True) if w > 0]
     models = [
         of_prior(member, minimum.groups.expand(minimum.hyper.alpha))
         for member, minimum in zip(model._members, used, strict=True)

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -15,7 +16,9 @@ from skbayesnn.estimators._growth import best_of, grow
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
 from skbayesnn.inference import (
+    distinct,
     find_minima,
+    is_repeated,
     machine_memory,
     own_posterior,
     readable,
@@ -29,9 +32,10 @@ from skbayesnn.predictive import (
     evidence_weights,
     leave_one_out,
     stacking_weights,
+    tempered_weights,
 )
 
-COMBINATIONS = ("best", "evidence", "equal", "stacking")
+COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
 N_SCOUTS = 2  # starts from which every architecture is tried with hidden_layer_sizes="auto"
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
@@ -45,13 +49,26 @@ class EvidenceMLP(BayesianMLP):
     def _infer(self, rows, hidden_layer_sizes):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
         vars(self).pop("growth_", None)  # of an earlier fit
-        narrower = None
+        tried = {}
         if hidden_layer_sizes == "auto":
-            hidden_layer_sizes, narrower = self._grow(rows)
+            tried = self._grow(rows)
+            hidden_layer_sizes = best_of(self.growth_).hidden_layer_sizes
         problem = self._pose(rows, hidden_layer_sizes)
-        minima = self._search(problem, self._seeds(hidden_layer_sizes), narrower)
-        self._keep(problem, minima)
+        seeds = self._seeds(hidden_layer_sizes)
+        if tried and self._has_plain_noise():
+            scouted = tried.pop(hidden_layer_sizes)[1]
+            minima = distinct([*scouted, *self._search(problem, seeds[N_SCOUTS:])])
+            others = _unrepeated(minima, tried.values()) if self.combine == "tempered" else []
+        else:
+            halves = tuple(size // 2 for size in hidden_layer_sizes)
+            narrower = tried[halves][1][0] if halves in tried and halves else None
+            minima, others = self._search(problem, seeds, narrower), []
+        self._keep(problem, minima, others)
         self._warn_of_trouble(minima)
+
+    def _has_plain_noise(self):
+        """Whether the noise model is that under which networks of all sizes are compared."""
+        return True
 
     def _tell_requirements(self, problem, n_starts):
         """Say what a search will take; warn if the machine has less memory."""
@@ -109,37 +126,46 @@ class EvidenceMLP(BayesianMLP):
         ]
 
     def _grow(self, rows):
-        """Hidden layer sizes of the highest evidence, and a minimum of the narrower network."""
-        best = {None: None}  # of every architecture tried
+        """Posterior and minima of every architecture that was tried; sets ``growth_``."""
+        tried = {}
 
         def attempt(sizes, narrower):
             problem = self._pose(rows, sizes)
-            found = self._find(problem, self._seeds(sizes)[:N_SCOUTS], narrower=best[narrower])
-            best[sizes] = found[0]
+            start = None if narrower is None else tried[narrower][1][0]
+            found = self._find(problem, self._seeds(sizes)[:N_SCOUTS], narrower=start)
+            tried[sizes] = problem.posterior, found
             return found[0].log_evidence + self._scale_term(problem)
 
         def n_weights(sizes):
             return self._pose(rows, sizes).posterior.network.n_weights
 
-        path = grow(attempt, n_weights, rows.weight.sum() * rows.y.shape[1])
-        self.growth_ = tuple(path)
-        sizes = best_of(path).hidden_layer_sizes
-        return sizes, best.get(tuple(size // 2 for size in sizes)) if sizes else None
+        n_outputs = self._pose(rows, ()).posterior.network.n_outputs
+        if is_classifier(self) and n_outputs > 1:
+            n_outputs -= 1  # probabilities sum to 1
+        self.growth_ = tuple(grow(attempt, n_weights, rows.weight.sum() * n_outputs))
+        return tried
 
-    def _keep(self, problem, minima):
-        """Set the fitted attributes."""
+    def _keep(self, problem, minima, others=()):
+        """Set the fitted attributes.
+
+        ``others`` are posteriors and minima of other networks that predict together with this one.
+        """
         posterior = problem.posterior
+        pool = [(posterior, m) for m in minima] + list(others)
         scale_term = self._scale_term(problem)
-        minima = [replace(m, terms=replace(m.terms, target_scale=scale_term)) for m in minima]
+        pool = [(p, replace(m, terms=replace(m.terms, target_scale=scale_term))) for p, m in pool]
+        everything = [m for _, m in pool]
+        minima = everything[: len(minima)]
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
         self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
-        member = cache(lambda i: self._member(posterior, minima[i]))
-        densities = cache(lambda i: self._leave_one_out(posterior, minima[i], member(i)))
-        self._mixture_weights = self._combination(posterior, minima, densities)
+        member = cache(lambda i: self._member(*pool[i]))
+        densities = cache(lambda i: self._leave_one_out(*pool[i], member(i)))
+        self._mixture_weights = self._combination(posterior, everything, densities)
         used = self._mixture_weights > 0
         self._members = [member(i) for i in np.flatnonzero(used)]
         self._minima = [_without_gaussian(m) for m in minima]
+        self._others = [_without_gaussian(m) for m in everything[len(minima) :]]
         self._member_weights = self._mixture_weights[used]
         self._keep_leave_one_out(problem, densities)
 
@@ -152,9 +178,9 @@ class EvidenceMLP(BayesianMLP):
         vars(self).pop("feature_relevance_", None)  # of an earlier fit with another prior
         if isinstance(self.prior, str) and self.prior == "ard":
             self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
-        self._keep_networks(minima)
+        self._keep_networks(everything)
         self.evidence_report_ = make_report(
-            minima,
+            everything,
             self.log_evidence_,
             self._mixture_weights,
             self._noise_std_of,
@@ -187,16 +213,22 @@ class EvidenceMLP(BayesianMLP):
             if np.any(choice):
                 eligible = np.flatnonzero(choice)
                 break
-        weights = np.zeros(len(minima))
+        weights, chosen = np.zeros(len(minima)), evidences[eligible]
+
+        def stacked():
+            return np.stack([densities(i) for i in eligible])
+
         if self.combine == "best" or len(eligible) == 1:
             weights[eligible[0]] = 1.0
-        elif self.combine == "evidence" and not np.isnan(evidences[eligible]).any():
-            weights[eligible] = evidence_weights(evidences[eligible])
         elif self.combine == "stacking":
-            logs = np.stack([densities(i) for i in eligible])
-            weights[eligible] = stacking_weights(logs, posterior.sample_weight)
-        else:
+            weights[eligible] = stacking_weights(stacked(), posterior.sample_weight)
+        elif self.combine == "equal" or np.isnan(chosen).any():
             weights[eligible] = 1.0 / len(eligible)
+        elif self.combine == "evidence":
+            weights[eligible] = evidence_weights(chosen)
+        else:  # leave-one-out densities of classes are far too high where weights are many
+            logs = stacked() if posterior.likelihood.has_noise else None
+            weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
 
@@ -300,6 +332,16 @@ def total_log_evidence(minima):
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     return float(logsumexp(evidences[known])) if known.any() else np.nan
+
+
+def _unrepeated(minima, tried):
+    """Pairs of posterior and minimum of other networks, repetitions left out."""
+    kept = []
+    for posterior, found in tried:
+        for minimum in found:
+            if not is_repeated(minimum, [*minima, *(m for _, m in kept)]):
+                kept.append((posterior, minimum))
+    return kept
 
 
 def fits(minimum, network, groups):

@@ -23,11 +23,13 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int or "auto", default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` tries widths
-        that double from 2, and adds layers, as long as the evidence rises by more than 1 nat and
-        there are 3 targets per weight. Networks are compared from up to two starts;
-        one start of each but the first of a depth is the narrower network with random units added.
+    hidden_layer_sizes : tuple of int or "auto", default="auto"
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"``: no hidden
+        layer, one of 2, 4, 8 and 16 units, and two of 4 are tried; then, if two of 4 are better
+        than one, two layers, else one layer of doubled width as long as the evidence rises by more
+        than 1 nat and ``n_samples * n_weights**2`` stays below 2e8. No network has more weights
+        than there are rows, times the number of classes less one. Networks are compared from two
+        starts; one is, if it exists, the narrower network of that depth with random units added.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -42,9 +44,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Shift and scale inputs to mean 0 and standard deviation 1 inside.
     n_restarts : int, default=5
         Random starts.
-    combine : {"best", "evidence", "equal", "stacking"}, default="stacking"
-        How distinct minima predict together: the one of highest evidence; weighted by evidence;
-        equally; or with the weights that maximise the leave-one-out predictive density.
+    combine : {"tempered", "best", "evidence", "equal", "stacking"}, default="tempered"
+        How distinct minima predict together. ``"tempered"``: with weights that fall by a factor
+        ``e`` for every 0.05 nats of log evidence per row; the minima of all networks that
+        ``hidden_layer_sizes="auto"`` has tried take part. The other ways take those of the chosen
+        network: the one of highest evidence; weighted by evidence; equally; or with the weights
+        that maximise the leave-one-out predictive density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
@@ -93,7 +98,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
-        All distinct minima.
+        All distinct minima; with ``combine="tempered"`` those of other networks tried come last.
     n_iter_ : int
         Most training steps that any start took.
     n_outputs_ : int
@@ -120,14 +125,14 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     def __init__(
         self,
-        hidden_layer_sizes=(16,),
+        hidden_layer_sizes="auto",
         *,
         activation="tanh",
         prior="layer",
         weight_precision="auto",
         standardize=True,
         n_restarts=5,
-        combine="stacking",
+        combine="tempered",
         hessian="auto",
         max_iter=300,
         tol=1e-3,

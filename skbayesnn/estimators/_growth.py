@@ -1,14 +1,13 @@
 """Width and depth of a network, grown as long as the evidence does."""
 
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.estimators._report import ROWS_PER_WEIGHT
-
 LEAST_GAIN = 1.0  # of log evidence, in nats, that counts as an improvement
-PATIENCE = 2  # widths without improvement that end the widening
+WIDTHS = 2, 4, 8, 16  # of one layer, tried whatever the evidence
+NARROW = 4  # units per layer with which depths are compared
+LARGEST_WORK = 2e8  # rows times squared weights up to which larger networks are tried
 
 
 class Candidate(NamedTuple):
@@ -29,12 +28,11 @@ class Candidate(NamedTuple):
 
 
 def grow(attempt, n_weights, n_targets):
-    """Try wider and then deeper networks until the evidence no longer rises.
+    """Try one layer of up to 16 units, and deeper or wider networks as the evidence rises.
 
-    Widths double from 2, all layers being equally wide, until `PATIENCE` of them in a row bring no
-    improvement. Layers are added until the best width of a depth has no more evidence than that of
-    the depth before. Networks with fewer than 3 targets per weight are not tried: there the
-    Gaussian approximation, and with it the evidence, tends to mislead.
+    Two layers are compared with one at 4 units per layer, where this costs little. Then the better
+    depth is widened, all layers equally, until twice as many units bring no improvement. Networks
+    with more weights than targets are not tried, nor are those that would take too long.
 
     Parameters
     ----------
@@ -51,31 +49,34 @@ def grow(attempt, n_weights, n_targets):
         In the order in which they were tried.
     """
     path = [Candidate((), attempt((), None), n_weights(()))]
-    best = _value(path[0])
-    for depth in count(1):
-        tried = _widen(attempt, n_weights, n_targets, depth)
-        path += tried
-        top = max(map(_value, tried), default=-np.inf)
-        if not top > best + LEAST_GAIN:
-            return path
-        best = top
 
-
-def _widen(attempt, n_weights, n_targets, depth):
-    """All widths tried at one depth."""
-    tried, best, failures, narrower = [], -np.inf, 0, None
-    for power in count(1):
-        sizes = (2**power,) * depth
+    def widen(tried, sizes):
+        """Try a network, if the data allow it; it joins the narrower ones of its depth."""
         k = n_weights(sizes)
-        if n_targets < ROWS_PER_WEIGHT * k:
-            return tried
-        tried.append(Candidate(sizes, attempt(sizes, narrower), k))
-        narrower = sizes
-        value = _value(tried[-1])
-        failures = 0 if value > best + LEAST_GAIN else failures + 1
-        best = max(best, value)
-        if failures == PATIENCE:
-            return tried
+        usual = len(sizes) == 1 and sizes[0] in WIDTHS
+        allowed = k <= n_targets and (usual or n_targets * k**2 <= LARGEST_WORK)
+        if allowed:
+            narrower = tried[-1].hidden_layer_sizes if tried else None
+            tried.append(Candidate(sizes, attempt(sizes, narrower), k))
+            path.append(tried[-1])
+        return allowed
+
+    shallow, deep = [], []
+    for width in WIDTHS:
+        widen(shallow, (width,))
+    rivals = [candidate for candidate in shallow if candidate.hidden_layer_sizes == (NARROW,)]
+    is_better = widen(deep, (NARROW, NARROW)) and _rises([*rivals, *deep])
+    tried = deep if is_better else shallow
+    while tried and _rises(tried):
+        if not widen(tried, tuple(2 * size for size in tried[-1].hidden_layer_sizes)):
+            break
+    return path
+
+
+def _rises(tried):
+    """Whether the last of some networks has the highest evidence."""
+    best = max(map(_value, tried[:-1]), default=-np.inf)
+    return _value(tried[-1]) > best + LEAST_GAIN
 
 
 def best_of(path):

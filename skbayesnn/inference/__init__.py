@@ -5,7 +5,7 @@ from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 from skbayesnn.inference._memory import machine_memory, readable, requirements
-from skbayesnn.inference._minima import find_minima, own_posterior
+from skbayesnn.inference._minima import distinct, find_minima, is_repeated, own_posterior
 from skbayesnn.inference._minimum import Minimum
 from skbayesnn.inference._noise_network import NoisePlan
 from skbayesnn.inference._sampled_evidence import estimate_evidence
@@ -24,9 +24,11 @@ __all__ = [
     "NoisePlan",
     "SamplingSettings",
     "Settings",
+    "distinct",
     "estimate_evidence",
     "find_minima",
     "gauss_newton_forms",
+    "is_repeated",
     "machine_memory",
     "own_posterior",
     "readable",

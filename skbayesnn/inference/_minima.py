@@ -103,18 +103,37 @@ def trained_together(n_weights, n_starts, n_jobs=None):
 
 
 def distinct(minima):
-    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last."""
+    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import distinct
+    >>> distinct([])
+    []
+    """
     ranked = sorted(
         minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence))
     )
     kept = []
     for minimum in ranked:
-        if not any(
-            np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
-            for other in kept
-        ):
+        if not is_repeated(minimum, kept):
             kept.append(minimum)
     return kept
+
+
+def is_repeated(minimum, others):
+    """Whether a minimum is one of some others up to symmetry, with an evidence like it or without.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import is_repeated
+    >>> is_repeated(None, [])
+    False
+    """
+    return any(
+        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
+        for other in others
+    )
 
 
 def _same(minimum, other):

@@ -9,6 +9,7 @@ from skbayesnn.predictive._mixture import (
     mixture_moments,
     mixture_quantile,
     stacking_weights,
+    tempered_weights,
 )
 from skbayesnn.predictive._moderation import (
     covariance_root,
@@ -45,4 +46,5 @@ __all__ = [
     "softmax_information",
     "softmax_slopes",
     "stacking_weights",
+    "tempered_weights",
 ]

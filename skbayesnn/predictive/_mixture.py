@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
+TEMPERATURE = 0.05  # nats per row by which a predictive density must fall for a weight to fall by e
+LEAST_SHARE = 0.01  # of the largest weight below which a tempered weight is zero
+
 
 class NormalLaw(NamedTuple):
     """The standard normal distribution."""
@@ -176,6 +179,45 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
         if value - previous < tol * max(1.0, abs(value)):
             break
         weights = weights * (density @ (sample_weight / mixed)) / sample_weight.sum()
+    return weights / weights.sum()
+
+
+def tempered_weights(log_evidences, sample_weight, log_densities=None):
+    """Weights that fall with the expected log predictive density per row, slowly.
+
+    The evidence is a product of predictive densities, of every row given those before it. So the
+    log evidence per row estimates how well a row is predicted, and so does the mean leave-one-out
+    density. A weight is proportional to ``exp(s / 0.05)``, with the mean ``s`` of both estimates.
+    As leave-one-out densities are too high where weights are many, none counts for more than that
+    of the member of highest evidence. The true posterior weights, which `evidence_weights` gives,
+    are far more decided than an evidence by Gaussian approximation deserves.
+
+    Parameters
+    ----------
+    log_evidences : ndarray of shape (m,)
+    sample_weight : ndarray of shape (n,)
+    log_densities : ndarray of shape (m, n), optional
+        Leave-one-out log predictive density of every member for every row; without, ``s`` is the
+        log evidence per row.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Non-negative, summing to 1; what is below 1 % of the largest is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import tempered_weights
+    >>> tempered_weights(np.array([-100.0, -102.0, -160.0]), np.ones(100)).round(2)
+    array([0.6, 0.4, 0. ])
+    """
+    score = log_evidences / sample_weight.sum()
+    if log_densities is not None:
+        means = log_densities @ sample_weight / sample_weight.sum()
+        score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
+    weights = np.exp((score - score.max()) / TEMPERATURE)
+    weights[weights < LEAST_SHARE] = 0.0
     return weights / weights.sum()
 
 

@@ -1,6 +1,6 @@
-"""Choosing and averaging by evidence, measured on rows that were not used for it.
+"""Choosing by evidence, measured on rows that were not used for it.
 
-Four tables:
+Two tables:
 
 occam
     Robot arm (MacKay 1992, section 3.4): evidence against test error over many fits of 4 to 20
@@ -8,16 +8,11 @@ occam
 search
     `EvidenceSearch` against `GridSearchCV` with 5 folds over 8 widths and 2 priors: processor time
     of one core, and the test log density of the chosen model.
-averaging
-    Mean test log density, in nats per row, of one set of minima combined in four ways.
-auto
-    ``hidden_layer_sizes="auto"`` beside one hidden layer of 16 units.
 
 Run with::
 
     SKBAYESNN_DATA=folder python tests/benchmarks/model_selection.py
     python tests/benchmarks/model_selection.py --parts occam
-    SKBAYESNN_DATA=folder python tests/benchmarks/model_selection.py --parts averaging --splits 5
 
 ``SKBAYESNN_DATA`` names the folder with ``yacht.npz``, ``energy.npz``, ``concrete.npz`` and
 ``boston.npz`` (arrays ``X``, ``y``, ``train_idx`` and ``test_idx``).
@@ -30,11 +25,11 @@ for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
 
 import argparse
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 
 import numpy as np
 from problems import robot_arm, robot_arm_error
-from reporting import counted_warnings, mean_and_error, print_table
+from reporting import counted_warnings, print_table
 from scipy.stats import spearmanr
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import GridSearchCV, ShuffleSplit
@@ -121,64 +116,7 @@ def search_rows(args):
     return rows
 
 
-class Remembering(EvidenceMLPRegressor):
-    """Searches for minima once, so that several ways to combine them can be compared."""
-
-    def _search(self, *arguments, **options):
-        if not hasattr(self, "found"):
-            self.found = super()._search(*arguments, **options)
-        return self.found
-
-
-def averaging_rows(args):
-    """Ways to combine the minima, over all splits of every data set."""
-    rows = []
-    for name in args.sets:
-        values = {combine: [] for combine in ("best", "evidence", "equal", "stacking")}
-        for index in range(args.splits):
-            X, y, X_test, y_test = split(name, index)
-            model = Remembering(random_state=index)
-            for combine, found in values.items():
-                with counted_warnings():
-                    model.set_params(combine=combine).fit(X, y)
-                found.append(log_density(model, X_test, y_test))
-            print(name, index, {k: round(v[-1], 3) for k, v in values.items()}, flush=True)
-        best = np.array(values["best"])
-        row = {"data": name, "splits": len(best), "best": mean_and_error(best, 3)}
-        for combine in ("evidence", "equal", "stacking"):
-            row[f"{combine} - best"] = mean_and_error(np.array(values[combine]) - best, 3)
-        rows.append(row)
-    return rows
-
-
-def auto_rows(args):
-    """Chosen architectures against the default one."""
-    rows = []
-    for name in args.sets:
-        values = {"16": [], "auto": []}
-        seconds, chosen = {"16": 0.0, "auto": 0.0}, []
-        for index in range(args.splits):
-            X, y, X_test, y_test = split(name, index)
-            for label, sizes in (("16", (16,)), ("auto", "auto")):
-                start = perf_counter()
-                with counted_warnings():
-                    model = EvidenceMLPRegressor(sizes, random_state=index).fit(X, y)
-                seconds[label] += perf_counter() - start
-                error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))
-                values[label].append((log_density(model, X_test, y_test), error))
-            chosen.append("x".join(map(str, model.hidden_layer_sizes_)))
-            print(name, index, chosen[-1], values["16"][-1], values["auto"][-1], flush=True)
-        row = {"data": name, "splits": args.splits, "chosen": " ".join(chosen)}
-        for label, found in values.items():
-            densities, errors = np.array(found).T
-            row[f"{label} LL"] = mean_and_error(densities, 3)
-            row[f"{label} RMSE"] = mean_and_error(errors, 3)
-            row[f"{label} s"] = seconds[label] / args.splits
-        rows.append(row)
-    return rows
-
-
-PARTS = {"occam": occam_rows, "search": search_rows, "averaging": averaging_rows, "auto": auto_rows}
+PARTS = {"occam": occam_rows, "search": search_rows}
 
 
 def main():

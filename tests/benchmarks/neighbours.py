@@ -273,7 +273,7 @@ def mixture(means, stds):
 
 REGRESSORS = {
     "evidence": our_regressor(EvidenceMLPRegressor),
-    "evidence, auto": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes="auto"),
+    "evidence, (16,)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16,)),
     "evidence, (16, 16)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16, 16)),
     "hmc": our_regressor(HMCMLPRegressor),
     "gaussian process": gaussian_process,
@@ -287,7 +287,7 @@ REGRESSORS = {
 
 CLASSIFIERS = {
     "evidence": our_classifier(EvidenceMLPClassifier),
-    "evidence, auto": our_classifier(EvidenceMLPClassifier, hidden_layer_sizes="auto"),
+    "evidence, (16,)": our_classifier(EvidenceMLPClassifier, hidden_layer_sizes=(16,)),
     "evidence, (16, 16)": our_classifier(EvidenceMLPClassifier, hidden_layer_sizes=(16, 16)),
     "hmc": our_classifier(HMCMLPClassifier),
     "gaussian process": gaussian_process_classifier,

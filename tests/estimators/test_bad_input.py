@@ -81,7 +81,7 @@ PARAMETERS = [
     ({"weight_precision": complex}, (TypeError, ValueError), "weight_precision must be"),
 ]
 EVIDENCE_PARAMETERS = [
-    ({"combine": "vote"}, ValueError, "combine must be one of .*'stacking'; got 'vote'"),
+    ({"combine": "vote"}, ValueError, "combine must be one of .*'tempered'; got 'vote'"),
     ({"combine": None}, ValueError, "combine must be one of"),
     ({"hessian": "diagonal"}, ValueError, "hessian must be one of .* got 'diagonal'"),
     ({"n_restarts": 0}, ValueError, "n_restarts must be at least 1, got 0"),

@@ -35,46 +35,53 @@ def path_of(evidences, n_targets=1000):
     return grow(attempt, lambda sizes: 10 * sum(sizes), n_targets), offered
 
 
+ALWAYS = [(), (2,), (4,), (8,), (16,), (4, 4)]
+
+
 class TestRule:
-    def test_width_then_depth(self):
-        path, offered = path_of({(): -90, (2,): -80, (4,): -60, (8,): -61, (4, 4): -60.5})
+    def tried(self, evidences, n_targets=1000):
+        path, _ = path_of(evidences, n_targets)
+        return [candidate.hidden_layer_sizes for candidate in path]
+
+    def test_deeper_then_wider(self):
+        evidences = {(4,): -60, (4, 4): -50, (8, 8): -40, (16, 16): -39.5}
+        path, offered = path_of({(): -90, (2,): -80, (8,): -10, **evidences}, n_targets=1500)
         sizes = [candidate.hidden_layer_sizes for candidate in path]
-        assert sizes == [(), (2,), (4,), (8,), (16,), (2, 2), (4, 4), (8, 8), (16, 16)]
-        assert best_of(path).hidden_layer_sizes == (4,)
+        assert sizes == [*ALWAYS, (8, 8), (16, 16)]
+        assert best_of(path).hidden_layer_sizes == (8,)
         assert offered[(2,)] is None
-        assert offered[(8,)] == (4,)
-        assert offered[(2, 2)] is None
+        assert offered[(4,)] == (2,)
+        assert offered[(4, 4)] is None
         assert offered[(16, 16)] == (8, 8)
-        assert path[3] == ((8,), -61, 80)
+        assert path[6] == ((8, 8), -40, 160)
+
+    def test_wider(self):
+        evidences = {(4,): -60, (8,): -40, (16,): -30, (32,): -31}
+        assert self.tried(evidences) == [*ALWAYS, (32,)]
 
     def test_linear_targets_end_the_search_early(self):
         path, _ = path_of({(): -50})
-        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (8,)]
+        assert [c.hidden_layer_sizes for c in path] == ALWAYS
         assert best_of(path).hidden_layer_sizes == ()
 
-    def test_one_poor_width_does_not_end_it(self):
-        path, _ = path_of({(): -90, (2,): -80, (4,): -85, (8,): -60})
-        assert best_of(path).hidden_layer_sizes == (8,)
-
-    def test_deeper_and_deeper(self):
-        evidences = {(4,) * depth: -90 + 5 * depth for depth in range(4)}
-        path, _ = path_of({(): -90, **evidences})
-        assert best_of(path).hidden_layer_sizes == (4, 4, 4)
-        assert max(len(c.hidden_layer_sizes) for c in path) == 4
-
     def test_gains_below_a_nat_do_not_count(self):
-        path, _ = path_of({(): -90, (2,): -80, (4,): -79.5, (8,): -79.2, (16,): -10})
-        assert [c.hidden_layer_sizes for c in path][:4] == [(), (2,), (4,), (8,)]
-        assert (16,) not in {c.hidden_layer_sizes for c in path}
+        evidences = {(): -90, (4,): -80, (4, 4): -79.5, (8,): -79.2, (16,): -78.3}
+        assert self.tried(evidences) == ALWAYS
 
-    def test_three_targets_per_weight(self):
-        path, _ = path_of({(2**i,): 10 * i for i in range(1, 9)}, n_targets=240)
-        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (4,), (8,), (2, 2), (4, 4)]
+    def test_no_more_weights_than_targets(self):
+        evidences = {(2**i,): 10 * i for i in range(1, 9)}
+        assert self.tried(evidences, n_targets=80) == [(), (2,), (4,), (8,), (4, 4)]
+        assert self.tried(evidences, n_targets=10) == [()]
+
+    def test_work_is_limited(self):
+        evidences = {(2**i,): 10 * i for i in range(1, 9)}
+        assert self.tried(evidences, n_targets=10_000) == ALWAYS
+        assert self.tried(evidences)[-1] == (32,)
 
     def test_no_evidence(self):
         path, _ = path_of({(): np.nan, (2,): np.nan, (4,): -70})
         assert best_of(path).hidden_layer_sizes == (4,)
-        path, _ = path_of(dict.fromkeys([(), (2,), (4,), (8,)], np.nan), n_targets=60)
+        path, _ = path_of(dict.fromkeys([(), (2,), (4,)], np.nan), n_targets=60)
         assert best_of(path).hidden_layer_sizes == ()
 
 
@@ -118,6 +125,18 @@ def test_choice_and_prediction(auto):
     assert clone(auto).hidden_layer_sizes == "auto"
 
 
+def test_all_that_was_tried_predicts(auto):
+    alone = clone(AUTO).set_params(combine="best").fit(X, Y)
+    assert alone.log_evidence_ == auto.log_evidence_
+    minima = auto.evidence_report_.minima
+    assert len(minima) == len(auto.networks_) > len(alone.evidence_report_.minima)
+    sizes = {minimum.hidden_layer_sizes for minimum in minima if minimum.weight > 0}
+    assert len(sizes) > 1
+    assert sum(network.weight for network in auto.networks_) == pytest.approx(1)
+    assert_array_equal(auto.networks_[0].coefs[0], alone.coefs_[0])
+    assert len(auto._minima) + len(auto._others) == len(minima)
+
+
 def test_linear_data_get_a_linear_model():
     y = X @ [1.0, -1.0] + 0.3 * np.random.default_rng(0).standard_normal(90)
     model = clone(AUTO).fit(X, y)
@@ -139,6 +158,11 @@ def test_classifier_and_second_fit():
     model = EvidenceMLPClassifier("auto", n_restarts=2, random_state=0).fit(X, labels)
     assert model.hidden_layer_sizes_ != ()
     assert model.score(X, labels) > 0.95
+    used = [minimum for minimum in model.evidence_report_.minima if minimum.weight > 0]
+    assert len({minimum.hidden_layer_sizes for minimum in used}) > 1
+    scores = np.array([minimum.log_evidence for minimum in used]) / len(X)
+    weights = np.exp(scores / 0.05)
+    assert_allclose([minimum.weight for minimum in used], weights / weights.sum(), rtol=1e-6)
     model.set_params(hidden_layer_sizes=(2,)).fit(X, labels)
     assert not hasattr(model, "growth_")
     assert model.hidden_layer_sizes_ == (2,)

@@ -10,6 +10,7 @@ from skbayesnn.predictive import (
     mixture_moments,
     mixture_quantile,
     stacking_weights,
+    tempered_weights,
 )
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
@@ -124,6 +125,29 @@ def test_stacking_counts_weights_as_repetitions():
     weight = rng.integers(1, 4, 20)
     repeated = stacking_weights(np.repeat(log_densities, weight, axis=1), np.ones(weight.sum()))
     assert_allclose(stacking_weights(log_densities, weight.astype(float)), repeated, rtol=1e-9)
+
+
+class TestTemperedWeights:
+    def test_evidence_alone(self):
+        weights = tempered_weights(np.array([-100.0, -110.0]), np.full(50, 2.0))
+        assert weights[0] / weights[1] == pytest.approx(np.exp(0.1 / 0.05))
+        assert weights.sum() == pytest.approx(1)
+
+    def test_both_scores_count_alike(self):
+        sample_weight = np.array([1.0, 3.0])
+        evidences, densities = np.array([-4.0, -4.4]), np.array([[-1.0, -1.0], [-1.0, -1.08]])
+        weights = tempered_weights(evidences, sample_weight, densities)
+        assert weights[1] / weights[0] == pytest.approx(np.exp(0.5 * (-0.1 - 0.06) / 0.05))
+
+    def test_leave_one_out_densities_cannot_outdo_the_evidence(self):
+        evidences, densities = np.array([-4.4, -4.0]), np.array([[9.0, 9.0], [1.0, 1.0]])
+        weights = tempered_weights(evidences, np.ones(2), densities)
+        assert weights[0] / weights[1] == pytest.approx(np.exp(0.5 * -0.2 / 0.05))
+
+    def test_small_shares_are_none(self):
+        weights = tempered_weights(np.array([-10.0, -32.0, -34.0]), np.full(100, 1.0))
+        assert weights[1] > 0 == weights[2]
+        assert weights[0] + weights[1] == pytest.approx(1)
 
 
 def test_evidence_weights():

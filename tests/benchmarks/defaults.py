@@ -1,0 +1,237 @@
+"""Which size of network, and which way to combine minima, predict best by default.
+
+The data are bundled with scikit-learn or generated, and are no part of the published comparisons:
+the defaults are chosen here and judged there. Networks with one layer of 16 units and networks that
+choose their size (``hidden_layer_sizes="auto"``) are fitted once to each set, and their minima
+predict together in all ways that ``combine`` offers. One table for regression, one for
+classification: test log density per row in nats, sums over the sets last, and processor seconds of
+the fit. Run with::
+
+    python tests/benchmarks/defaults.py
+    python tests/benchmarks/defaults.py --sets moons friedman_300
+"""
+
+import os
+
+for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
+
+import argparse
+from functools import partial
+from time import process_time
+
+import numpy as np
+from reporting import counted_warnings, print_table
+from scipy.ndimage import gaussian_filter
+from sklearn import datasets
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+
+COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
+N_TEST = 2000  # rows of generated data that are not for training
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+def bundled(loader, target=None, columns=slice(None)):
+    """A data set of scikit-learn; one of its columns may be the target."""
+    X, y = getattr(datasets, f"load_{loader}")(return_X_y=True)
+    if target is not None:
+        X, y = np.delete(X, target, axis=1), X[:, target[0]]
+    return X[:, columns], y
+
+
+def image():
+    """Brightness of a blurred photograph at points of it."""
+    rng = np.random.default_rng(3)
+    picture = datasets.load_sample_image("china.jpg")[100:400, 150:450].mean(axis=2) / 255
+    points = rng.integers(0, 300, (1000 + N_TEST, 2))
+    y = gaussian_filter(picture, 6)[points[:, 0], points[:, 1]]
+    return points.astype(float), y + 0.01 * rng.standard_normal(len(y))
+
+
+def function_of_functions(seed, n):
+    """What a network with two hidden layers of five units draws."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n + N_TEST, 6))
+    first = np.tanh(1.2 * X @ rng.standard_normal((6, 5)) + rng.standard_normal(5))
+    second = np.tanh(1.5 * first @ rng.standard_normal((5, 5)))
+    return X, second @ rng.standard_normal(5) + 0.05 * rng.standard_normal(len(X))
+
+
+def steps(n):
+    """Kinks and jumps, which no smooth function has."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n + N_TEST, 5))
+    y = np.abs(X[:, 0] + X[:, 1]) * np.sin(3 * X[:, 2]) + np.where(X[:, 3] > 0.2, X[:, 4], -X[:, 0])
+    return X, y + 0.1 * rng.standard_normal(len(X))
+
+
+def sine(n, noise, seed):
+    """One input, few rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n + N_TEST, 1))
+    return X, np.sin(1.5 * X[:, 0]) + noise * rng.standard_normal(len(X))
+
+
+def spirals():
+    """Three classes that wind around each other."""
+    rng = np.random.default_rng(1)
+    y, radius = rng.integers(0, 3, N_TEST), rng.uniform(0.3, 2.2, N_TEST)
+    angle = 2.2 * radius + y * 2 * np.pi / 3
+    X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    return X + 0.15 * rng.standard_normal((N_TEST, 2)), y
+
+
+def generated(name, **options):
+    """One of scikit-learn's generators."""
+    return getattr(datasets, f"make_{name}")(random_state=1, **options)
+
+
+REGRESSION = {  # name: data, training rows
+    "sine_20": (partial(sine, 20, 0.1, 0), 20),
+    "sine_40": (partial(sine, 40, 0.1, 2), 40),
+    "friedman_60": (partial(generated, "friedman1", n_samples=60 + N_TEST, noise=1.0), 60),
+    "friedman_300": (partial(generated, "friedman1", n_samples=300 + N_TEST, noise=1.0), 300),
+    "friedman2_300": (partial(generated, "friedman2", n_samples=300 + N_TEST, noise=30.0), 300),
+    "friedman3_600": (partial(generated, "friedman3", n_samples=600 + N_TEST, noise=0.05), 600),
+    "diabetes": (partial(bundled, "diabetes"), 300),
+    "area": (partial(bundled, "breast_cancer", [3, 13, 23], slice(10)), 400),
+    "dimension": (partial(bundled, "breast_cancer", [9, 19, 29], slice(14)), 400),
+    "proline": (partial(bundled, "wine", [12]), 120),
+    "image": (image, 1000),
+    "functions_500": (partial(function_of_functions, 0, 500), 500),
+    "functions_1000": (partial(function_of_functions, 1, 1000), 1000),
+    "steps": (partial(steps, 500), 500),
+}
+CLASSES = {
+    "iris": (partial(bundled, "iris"), 75),
+    "wine": (partial(bundled, "wine"), 90),
+    "cancer": (partial(bundled, "breast_cancer"), 250),
+    "cancer_6": (partial(bundled, "breast_cancer", None, slice(6)), 200),
+    "digits": (partial(bundled, "digits", None, slice(8, 56, 2)), 400),
+    "moons": (partial(generated, "moons", n_samples=200 + N_TEST, noise=0.3), 200),
+    "spirals": (spirals, 250),
+    "clusters_2": (
+        partial(
+            generated,
+            "classification",
+            n_samples=200 + N_TEST,
+            n_features=8,
+            n_informative=4,
+            n_redundant=0,
+            n_clusters_per_class=3,
+            flip_y=0.1,
+        ),
+        200,
+    ),
+    "clusters_4": (
+        partial(
+            generated,
+            "classification",
+            n_samples=300 + N_TEST,
+            n_features=10,
+            n_informative=5,
+            n_classes=4,
+            flip_y=0.05,
+        ),
+        300,
+    ),
+    "shells": (
+        partial(
+            generated,
+            "gaussian_quantiles",
+            n_samples=250 + N_TEST,
+            n_features=4,
+            n_classes=3,
+        ),
+        250,
+    ),
+}
+
+
+# --- measurements ---------------------------------------------------------------------------------
+
+
+class Remembering:
+    """Searches for minima once, so that several ways to combine them can be compared."""
+
+    def _grow(self, rows):
+        if not hasattr(self, "tried"):
+            self.tried = super()._grow(rows)
+            self.path = self.growth_
+        self.growth_ = self.path
+        return dict(self.tried)
+
+    def _search(self, *arguments, **options):
+        if not hasattr(self, "found"):
+            self.found = super()._search(*arguments, **options)
+        return self.found
+
+
+class RememberingRegressor(Remembering, EvidenceMLPRegressor):
+    """For densities of targets."""
+
+    __init__ = EvidenceMLPRegressor.__init__
+
+    def quality(self, X, y):
+        """Mean log density."""
+        return float(np.mean(self.log_predictive_density(X, y)))
+
+
+class RememberingClassifier(Remembering, EvidenceMLPClassifier):
+    """For probabilities of classes."""
+
+    __init__ = EvidenceMLPClassifier.__init__
+
+    def quality(self, X, y):
+        """Minus the log loss."""
+        return -float(log_loss(y, self.predict_proba(X), labels=self.classes_))
+
+
+def rows_of(problems, names, estimator):
+    """A row for every set, and the sums."""
+    rows = []
+    for name in (n for n in problems if n in names):
+        load, n_train = problems[name]
+        X, y = load()
+        stratify = y if issubclass(estimator, EvidenceMLPClassifier) else None
+        X, X_test, y, y_test = train_test_split(
+            X, y, train_size=n_train, random_state=0, stratify=stratify
+        )
+        row = {"data": name, "rows": n_train}
+        for label, sizes in (("16", (16,)), ("auto", "auto")):
+            model, start = estimator(sizes, random_state=0), process_time()
+            for combine in COMBINATIONS:
+                with counted_warnings():
+                    model.set_params(combine=combine).fit(X, y)
+                if combine == COMBINATIONS[0]:
+                    row[f"{label} s"] = process_time() - start
+                row[f"{label} {combine}"] = model.quality(X_test, y_test)
+        row["chosen"] = "x".join(map(str, model.hidden_layer_sizes_)) or "linear"
+        rows.append(row)
+        print(row, flush=True)
+    words = {"data": "sum", "chosen": ""}
+    total = {key: sum(row[key] for row in rows) for key in rows[0] if key not in words}
+    return [*rows, {key: words.get(key, total.get(key)) for key in rows[0]}]
+
+
+def main():
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sets", nargs="+", choices=[*REGRESSION, *CLASSES])
+    args = parser.parse_args()
+    for title, problems, estimator in (
+        ("regression", REGRESSION, RememberingRegressor),
+        ("classification", CLASSES, RememberingClassifier),
+    ):
+        names = [name for name in problems if args.sets is None or name in args.sets]
+        if names:
+            print_table(title, rows_of(problems, names, estimator))
+
+
+if __name__ == "__main__":
+    main()
