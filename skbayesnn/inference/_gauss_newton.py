@@ -5,13 +5,14 @@ import numpy as np
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 
 DENSE_LIMIT = 3000  # weights up to which matrices of that size are formed and factored throughout
+DUAL_FROM = 2.0  # weights over targets from which the dual form is faster
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 
 
 def gauss_newton_forms(posterior, theta, hyper):
     """Gradient of the energy and Gauss-Newton posteriors, for a batch of networks.
 
-    The dual form serves where weights outnumber rows times outputs.
+    The dual form serves where there are more than `DUAL_FROM` weights for each target.
 
     Returns
     -------
@@ -47,11 +48,15 @@ def gauss_newton_forms(posterior, theta, hyper):
     return np.stack([g for g, _ in pairs]), [DenseCurvature(A) for _, A in pairs]
 
 
-def _form(posterior):
-    """The smaller form of the curvature."""
+def serves_dual(posterior):
+    """Whether the dual form of the curvature is the faster one."""
     network = posterior.network
-    dual = len(posterior.X) * network.n_outputs < network.n_weights
-    return DualCurvature if dual else DenseCurvature
+    return DUAL_FROM * len(posterior.X) * network.n_outputs < network.n_weights
+
+
+def _form(posterior):
+    """The faster form of the curvature."""
+    return DualCurvature if serves_dual(posterior) else DenseCurvature
 
 
 class DenseCurvature:

@@ -7,9 +7,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn.inference._descent import by_descent
-from skbayesnn.inference._gauss_newton import DENSE_LIMIT
+from skbayesnn.inference._gauss_newton import DENSE_LIMIT, serves_dual
 from skbayesnn.inference._minima import trained_together
-from skbayesnn.inference._minimum import refines_by_evidence
 from skbayesnn.inference._subsample import part_size
 from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 
@@ -70,7 +69,7 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
     n, k, outputs = len(posterior.X), posterior.network.n_weights, posterior.network.n_outputs
     n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
     together = trained_together(k, n_starts, n_jobs)
-    dual = n * outputs < k
+    dual = serves_dual(posterior)
     dense = k <= DENSE_LIMIT
 
     sizes, width = posterior.network.layer_sizes, hessian_width(posterior.network)
@@ -79,12 +78,8 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
         steps += (together + 4) * n * outputs * k + MATRICES * (n * outputs) ** 2
     else:
         steps += (2 * together + MATRICES) * k**2
-    at_once = 1  # Hessians at the minimum
-    if dense and refines_by_evidence(posterior, settings):
-        n_precisions = len(posterior.groups.names) + posterior.likelihood.n_levels
-        at_once = 2 * (n_precisions - posterior.likelihood.linear)
-    minimum = at_once * (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
-    minimum += (3 * at_once + MATRICES) * k**2 if dense else 0.0
+    minimum = (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
+    minimum += MATRICES * k**2 if dense else 0.0
     kept = 2 * n_starts * (k**2 if not dual or dense else n * outputs * k)
 
     rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])

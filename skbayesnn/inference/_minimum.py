@@ -20,6 +20,8 @@ from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_t
 from skbayesnn.inference._redundancy import layers_switched_off, prune
 
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
+ROUGH = 100.0  # tolerance of training before an ascent of the evidence, over the usual one
+ASCENT = 20.0  # that of the ascent, which ends with the exact Hessian
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
 
@@ -128,7 +130,7 @@ def complete(posterior, theta, hyper, settings):
         mode = find_large_mode(posterior, theta, hyper)
         return evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     exact, free = settings.exact, settings.free
-    tol = 100.0 * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
+    tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
     pruned, settled = [], None
     to_ascend = np.any(free.mask)
     while True:
@@ -187,10 +189,14 @@ def _small(posterior, free):
     return _cheap(posterior) and size <= POLISH_SIZE
 
 
-def refines_by_evidence(posterior, settings):
-    """Whether `complete` ends with steps that take many exact Hessians at once."""
-    free = settings.free
-    return bool(settings.exact and np.any(free.mask) and _small(posterior, free))
+def ascends(posterior, free):
+    """Whether `complete` takes networks to the highest evidence.
+
+    That gets further than re-estimation while training, whose last steps often lower the evidence
+    for the sake of a lower energy, so that rough training serves.
+    """
+    hidden = posterior.network.hidden_layer_sizes
+    return bool(hidden and np.any(free.mask) and _small(posterior, free))
 
 
 def _noise_sd(posterior, hyper):

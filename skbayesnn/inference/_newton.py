@@ -43,7 +43,7 @@ class Mode(NamedTuple):
     converged: bool
 
 
-def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
+def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True, confined=False):
     """Minimise ``M(w)`` at fixed hyperparameters.
 
     Newton steps with the exact Hessian, damped as those of Levenberg and Marquardt where it is not
@@ -62,6 +62,8 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
         Bound on the Newton decrement (nats).
     exact : bool
         ``False``: the curvature returned is the Gauss-Newton one.
+    confined : bool
+        Give up where the Hessian is not positive definite: outside the basin of the minimum.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def find_mode(posterior, theta, hyper, max_iter=100, tol=1e-12, exact=True):
         gaussian = DenseGaussian.from_precision(A)
         decrement = np.inf if gaussian is None else 0.5 * gradient @ gaussian.solve(gradient)
         limit = max(tol, 1e-14 * abs(energies.total(hyper)))
-        if decrement < limit or iteration == max_iter:
+        if decrement < limit or iteration == max_iter or (confined and gaussian is None):
             break
         step = _newton_step(posterior, theta, hyper, energies, gradient, A, damping)
         if step is None:  # the gradient shows no way down: a minimum to rounding, or a saddle point

@@ -14,6 +14,9 @@ ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
 IDLE = 1e-2  # well-determined weights below which a group does nothing
 MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
+STALLED = 0.2  # of the tolerance: what a step must gain for the ascent to go on
+NEAR_MINIMUM = 1e-4  # of the tolerance: how far above its minimum M may be
+ROUGH = 1e-3  # tolerance from which forward differences serve
 
 
 class Derivatives(NamedTuple):
@@ -35,7 +38,7 @@ class Derivatives(NamedTuple):
     gamma: np.ndarray
 
 
-def evidence_derivatives(posterior, mode, hyper, exact=True):
+def evidence_derivatives(posterior, mode, hyper, exact=True, at_least=-np.inf, rough=False):
     """How the evidence changes with the hyperparameters, including through the minimum.
 
     With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and
@@ -56,11 +59,15 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
     hyper : Hyperparameters
     exact : bool
         ``False``: the same with the Gauss-Newton ``A`` in place of the exact one.
+    at_least : float
+        A lower evidence is not worth its derivatives.
+    rough : bool
+        With the Gauss-Newton ``A`` forward differences: half the work, for some four digits.
 
     Returns
     -------
     Derivatives or None
-        ``None`` if ``A`` is numerically singular.
+        ``None`` if ``A`` is numerically singular, or the evidence lower than ``at_least``.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     gaussian = mode.gaussian
@@ -68,6 +75,9 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
         gaussian = DenseGaussian.from_precision(posterior.hessian(mode.theta, hyper, exact=False))
         if gaussian is None:
             return None
+    value = log_evidence_fixed(posterior, hyper, mode.energies, gaussian.log_det)
+    if value < at_least:
+        return None
     S = gaussian.covariance()
     precisions = np.concatenate(hyper)
     energies = np.concatenate([mode.energies.weights, mode.energies.data])
@@ -86,13 +96,12 @@ def evidence_derivatives(posterior, mode, hyper, exact=True):
     if exact:
         tau = _exact_third_order(posterior, mode, hyper, S, apart)
     else:
-        tau = third_order(posterior, mode.theta, hyper, gaussian, apart)
+        tau = third_order(posterior, mode.theta, hyper, gaussian, apart, one_sided=rough)
     if likelihood.linear:
         tau = np.append(tau, -np.sum(tau))  # grad M = 0: all moves together are none
     gradient += tau
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, S, products)
-    value = log_evidence_fixed(posterior, hyper, mode.energies, gaussian.log_det)
     return Derivatives(value, gradient, curvature, (counts - traces)[: len(hyper.alpha)])
 
 
@@ -136,8 +145,8 @@ def _exact_third_order(posterior, mode, hyper, S, moves):
     """``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for every direction of ``moves`` (h, k)."""
     eps = difference_step(mode.theta, moves)
     points = np.concatenate([mode.theta + eps * moves, mode.theta - eps * moves])
-    matrices = posterior.hessian(points, hyper.repeated(len(points)), exact=True)
-    plus, minus = np.split(np.sum(matrices * S, axis=(-1, -2)), 2)
+    traces = [np.sum(posterior.hessian(point, hyper) * S) for point in points]
+    plus, minus = np.split(np.array(traces), 2)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
@@ -153,10 +162,11 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     """Maximise the evidence with the Gauss-Newton log determinant over the precisions.
 
     Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior, the minimum
-    following along; shorter ones after a step that lowered the evidence. For linear models the
-    maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N -
-    gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine nothing go to the upper
-    bound of their precision.
+    following along; shorter ones after a step that lowered the evidence. The first steps may lead
+    out of the basin of the minimum, to a better one; once that has failed they stay inside. For
+    linear models the maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and
+    ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine
+    nothing go to the upper bound of their precision.
 
     Parameters
     ----------
@@ -166,32 +176,41 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     free : FreeHyperparameters
     max_iter : int
     tol : float
-        Gain (nats) promised by a full step that ends the ascent.
+        Gain (nats) promised by a full step that ends the ascent, as does a shortened step that
+        gains a fifth of it.
 
     Returns
     -------
     Settled
     """
     hyper, mode = settled.hyper, settled.mode
-    derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
+    options = {"exact": False, "rough": tol > ROUGH}
+    derivatives = evidence_derivatives(posterior, mode, hyper, **options)
     if derivatives is None:
         return settled._replace(converged=False)
-    reach, converged = MAX_STEP, False
+    reach, converged, confined = MAX_STEP, False, False
     for _ in range(max_iter):
         active = _active(posterior, hyper, free, derivatives.gradient)
         step = _newton_step(derivatives, active, reach)
-        converged = derivatives.gradient[active] @ step < tol * reach or reach < LEAST_REACH
+        promise = derivatives.gradient[active] @ _newton_step(derivatives, active, np.inf)
+        converged = promise < tol or reach < LEAST_REACH
         if converged:  # or no step of any length leads higher: the minimum ends near here
             break
         new_hyper = _moved(hyper, active, step, free.prior)
-        new_mode = find_mode(posterior, mode.theta, new_hyper, 30, tol=min(1e-8, 1e-3 * tol))
-        new = evidence_derivatives(posterior, new_mode, new_hyper, exact=False)
-        lower = new is None or new.value < derivatives.value - 1e-11 * abs(derivatives.value)
-        if lower or not _well_conditioned(new_mode, new_hyper):
-            reach = 0.25 * min(reach, np.max(np.abs(step)))
+        there = {"max_iter": 30, "tol": NEAR_MINIMUM * tol, "confined": confined}
+        new_mode, new = find_mode(posterior, mode.theta, new_hyper, **there), None
+        if _well_conditioned(new_mode, new_hyper):
+            least = derivatives.value - 1e-11 * abs(derivatives.value)
+            new = evidence_derivatives(posterior, new_mode, new_hyper, at_least=least, **options)
+        if new is None:
+            reach, confined = 0.25 * min(reach, np.max(np.abs(step))), True
             continue
         reach = min(2.0 * reach, MAX_STEP)
+        gain = new.value - derivatives.value
         hyper, mode, derivatives = new_hyper, new_mode, new
+        if gain < STALLED * tol and np.max(np.abs(step)) < MAX_STEP:
+            converged = True
+            break
     active = _active(posterior, hyper, free, derivatives.gradient)
     step = _newton_step(derivatives, active, MAX_STEP)
     left = 0.5 * derivatives.gradient[active] @ step  # nats still to gain
@@ -240,7 +259,7 @@ def maximise_evidence(posterior, settled, free, max_iter=10, tol=1e-6):
         length = np.linalg.norm(step)
         for _ in range(4):
             new_hyper = _moved(hyper, active, step, free.prior)
-            new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=20)
+            new_mode = find_mode(posterior, mode.theta, new_hyper, max_iter=20, confined=True)
             if new_mode.converged and _well_conditioned(new_mode, new_hyper):
                 log_det = new_mode.gaussian.log_det
                 value = log_evidence_fixed(posterior, new_hyper, new_mode.energies, log_det)

@@ -13,10 +13,13 @@ from input ``b`` one row contributes::
 where ``C_ml`` holds the second derivatives with respect to the *summed inputs* of the units. The
 sum over rows of the first term is one matrix product between the (few) pairs of units and the
 (few) pairs of inputs; by symmetry only half of each is needed when ``l = m``. That costs less than
-``J^T J`` alone, whatever the number of outputs.
+``J^T J`` alone if there are several outputs. For a single one, whose ``J^T J`` is faster, only the
+second-order contraction is found in this way; between the units of the last hidden layer its ``C``
+is diagonal.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,12 +52,16 @@ def hessian(blocks, exact=True):
     array([[5., 3.],
            [3., 2.]])
     """
-    sums = {}
+    sums, matrix = {}, 0.0
     for trace, residual, curvature in blocks:
         network = trace.network
-        for key, value in _block_sums(trace, residual, curvature, exact):
-            sums[key] = sums[key] + value if key in sums else value
-    return _assemble(network, sums)
+        if network.n_outputs == 1:
+            matrix = matrix + _outer_products(trace, curvature.reshape(residual.shape))
+            curvature = None
+        if exact or curvature is not None:
+            for key, value in _block_sums(trace, residual, curvature, exact):
+                sums[key] = sums[key] + value if key in sums else value
+    return _add_sums(network, sums, matrix) if sums else matrix
 
 
 def hessian_product(trace, vector, residual, curvature, exact=True):
@@ -111,10 +118,13 @@ def hessian_width(network):
     --------
     >>> from skbayesnn.network import Network, hessian_width
     >>> hessian_width(Network((2, 8, 1)))
-    81
+    33
     """
     shapes = network.shapes
-    widths = [max(fan_out**2, fan_in**2) for fan_in, fan_out in shapes]
+    single = network.n_outputs == 1
+    widths = [network.n_weights] if single else []
+    widths += [fan_in**2 for fan_in, _ in (shapes[:-1] if single else shapes)]
+    widths += [fan_out**2 for _, fan_out in (shapes[:-2] if single else shapes)]
     for layer, (fan_in, fan_out) in enumerate(shapes):
         for above, (fan_in_above, fan_out_above) in enumerate(shapes[layer + 1 :]):
             pairs = fan_out * fan_out_above
@@ -132,123 +142,196 @@ def _triangle(size):
 
 
 def _pairs(z):
-    """Products ``z_i z_j`` with ``i <= j``: ``(..., n, d)`` to ``(..., n, d (d + 1) / 2)``."""
-    first, second, _ = _triangle(z.shape[-1])
-    return z.take(first, axis=-1) * z.take(second, axis=-1)
+    """Products ``z_i z_j`` with ``i <= j``: ``(..., d, n)`` to ``(..., d (d + 1) / 2, n)``."""
+    first, second, _ = _triangle(z.shape[-2])
+    products = z.take(first, axis=-2)
+    products *= z.take(second, axis=-2)
+    return products
 
 
-def _columns(matrix):
-    """Flatten the last two axes."""
-    return matrix.reshape(*matrix.shape[:-2], -1)
+def _rows_last(array):
+    """``(..., n, d)`` to ``(..., d, n)``: what belongs to one unit lies together in memory."""
+    return np.ascontiguousarray(np.swapaxes(array, -1, -2))
+
+
+def _flat(stack):
+    """Flatten the two axes before the rows."""
+    return stack.reshape(*stack.shape[:-3], -1, stack.shape[-1])
 
 
 def _over_rows(left, right):
-    """``sum_n left_np right_nq``, of shape ``(..., p, q)``."""
-    return np.swapaxes(left, -1, -2) @ right
+    """``sum_n left_pn right_qn``, of shape ``(..., p, q)``."""
+    return left @ np.swapaxes(right, -1, -2)
 
 
-def _times(stack, weights):
-    """``stack @ weights`` for ``(..., n, p, q)`` and ``(..., q, s)`` as one flat product."""
-    *lead, n_rows, p, q = stack.shape
-    flat = stack.reshape(*lead, n_rows * p, q) @ weights
-    return flat.reshape(*flat.shape[:-2], n_rows, p, weights.shape[-1])
+class _Layers(NamedTuple):
+    """What a trace says about each layer, rows last, and ``W`` without the biases.
+
+    ``deltas`` are the derivatives of ``sum_n r_n . f_n`` with respect to the summed inputs.
+    """
+
+    inputs: list
+    slopes: list
+    bends: list
+    weights: list
+    deltas: list
+
+    @classmethod
+    def of(cls, trace, residual, exact):
+        """Bends and deltas are for the second-order contraction alone."""
+        lists = trace.inputs, trace.slopes, trace.bends if exact else []
+        inputs, slopes, bends = ([_rows_last(a) for a in arrays] for arrays in lists)
+        deltas = [_rows_last(d) for d in back_propagate(trace, residual)] if exact else None
+        return cls(inputs, slopes, bends, [w[..., :-1, :] for w in trace.layers], deltas)
 
 
 def _block_sums(trace, residual, curvature, exact):
-    """Yield ``((kind, m, l), sum over rows)`` for one block of rows."""
-    top = len(trace.layers) - 1
-    deltas = back_propagate(trace, residual) if exact else None
-    diagonal = curvature.ndim == residual.ndim
-    own = curvature  # C_mm, from the output layer down
+    """Yield ``((kind, m, l), sum over rows)`` for one block of rows.
+
+    Without curvature the second-order contraction alone.
+    """
+    layers, top = _Layers.of(trace, residual, exact), len(trace.layers) - 1
+    own = None  # C_mm, or its diagonal, from the output layer down
+    if curvature is not None:
+        diagonal = curvature.ndim == residual.ndim
+        own = _rows_last(curvature) if diagonal else np.moveaxis(curvature, -3, -1)
     for upper in range(top, -1, -1):
-        yield ("own", upper, upper), _own_sum(trace, own, upper, diagonal and upper == top)
-        mixed = own
-        for lower in range(upper - 1, -1, -1):  # C_ml = (C_m,l+1 W_l+1^T) * phi'_l
-            back = transposed(trace.layers[lower + 1])
-            slope = trace.slopes[lower][..., None, :]
-            if mixed is curvature and diagonal:
-                mixed = curvature[..., None] * back[..., None, :, :] * slope
-            else:
-                mixed = _times(mixed, back) * slope
-            if lower == upper - 1:
-                first_mixed = mixed
-            z_pairs = trace.inputs[upper][..., :, None] * trace.inputs[lower][..., None, :]
-            yield ("mixed", upper, lower), _over_rows(_columns(mixed), _columns(z_pairs))
+        first_mixed = None
+        if own is not None:
+            yield ("own", upper, upper), _own_sum(layers, own, upper)
+            for lower, mixed in _mixed(layers, own, upper):
+                first_mixed = mixed if first_mixed is None else first_mixed
+                inputs, below = layers.inputs[upper], layers.inputs[lower]
+                z_pairs = inputs[..., None, :] * below[..., None, :, :]
+                yield ("mixed", upper, lower), _over_rows(_flat(mixed), _flat(z_pairs))
         if exact and upper > 0:
-            yield from _path_sums(trace, deltas[upper], upper)
+            yield from _path_sums(layers, upper)
         if upper > 0:
-            own = _next_own(trace, first_mixed, upper - 1, deltas if exact else None)
+            own = _next_own(layers, first_mixed, upper - 1)
 
 
-def _own_sum(trace, own, layer, diagonal):
+def _is_diagonal(layers, own):
+    """Whether only the diagonal of ``C_mm`` is held, as its other entries vanish."""
+    return own.ndim == layers.weights[0].ndim
+
+
+def _own_sum(layers, own, layer):
     """Sum over rows of ``C_ll`` pairs times input pairs."""
-    if not diagonal:
-        first, second, _ = _triangle(own.shape[-1])
-        own = _columns(own).take(first * own.shape[-1] + second, axis=-1)
-    return _over_rows(own, _pairs(trace.inputs[layer]))
+    if not _is_diagonal(layers, own):
+        first, second, _ = _triangle(own.shape[-2])
+        own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
+    return _over_rows(own, _pairs(layers.inputs[layer]))
 
 
-def _next_own(trace, mixed, layer, deltas):
-    """``C_ll = phi'_l W_l+1 C_l+1,l + diag(e_l phi''_l)``, shape ``(..., n, width, width)``."""
-    back = transposed(trace.layers[layer + 1])
-    own = _times(np.swapaxes(mixed, -1, -2), back) * trace.slopes[layer][..., None, :]
-    if deltas is not None:
-        error = deltas[layer + 1] @ back
-        units = np.arange(own.shape[-1])
-        own[..., units, units] += error * trace.bends[layer]
+def _mixed(layers, own, upper):
+    """Yield every layer ``l`` below and ``C_ml = (C_m,l+1 W_l+1^T) * phi'_l``."""
+    mixed = own
+    for lower in range(upper - 1, -1, -1):
+        weights, slope = layers.weights[lower + 1], layers.slopes[lower][..., None, :, :]
+        if mixed is own and _is_diagonal(layers, own):
+            mixed = own[..., None, :] * np.swapaxes(weights, -1, -2)[..., None]
+        else:
+            mixed = weights[..., None, :, :] @ mixed
+        mixed *= slope
+        yield lower, mixed
+
+
+def _next_own(layers, mixed, layer):
+    """``C_ll = phi'_l W_l+1 C_l+1,l + diag(e_l phi''_l)``, shape ``(..., width, width, n)``.
+
+    Where nothing comes from above the diagonal alone, ``(..., width, n)``.
+    """
+    weights, slope, bend = layers.weights[layer + 1], layers.slopes[layer], None
+    if layers.deltas is not None:
+        bend = weights @ layers.deltas[layer + 1] * layers.bends[layer]
+    if mixed is None:
+        return bend
+    *lead, above, width, n_rows = mixed.shape
+    own = weights @ mixed.reshape(*lead, above, width * n_rows)
+    own = own.reshape(*lead, width, width, n_rows)
+    own *= slope[..., None, :]
+    if bend is not None:
+        units = np.arange(width)
+        own[..., units, units, :] += bend
     return own
 
 
-def _path_sums(trace, delta, upper):
+def _path_sums(layers, upper):
     """Terms ``z_a (dz_b / da_i) delta_j`` between layer ``upper`` and every layer below it."""
-    reach = None  # dz_b / da_i as (..., n, b, i)
+    delta, reach = layers.deltas[upper], None  # reach: dz_b / da_i as (..., b, i, n)
     for lower in range(upper - 1, -1, -1):
-        slope = trace.slopes[lower]
+        slope = layers.slopes[lower]
         if lower == upper - 1:  # b = i: keep only this diagonal
-            path = slope[..., :, None] * delta[..., None, :]
+            path = slope[..., :, None, :] * delta[..., None, :, :]
         else:
             if reach is None:
-                reach = trace.slopes[lower + 1][..., :, None] * np.eye(
-                    trace.slopes[lower + 1].shape[-1]
-                )
-            back = transposed(trace.layers[lower + 1])
-            reach = _times(reach, back) * slope[..., None, :]
-            path = _columns(reach)[..., :, None] * delta[..., None, :]
-        yield ("path", upper, lower), _over_rows(_columns(path), trace.inputs[lower])
+                above = layers.slopes[lower + 1]
+                reach = above[..., None, :] * np.eye(above.shape[-2])[..., None]
+            reach = layers.weights[lower + 1][..., None, :, :] @ reach
+            reach *= slope[..., None, :, :]
+            path = _flat(reach)[..., :, None, :] * delta[..., None, :, :]
+        yield ("path", upper, lower), _over_rows(_flat(path), layers.inputs[lower])
 
 
-def _assemble(network, sums):
-    """Scatter the sums over rows into the full matrix ``(..., k, k)``."""
-    lead = max((value.shape[:-2] for value in sums.values()), key=len)
-    matrix = np.empty((*lead, network.n_weights, network.n_weights))
-    for upper, (fan_in_above, fan_out_above) in enumerate(network.shapes):
-        rows = network.slices[upper]
-        matrix[..., rows, rows] = _expand(sums["own", upper, upper], fan_in_above, fan_out_above)
-        for lower, (fan_in, fan_out) in enumerate(network.shapes[:upper]):
-            columns = network.slices[lower]
-            sizes = (fan_out_above, fan_out, fan_in_above, fan_in)  # j, i, b, a
-            block = sums["mixed", upper, lower].reshape(*lead, *sizes)
-            block = np.moveaxis(block, (-2, -4, -1, -3), (-4, -3, -2, -1)).copy()  # b, j, a, i
-            if ("path", upper, lower) in sums:
-                _add_paths(block, sums["path", upper, lower], lower == upper - 1)
-            block = block.reshape(*lead, fan_in_above * fan_out_above, fan_in * fan_out)
-            matrix[..., rows, columns] = block
-            matrix[..., columns, rows] = np.swapaxes(block, -1, -2)
+def _outer_products(trace, curvature):
+    """``sum_n c_n J_n^T J_n`` of a single output, of shape ``(..., k, k)``."""
+    network, delta = trace.network, np.sqrt(np.abs(_rows_last(curvature)))
+    J = np.empty((*trace.outputs.shape[:-2], network.n_weights, delta.shape[-1]))
+    for layer in range(len(trace.layers) - 1, -1, -1):
+        z, (fan_in, fan_out) = _rows_last(trace.inputs[layer]), network.shapes[layer]
+        block = J[..., network.slices[layer], :].reshape(*J.shape[:-2], fan_in, fan_out, -1)
+        np.multiply(z[..., :, None, :], delta[..., None, :, :], out=block)
+        if layer > 0:
+            delta = trace.layers[layer][..., :-1, :] @ delta * _rows_last(trace.slopes[layer - 1])
+    matrix = _over_rows(J, J)
+    negative = np.any(curvature[..., 0] < 0, axis=tuple(range(curvature.ndim - 2)))
+    if np.any(negative):
+        J = J * (curvature[..., None, :, 0] < 0)
+        matrix -= 2.0 * _over_rows(J, J)
     return matrix
 
 
-def _expand(packed, fan_in, fan_out):
-    """Packed pairs ``(..., units, inputs)`` to the symmetric block of one layer."""
-    lead = packed.shape[:-2]
+def _add_sums(network, sums, matrix):
+    """Scatter the sums over rows into the full matrix ``(..., k, k)``."""
+    if np.ndim(matrix) == 0:
+        lead = max((value.shape[:-2] for value in sums.values()), key=len)
+        matrix = np.zeros((*lead, network.n_weights, network.n_weights))
+    lead = matrix.shape[:-2]
+    for (kind, upper, lower), value in sums.items():
+        fan_in, fan_out = network.shapes[lower]
+        view = matrix[..., network.slices[upper], network.slices[lower]]
+        view = view.reshape(*lead, *network.shapes[upper], fan_in, fan_out)  # b, j, a, i
+        if kind == "own":
+            _add_own(view, value)
+            continue
+        mirror = matrix[..., network.slices[lower], network.slices[upper]]
+        mirror = mirror.reshape(*lead, fan_in, fan_out, *network.shapes[upper])
+        mirror = np.moveaxis(mirror, (-2, -1), (-4, -3))
+        for block in (view, mirror):
+            if kind == "mixed":
+                _add_mixed(block, value)
+            else:
+                _add_paths(block, value, upper == lower + 1)
+    return matrix
+
+
+def _add_own(block, packed):
+    """Add packed pairs ``(..., units, inputs)`` to the symmetric block of one layer."""
+    fan_in, fan_out = block.shape[-2:]
     square = packed.take(_triangle(fan_in)[2], axis=-1)  # (..., units, a, b)
     if packed.shape[-2] == fan_out:  # units do not interact (or there is only one)
-        block = np.zeros((*lead, fan_in, fan_out, fan_in, fan_out))
         units = np.arange(fan_out)
-        block[..., units, :, units] = np.moveaxis(square, -3, 0)
+        block[..., units, :, units] += np.moveaxis(square, -3, 0)
     else:
         square = square.take(_triangle(fan_out)[2], axis=-3)  # (..., i, j, a, b)
-        block = np.moveaxis(square, (-2, -4, -1, -3), (-4, -3, -2, -1))
-    return block.reshape(*lead, fan_in * fan_out, fan_in * fan_out)
+        block += np.moveaxis(square, (-2, -4, -1, -3), (-4, -3, -2, -1))
+
+
+def _add_mixed(block, sums):
+    """Add ``(..., j * i, b * a)`` to ``block`` of shape ``(..., b, j, a, i)``."""
+    b, j, a, i = block.shape[-4:]
+    term = sums.reshape(*block.shape[:-4], j, i, b, a)
+    block += np.moveaxis(term, (-2, -4, -1, -3), (-4, -3, -2, -1))
 
 
 def _add_paths(block, paths, adjacent):

@@ -67,7 +67,7 @@ def test_estimate_within_a_factor_of_two(told, n_rows, n_features, hidden, optio
     [
         (40, (2,), {}, "training by Gauss-Newton steps, exact Hessian at the minima"),
         (40, (2,), {"hessian": "gauss_newton"}, "Gauss-Newton curvature at the minima"),
-        (10, (4,), {}, "Gauss-Newton steps in dual form, as weights outnumber the targets"),
+        (8, (4,), {}, "Gauss-Newton steps in dual form, as weights outnumber the targets"),
     ],
 )
 def test_message_before_the_fit(capsys, n_rows, hidden, options, words):

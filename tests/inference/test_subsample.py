@@ -112,8 +112,9 @@ def test_classifier(small_parts, monkeypatch):
     fitted = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
     monkeypatch.setattr(_subsample, "WORTHWHILE", np.inf)
     reference = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
-    assert_allclose(fitted.log_evidence_, reference.log_evidence_, atol=1e-3)
-    assert_allclose(fitted.predict_proba(X), reference.predict_proba(X), atol=1e-3)
+    # the evidence is nearly level in the precision of the biases, where it ends depends on the path
+    assert_allclose(fitted.log_evidence_, reference.log_evidence_, atol=1e-2)
+    assert_allclose(fitted.predict_proba(X), reference.predict_proba(X), atol=5e-3)
 
 
 def test_random_state_decides_and_the_order_of_rows_does_not(small_parts):

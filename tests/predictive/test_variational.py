@@ -134,13 +134,13 @@ def _order(problem):
 
 def test_dual_form_is_the_dense_one():
     rng = np.random.default_rng(2)
-    X = rng.standard_normal((6, 9))
+    X = rng.standard_normal((4, 9))
     y = (X[:, :1] > 0).astype(float)
     posterior, hyper, member = at_minimum(X, y, 0.1)
     dual = closest_gaussian(member, posterior, hyper)
     assert isinstance(dual.gaussian, DualGaussian)
     twice = replace(posterior, X=np.vstack([X, X]), y=np.vstack([y, y]))
-    twice = replace(twice, sample_weight=np.full(12, 0.5))
+    twice = replace(twice, sample_weight=np.full(8, 0.5))
     dense = closest_gaussian(member, twice, hyper)
     assert isinstance(dense.gaussian, DenseGaussian)
     np.testing.assert_allclose(dual.shift, dense.shift, rtol=1e-6)
