@@ -9,7 +9,7 @@ from skbayesnn._threads import blas_threads, one_blas_thread
 from skbayesnn.inference._degrees_of_freedom import best_degrees_of_freedom
 from skbayesnn.inference._descent import by_descent, train_by_descent
 from skbayesnn.inference._linear import linear_start, scannable
-from skbayesnn.inference._minimum import ROUGH, ascends, complete, evaluate, polish
+from skbayesnn.inference._minimum import complete, evaluate, polish
 from skbayesnn.inference._newton import find_mode
 from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, with_rows
 from skbayesnn.inference._polish import Settled
@@ -153,9 +153,7 @@ def _trained(posterior, part, theta, hyper, settings, progress):
             hyper = linear_start(posterior, settings).repeated(len(theta))
             theta = np.zeros_like(theta)  # no random numbers: the weights' minimum is unique
         hyper = settings.with_fixed(hyper)
-        factor = ROUGH if ascends(posterior, settings.free) else 1.0
-        rough = settings._replace(tol=factor * settings.tol)
-        for trained in _training(posterior, part, theta, hyper, rough, progress):
+        for trained in _training(posterior, part, theta, hyper, settings, progress):
             minimum = complete(posterior, trained.theta, trained.hyper, settings)
             minima.append(replace(minimum, n_iter=int(trained.n_iter)))
             _tell(progress, minima[-1])

@@ -20,7 +20,6 @@ from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_t
 from skbayesnn.inference._redundancy import layers_switched_off, prune
 
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
-ROUGH = 100.0  # tolerance of training before an ascent of the evidence, over the usual one
 ASCENT = 20.0  # that of the ascent, which ends with the exact Hessian
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
@@ -187,16 +186,6 @@ def _small(posterior, free):
     """Whether precisions are worth refining by evidence gradients."""
     size = posterior.network.n_weights * np.sum(free.mask)
     return _cheap(posterior) and size <= POLISH_SIZE
-
-
-def ascends(posterior, free):
-    """Whether `complete` takes networks to the highest evidence.
-
-    That gets further than re-estimation while training, whose last steps often lower the evidence
-    for the sake of a lower energy, so that rough training serves.
-    """
-    hidden = posterior.network.hidden_layer_sizes
-    return bool(hidden and np.any(free.mask) and _small(posterior, free))
 
 
 def _noise_sd(posterior, hyper):

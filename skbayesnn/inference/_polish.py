@@ -16,7 +16,6 @@ MAX_STEP = 1.0  # of any ln alpha or ln beta at once
 LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
 STALLED = 0.2  # of the tolerance: what a step must gain for the ascent to go on
 NEAR_MINIMUM = 1e-4  # of the tolerance: how far above its minimum M may be
-ROUGH = 1e-3  # tolerance from which forward differences serve
 
 
 class Derivatives(NamedTuple):
@@ -38,7 +37,7 @@ class Derivatives(NamedTuple):
     gamma: np.ndarray
 
 
-def evidence_derivatives(posterior, mode, hyper, exact=True, at_least=-np.inf, rough=False):
+def evidence_derivatives(posterior, mode, hyper, exact=True, at_least=-np.inf):
     """How the evidence changes with the hyperparameters, including through the minimum.
 
     With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and
@@ -61,8 +60,6 @@ def evidence_derivatives(posterior, mode, hyper, exact=True, at_least=-np.inf, r
         ``False``: the same with the Gauss-Newton ``A`` in place of the exact one.
     at_least : float
         A lower evidence is not worth its derivatives.
-    rough : bool
-        With the Gauss-Newton ``A`` forward differences: half the work, for some four digits.
 
     Returns
     -------
@@ -96,7 +93,7 @@ def evidence_derivatives(posterior, mode, hyper, exact=True, at_least=-np.inf, r
     if exact:
         tau = _exact_third_order(posterior, mode, hyper, S, apart)
     else:
-        tau = third_order(posterior, mode.theta, hyper, gaussian, apart, one_sided=rough)
+        tau = third_order(posterior, mode.theta, hyper, gaussian, apart)
     if likelihood.linear:
         tau = np.append(tau, -np.sum(tau))  # grad M = 0: all moves together are none
     gradient += tau
@@ -162,11 +159,10 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     """Maximise the evidence with the Gauss-Newton log determinant over the precisions.
 
     Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior, the minimum
-    following along; shorter ones after a step that lowered the evidence. The first steps may lead
-    out of the basin of the minimum, to a better one; once that has failed they stay inside. For
-    linear models the maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and
-    ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine
-    nothing go to the upper bound of their precision.
+    following along; shorter ones after a step that lowered the evidence. For linear models the
+    maximum solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N -
+    gamma`` (MacKay 1992, equations 2.22-2.24, 3.18). Groups that determine nothing go to the upper
+    bound of their precision.
 
     Parameters
     ----------
@@ -184,11 +180,10 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
     Settled
     """
     hyper, mode = settled.hyper, settled.mode
-    options = {"exact": False, "rough": tol > ROUGH}
-    derivatives = evidence_derivatives(posterior, mode, hyper, **options)
+    derivatives = evidence_derivatives(posterior, mode, hyper, exact=False)
     if derivatives is None:
         return settled._replace(converged=False)
-    reach, converged, confined = MAX_STEP, False, False
+    reach, converged = MAX_STEP, False
     for _ in range(max_iter):
         active = _active(posterior, hyper, free, derivatives.gradient)
         step = _newton_step(derivatives, active, reach)
@@ -197,13 +192,13 @@ def reestimate_to_convergence(posterior, settled, free, max_iter=20, tol=1e-9):
         if converged:  # or no step of any length leads higher: the minimum ends near here
             break
         new_hyper = _moved(hyper, active, step, free.prior)
-        there = {"max_iter": 30, "tol": NEAR_MINIMUM * tol, "confined": confined}
-        new_mode, new = find_mode(posterior, mode.theta, new_hyper, **there), None
+        new_mode = find_mode(posterior, mode.theta, new_hyper, 30, NEAR_MINIMUM * tol)
+        new = None
         if _well_conditioned(new_mode, new_hyper):
             least = derivatives.value - 1e-11 * abs(derivatives.value)
-            new = evidence_derivatives(posterior, new_mode, new_hyper, at_least=least, **options)
+            new = evidence_derivatives(posterior, new_mode, new_hyper, False, least)
         if new is None:
-            reach, confined = 0.25 * min(reach, np.max(np.abs(step))), True
+            reach = 0.25 * min(reach, np.max(np.abs(step)))
             continue
         reach = min(2.0 * reach, MAX_STEP)
         gain = new.value - derivatives.value
