@@ -292,7 +292,7 @@ def test_evidence_of_logistic_regression():
     values = np.where(log_alpha > np.log(500.0), nothing, values)
     assert nothing < values.max() - 15.0
     posterior = linear_posterior(X, y, Bernoulli())
-    value, error = evidence(run(posterior, settings_of(posterior), 4), 4)
+    value, error = evidence(run(posterior, settings_of(posterior), 4), 12)
     assert 0.0 < error < 0.1
     assert abs(value - averaged(values)) < 3 * error
 
