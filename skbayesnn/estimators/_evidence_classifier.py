@@ -73,8 +73,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ----------
     classes_ : ndarray of shape (n_classes,)
     log_evidence_ : float
-        Logarithm of the evidence, in nats: ``logsumexp`` over the distinct minima; ``nan`` if not
-        available.
+        Logarithm of the evidence, in nats: ``logsumexp`` over the distinct minima of
+        the network of ``hidden_layer_sizes_``; ``nan`` if not available.
     evidence_report_ : EvidenceReport
         Every term of it, per minimum, with a verdict.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)

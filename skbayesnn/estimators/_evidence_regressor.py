@@ -82,8 +82,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     ----------
     log_evidence_ : float
         Logarithm of the evidence, in nats, as a density over y in its own units (MacKay 1992,
-        equations 2.27, 3.8, 3.15): ``logsumexp`` over the distinct minima; ``nan`` if not
-        available.
+        equations 2.27, 3.8, 3.15): ``logsumexp`` over the distinct minima of the network of
+        ``hidden_layer_sizes_``; ``nan`` if not available.
     evidence_report_ : EvidenceReport
         Every term of it, per minimum, with a verdict.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)

@@ -85,9 +85,10 @@ class EvidenceReport:
     Attributes
     ----------
     log_evidence : float
-        ``logsumexp`` over the distinct minima whose evidence is available.
+        ``logsumexp`` over the distinct minima of this network whose evidence is available.
     minima : tuple of MinimumReport
-        Best evidence first.
+        Those of this network, best evidence first; then those of other networks that predict
+        together with it.
     n_targets : float
         Rows (counted with their weights) times outputs.
     n_weights : int

@@ -270,9 +270,8 @@ def _softmax_points(mean, covariance):
     points = normal_points(n_classes)
     root = covariance_root(covariance)
     for rows in row_blocks(n, SOFTMAX_CACHE * SOFTMAX_POINTS * n_classes):
-        p = (
-            mean[rows, :, None] + root[rows] @ points.T
-        )  # the points last: sums over classes are fast
+        # the points last: sums over classes are fast
+        p = mean[rows, :, None] + root[rows] @ points.T
         p -= p.max(axis=1, keepdims=True)
         np.exp(p, out=p)
         p /= p.sum(axis=1, keepdims=True)
