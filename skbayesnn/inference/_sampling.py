@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference._training import Settings
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
@@ -169,11 +170,18 @@ def _warm_up(joint, chains, settings, progress):
     shaped = settings.tuned and settings.plan.metric_power > 0
     curvature = joint.curvature if shaped and joint.dimension <= DENSE_LIMIT else None
     tell = None if progress is None else _Teller(progress, settings)
-    move = moves_beside(joint, SWEEPS if settings.tuned else 0)
     with blas_threads(joint.posterior.network.n_weights):
+        move = _moves(joint, settings)
         return warm_up(
             joint.energy, chains, settings.plan, settings.n_warmup, curvature, move, tell
         )
+
+
+def _moves(joint, settings):
+    """Transitions beside those of the dynamics."""
+    if settings.tuned and serves_slices(joint):
+        return SliceMoves(joint, shapes_at_modes(joint.posterior))
+    return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 
 def _in_step(batches, settings):
@@ -191,9 +199,9 @@ def _draw(joint, chains, settings, progress):
     """Draws of one batch of chains."""
     record = _Record(joint, settings)
     tell = None if progress is None else _Teller(progress, settings)
-    move = moves_beside(joint, SWEEPS if settings.tuned else 0)
     broken = False
     with blas_threads(joint.posterior.network.n_weights):
+        move = _moves(joint, settings)
         try:
             n_transitions = settings.n_draws * settings.thin
             chains = sample(joint.energy, chains, settings.plan, n_transitions, record, move, tell)

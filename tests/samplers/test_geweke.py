@@ -6,7 +6,7 @@ import pytest
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import transition
 from tests.samplers import geweke
-from tests.samplers.geweke import CASES, geweke_scores, ranks, uniformity
+from tests.samplers.geweke import CASES, LINEAR_CASES, geweke_scores, ranks, uniformity
 
 KERNELS = {"dynamics": {}, "persistent": {"persistence": 0.8}, "rescaled": {"rescale": True}}
 
@@ -25,6 +25,23 @@ def test_joint_distribution(name, kind):
     # chains of two other seeds have 2.3 at most
     seed = int(name == "input_dependent")
     assert np.max(np.abs(geweke_scores(name, 1000, 150, seed, **KERNELS[kind]))) < 4.0
+
+
+# slices by themselves leave the prior as it is, and together with the dynamics
+WITH_SLICES = {"alone": {"slices": True, "dynamics": False}, "dynamics": {"slices": True}}
+
+
+@pytest.mark.parametrize("name", LINEAR_CASES)
+@pytest.mark.parametrize("kind", WITH_SLICES)
+def test_slices_in_short(name, kind):
+    assert np.max(np.abs(geweke_scores(name, 200, 15, seed=1, **WITH_SLICES[kind]))) < 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINEAR_CASES)
+@pytest.mark.parametrize("kind", WITH_SLICES)
+def test_slices(name, kind):
+    assert np.max(np.abs(geweke_scores(name, 1000, 150, seed=0, **WITH_SLICES[kind]))) < 4.0
 
 
 @pytest.mark.parametrize("name", CASES)

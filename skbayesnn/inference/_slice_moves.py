@@ -1,0 +1,202 @@
+"""Slice sampling for classifiers without hidden layers, beside the dynamics.
+
+Where a linear boundary separates the classes, weights may be as large as their prior lets them. The
+posterior is then a widening cone with walls that stay as steep as they are, in which steps of one
+size are too long near the tip or too short elsewhere. Slice sampling finds the size of every step
+by itself (Neal 2003), and the outputs along a line cost one product with the inputs.
+"""
+
+import numpy as np
+
+from skbayesnn.inference._newton import find_mode
+from skbayesnn.posterior import Hyperparameters
+from skbayesnn.samplers import Metric
+
+PRIOR_SDS = (1.0, 10.0, 100.0)  # at whose modes the shapes of directions are taken
+LINES_PER_SCALE = 3  # updates of weights for each of a precision
+LEAST_LINES = 12  # of a transition; else as many as there are weights that matter
+LARGEST = 200  # weights: the number of lines grows with them
+STEEPEST = 690.0  # log odds: the largest whose exponentials can be added up
+NEWTON_STEPS = 30
+
+
+def serves_slices(joint):
+    """Whether the posterior is that of a small classifier without hidden layers."""
+    posterior = joint.posterior
+    linear = not (posterior.likelihood.has_noise or posterior.network.hidden_layer_sizes)
+    return linear and posterior.network.n_weights <= LARGEST
+
+
+def shapes_at_modes(posterior):
+    """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``."""
+    theta, shapes = np.zeros(posterior.network.n_weights), []
+    for sd in PRIOR_SDS:
+        hyper = Hyperparameters(np.full(len(posterior.groups.names), sd**-2), np.ones(1))
+        mode = find_mode(posterior, theta, hyper, NEWTON_STEPS, tol=1e-6, exact=False)
+        theta = mode.theta
+        shapes.append(Metric.from_precisions(mode.hessian[None]).factor[0])
+    return np.array(shapes)
+
+
+class SliceMoves:
+    """Updates of weights in units of their prior sds ``z``, and of precisions at fixed ``z``.
+
+    Weights move along random lines by elliptical slice sampling (Murray, Adams & MacKay 2010). At
+    fixed ``z`` all weights of a group grow together when its ``ln alpha`` falls (the non-centred
+    parametrisation of Papaspiliopoulos, Roberts & Skold 2007), which takes a chain from the tip of
+    the cone to its far end in a single step.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+        Of a classifier without hidden layers. Targets may be ``(n_chains, n, n_outputs)``.
+    shapes : ndarray of shape (m, k, k)
+        Linear maps, of which one chosen at random makes a direction from normal random numbers.
+    """
+
+    def __init__(self, joint, shapes):
+        self.joint, self.shapes, posterior = joint, shapes, joint.posterior
+        self.layer = posterior.network.shapes[-1]  # inputs with the bias, outputs
+        self.inputs = np.vstack([posterior.X.T, np.ones(len(posterior.X))])
+        self.targets = np.swapaxes(posterior.y, -1, -2)
+        self.n_lines = max(LEAST_LINES, self.layer[0] * max(1, self.layer[1] - 1))
+        self.groups = np.flatnonzero(joint.free.alpha)
+
+    def __call__(self, energy, phase, rngs):
+        """Updates of every chain (a transition of `samplers`)."""
+        joint = self.joint
+        place = joint.place(phase.position)
+        state = _State(self, place)
+        if self.layer[1] > 1:
+            state.renew_common_part(rngs)
+        pause = LINES_PER_SCALE * max(1, len(self.groups))
+        for line in range(1, self.n_lines + 1):
+            state.move_along_line(rngs)
+            if line % pause == 0 or line == self.n_lines:
+                for group in self.groups:
+                    state.move_scale(group, rngs)
+        shift = state.log_alpha - np.log(place.hyper.alpha)
+        position, _ = joint.rescaled(phase.position, shift)
+        position[:, : joint.n_sampled] = state.z * state.sd / joint.place(position).scales
+        return type(phase)(position, phase.momentum, *energy(position))
+
+    def odds(self, theta):
+        """Log odds of every class against the right one, ``(n_chains, n_outputs, n)``.
+
+        A single output gives those of the wrong class alone. Linear in the weights.
+        """
+        W = theta.reshape(-1, *self.layer)
+        f = np.swapaxes(W, -1, -2) @ self.inputs
+        if self.layer[1] == 1:
+            return (1.0 - 2.0 * self.targets) * f
+        return f - np.sum(self.targets * f, axis=-2, keepdims=True)
+
+    def log_likelihood(self, odds):
+        """``sum_n s_n ln P(t_n)``, of shape ``(n_chains,)``."""
+        ratios = np.exp(np.minimum(odds, STEEPEST)).sum(axis=-2)
+        if self.layer[1] == 1:
+            ratios += 1.0
+        return -np.sum(self.joint.posterior.sample_weight * np.log(ratios), axis=-1)
+
+
+class _State:
+    """Where the chains are, in the course of a transition."""
+
+    def __init__(self, moves, place):
+        self.moves, self.labels = moves, moves.joint.groups.labels
+        self.log_alpha = np.log(place.hyper.alpha)
+        self.z = place.theta / self.sd
+        self.odds = moves.odds(place.theta)
+        self.log_likelihood = moves.log_likelihood(self.odds)
+
+    @property
+    def sd(self):
+        """Prior standard deviations of the weights, ``(n_chains, k)``."""
+        return np.exp(-0.5 * self.log_alpha)[:, self.labels]
+
+    def renew_common_part(self, rngs):
+        """Draw what is the same for all classes from its prior: the likelihood cannot see it."""
+        layer = (len(rngs), *self.moves.layer)
+        common = (1.0 / self.sd).reshape(layer)
+        common /= np.linalg.norm(common, axis=-1, keepdims=True)
+        z = self.z.reshape(layer)
+        new = np.stack([rng.standard_normal(layer[1]) for rng in rngs])
+        change = new - np.sum(common * z, axis=-1)
+        self.z = (z + common * change[..., None]).reshape(self.z.shape)
+
+    def move_along_line(self, rngs):
+        """Elliptical slice sampling of the coordinate along a random direction.
+
+        The coordinate ``a = d z`` is normal a priori and independent of what is orthogonal to it;
+        with another normal number ``b`` it turns into ``a cos t + b sin t`` (Murray, Adams & MacKay
+        2010, figure 2).
+        """
+        direction, sd = self._directions(rngs), self.sd
+        growth = self.moves.odds(direction * sd)
+        a = np.sum(self.z * direction, axis=-1)
+        b = np.array([rng.standard_normal() for rng in rngs])
+
+        def change(angle, chains):
+            return a[chains] * (np.cos(angle) - 1.0) + b[chains] * np.sin(angle)
+
+        def odds(angle, chains):
+            return self.odds[chains] + change(angle, chains)[:, None, None] * growth[chains]
+
+        high = np.array([rng.uniform(0.0, 2.0 * np.pi) for rng in rngs])
+        angle = self._shrink(odds, np.zeros(len(rngs)), high - 2.0 * np.pi, high, rngs)
+        self.z = self.z + change(angle, slice(None))[:, None] * direction
+
+    def _directions(self, rngs):
+        """Unit vectors, without the part that is the same for all classes."""
+        moves, (n_inputs, n_outputs) = self.moves, self.moves.layer
+        chosen = [rng.integers(len(moves.shapes)) for rng in rngs]
+        normal = np.stack([rng.standard_normal(n_inputs * n_outputs) for rng in rngs])
+        theta = (moves.shapes[chosen] @ normal[..., None]).reshape(-1, n_inputs, n_outputs)
+        if n_outputs > 1:
+            theta = theta - theta.mean(axis=-1, keepdims=True)
+        direction = theta.reshape(normal.shape) / self.sd
+        return direction / np.linalg.norm(direction, axis=-1, keepdims=True)
+
+    def move_scale(self, group, rngs):
+        """Slice sampling of a precision, uniform in ``ln alpha`` a priori, at fixed ``z``."""
+        moves, start = self.moves, self.log_alpha[:, group].copy()
+        own = moves.odds(self.z * self.sd * (self.labels == group))
+        rest = self.odds - own
+
+        def odds(log_alpha, chains):
+            factor = np.exp(-0.5 * (log_alpha - start[chains]))
+            return rest[chains] + factor[:, None, None] * own[chains]
+
+        low, high = np.tile(moves.joint.free.prior.log_range, (len(rngs), 1)).T
+        self.log_alpha[:, group] = self._shrink(odds, start, low, high, rngs)
+
+    def _shrink(self, odds, start, low, high, rngs):
+        """New points by the shrinkage procedure (Neal 2003, figure 5), with their odds.
+
+        Parameters
+        ----------
+        odds : callable
+            From points ``(m,)`` and the numbers of their chains to odds there.
+        start, low, high : ndarray of shape (n_chains,)
+            Where the chains are, and intervals around.
+        rngs : list of numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (n_chains,)
+        """
+        low, high = low.copy(), high.copy()
+        level = self.log_likelihood - [rng.standard_exponential() for rng in rngs]
+        point, outside = np.empty(len(rngs)), np.arange(len(rngs))
+        while len(outside):
+            point[outside] = [rngs[c].uniform(low[c], high[c]) for c in outside]
+            tried = odds(point[outside], outside)
+            value = self.moves.log_likelihood(tried)
+            inside = value > level[outside]
+            chains = outside[inside]
+            self.odds[chains], self.log_likelihood[chains] = tried[inside], value[inside]
+            outside = outside[~inside]
+            below = point[outside] < start[outside]
+            low[outside[below]] = point[outside[below]]
+            high[outside[~below]] = point[outside[~below]]
+        return point
