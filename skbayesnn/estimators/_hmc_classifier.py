@@ -32,7 +32,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
     sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
         ``"auto"``: Hamiltonian Monte Carlo that tunes its steps while warming up, one size for all
         chains. With hidden layers trajectories have at most 64 steps, or up to 256 with 64 to
-        1024 rows: the number of rows or 65,536 divided by it, whichever is less.
+        1024 rows: the number of rows or 65,536 divided by it, whichever is less. Without hidden
+        layers, and with at most 200 weights, slice sampling along random lines (Neal 2003; Murray,
+        Adams & MacKay 2010) and of the precisions follows every trajectory.
         The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
         Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
         dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions
@@ -99,6 +101,11 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ----------
     R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
     Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
+
+    R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-767.
+
+    I. Murray, R. P. Adams & D. J. C. MacKay (2010), "Elliptical slice sampling", Proceedings of
+    Machine Learning Research 9, 541-548.
 
     D. J. C. MacKay (2003), Information Theory, Inference, and Learning Algorithms, chapter 41,
     Cambridge University Press.

@@ -4,12 +4,16 @@
 gradient, with defaults but 8 hidden units and no evidence run. The same data, model and rows as
 numpyro_peer.py, whose results stand beside these. CPU time adds up the cores; BLAS uses one.
 
+``linear``: the same at the training rows of classifiers without hidden layers, with the slice
+moves of the default sampler and with the rescalings that other networks have in their place.
+
 ``robot``: the error of averaged predictions (see robot_arm.py) of 16 hidden units, beside the
 evidence estimator's combination of minima, its single minima, and a Gaussian process.
 
 Run with::
 
     SKBAYESNN_DATA=folder python tests/benchmarks/samplers.py --parts mixing --seeds 0 1 2
+    python tests/benchmarks/samplers.py --parts linear --seeds 0 1 2
     python tests/benchmarks/samplers.py --parts robot --sets 10
 
 The folder holds ``ripley_synth.npz`` and ``ripley_pima.npz``: arrays ``X``, ``y``, ``train_idx``,
@@ -20,19 +24,23 @@ import argparse
 import os
 from pathlib import Path
 from time import perf_counter, process_time
+from unittest.mock import patch
 
 import numpy as np
 from problems import robot_arm_error
 from reporting import counted_warnings, mean_and_error, print_table
 from robot_arm import training_set
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn._threads import blas_threads
+from skbayesnn.inference import _sampling
 from skbayesnn.samplers import bulk_ess, r_hat
 
 RIPLEY = ("ripley_synth", "ripley_pima")
+LINEAR = ("separable", "iris", "iris_60", "wine", "cancer")
 
 
 def load(name):
@@ -79,6 +87,48 @@ def mixing(name, seed, n_draws):
     }
 
 
+def linear_rows(name):
+    """Rows of a set to classify without hidden layers."""
+    if name == "separable":
+        rng = np.random.default_rng(1)
+        X = rng.standard_normal((60, 5))
+        return X, (X[:, 0] + 0.5 * X[:, 1] > 0.1).astype(int)
+    loaders = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
+    X, y = loaders[name.split("_")[0]](return_X_y=True)
+    if name == "iris_60":
+        rows = np.random.default_rng(0).permutation(len(y))[:60]
+        X, y = X[rows], y[rows]
+    return X, y
+
+
+def linear(name, seed, slices, n_draws):
+    """Fit one linear classifier; a row of results."""
+    X, y = linear_rows(name)
+    model = HMCMLPClassifier((), n_draws=n_draws, evidence=False, random_state=seed)
+    served = _sampling.serves_slices if slices else (lambda joint: False)
+    cpu = process_time()
+    with counted_warnings(), patch.object(_sampling, "serves_slices", served):
+        model.fit(X, y)
+    cpu = process_time() - cpu
+    f = model._activations(model._check_X(X), need_covariance=False)[0]
+    f = f.reshape(model.n_chains, -1, *f.shape[1:])
+    if f.shape[-1] > 1:
+        f = f - f.mean(axis=-1, keepdims=True)
+    alpha = np.log(model._sampled.draws.alpha)
+    least = float(bulk_ess(f).min())
+    return {
+        "set": name,
+        "slices": slices,
+        "seed": seed,
+        "CPU s": cpu,
+        "R-hat": float(max(np.max(r_hat(f)), np.max(r_hat(alpha)))),
+        "ESS min": least,
+        "ESS alpha": float(bulk_ess(alpha).min()),
+        "min/CPU s": least / cpu,
+        "mean ln sd": float(-0.5 * alpha.mean()),
+    }
+
+
 def robot(index, width):
     """Errors of all methods on one training set."""
     X, y, X_test, y_test = training_set(index)
@@ -116,7 +166,7 @@ def network_error(network, X, exact):
 def main():
     """Run the chosen parts."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--parts", nargs="+", default=["mixing", "robot"])
+    parser.add_argument("--parts", nargs="+", default=["mixing", "linear", "robot"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--sets", type=int, default=10)
@@ -128,6 +178,15 @@ def main():
         chosen = [name for name in names if args.only is None or name in args.only]
         rows = [mixing(name, seed, args.draws) for name in chosen for seed in args.seeds]
         print_table("How chains mix", rows)
+    if "linear" in args.parts:
+        chosen = [name for name in LINEAR if args.only is None or name in args.only]
+        rows = [
+            linear(name, seed, slices, args.draws)
+            for name in chosen
+            for slices in (True, False)
+            for seed in args.seeds
+        ]
+        print_table("How chains of linear classifiers mix", rows)
     if "robot" in args.parts:
         rows = []
         for index in range(args.sets):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skbayesnn.inference._slice_moves import _State
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import transition
 from tests.samplers import geweke
@@ -109,6 +110,15 @@ def test_a_missing_metropolis_test_is_noticed(monkeypatch):
 
     monkeypatch.setattr(geweke, "transition", always)
     assert np.max(np.abs(geweke_scores("regression", 300, 60, step_size=0.6))) > 6.0
+
+
+def test_directions_of_wrong_length_are_noticed(monkeypatch):
+    def longer(state, rngs, right=_State._directions):
+        return 1.3 * right(state, rngs)
+
+    monkeypatch.setattr(_State, "_directions", longer)
+    scores = geweke_scores("linear_classes", 300, 40, slices=True, dynamics=False)
+    assert np.max(np.abs(scores)) > 6.0
 
 
 @pytest.mark.parametrize("wrong", [without_jacobian, without_normaliser_of_weights])

@@ -1,0 +1,189 @@
+"""Slice sampling of linear classifiers: the distribution that it leaves as it is, and its use."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+
+from skbayesnn.inference import (
+    FreeHyperparameters,
+    SamplingSettings,
+    Settings,
+    _sampling,
+    run_chains,
+    start_sampling,
+)
+from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
+from skbayesnn.network import Network, outputs
+from skbayesnn.posterior import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Hyperparameters,
+    JointPosterior,
+    LogUniform,
+    Posterior,
+    weight_groups,
+)
+from skbayesnn.samplers import Plan, bulk_ess, r_hat, start
+
+PRIOR = LogUniform(0.1, 10.0)
+
+
+def make_posterior(X, y, likelihood=None, hidden=(), prior="single"):
+    likelihood = Bernoulli() if likelihood is None else likelihood
+    network = Network((X.shape[1], *hidden, y.shape[1]), "tanh")
+    weight = np.linspace(0.5, 1.5, len(X))
+    return Posterior(network, likelihood, weight_groups(network, prior), X, y, weight)
+
+
+def make_joint(posterior, free=True, sd=1.0, prior=PRIOR, information=0.7):
+    n_groups, has_noise = len(posterior.groups.names), posterior.likelihood.has_noise
+    mask = FreeHyperparameters(np.full(n_groups, free), np.array([has_noise]), prior)
+    fixed = Hyperparameters(np.full(n_groups, sd**-2.0), np.ones(1))
+    return JointPosterior(posterior, mask, fixed, np.full(n_groups, information))
+
+
+def binary_rows():
+    """One input whose classes a threshold separates."""
+    X = np.array([[-1.4], [-0.9], [-0.3], [0.2], [0.8], [1.5]])
+    return X, (X > 0).astype(float)
+
+
+def three_classes(n=40, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    classes = np.argmax(X @ rng.standard_normal((d, 3)) + 0.3 * rng.gumbel(size=(n, 3)), axis=1)
+    return X, np.eye(3)[classes]
+
+
+def advanced(joint, move, position, n_transitions, seed=0):
+    """Positions after each of some transitions of the move alone, ``(n_transitions, ...)``."""
+    rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(len(position))]
+    phase, kept = start(joint.energy, position), []
+    for _ in range(n_transitions):
+        phase = move(joint.energy, phase, rngs)
+        kept.append(phase.position)
+    return np.stack(kept)
+
+
+def test_moments_by_quadrature():
+    """A weight, a bias and their precision, integrated in units of the prior's sd."""
+    X, y = binary_rows()
+    posterior = make_posterior(X, y)
+    z = np.linspace(-6.0, 6.0, 121)
+    table = np.stack(np.meshgrid(z, z, indexing="ij"), axis=-1).reshape(-1, 2)
+    log_alpha = np.linspace(*PRIOR.log_range, 61)
+    theta = table * np.exp(-0.5 * log_alpha)[:, None, None]
+    f = outputs(posterior.network, theta, X)
+    log_density = -posterior.likelihood.errors(f, y, posterior.sample_weight)[..., 0]
+    log_density = log_density - 0.5 * np.sum(table**2, axis=-1)
+    log_density[[0, -1]] -= np.log(2.0)  # trapezoidal rule
+    share = np.exp(log_density - logsumexp(log_density))
+
+    joint = make_joint(posterior)
+    move = SliceMoves(joint, shapes_at_modes(posterior))
+    q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 16), 300)[20:]
+    place = joint.place(q)
+    drawn = np.concatenate([np.log(place.hyper.alpha), np.log1p(np.abs(place.theta))], axis=-1)
+    drawn = np.concatenate([drawn, np.sign(place.theta), drawn[..., :1] ** 2], axis=-1)
+    exact = [np.sum(share * log_alpha[:, None])]
+    exact += [np.sum(share * np.log1p(np.abs(theta[..., i]))) for i in range(2)]
+    exact += [np.sum(share * np.sign(theta[..., i])) for i in range(2)]
+    exact += [np.sum(share * log_alpha[:, None] ** 2)]
+    means = drawn.mean(axis=0)
+    error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+    assert np.all(error < 0.1)
+    assert np.all(np.abs(means.mean(axis=0) - exact) < 4.0 * error + 1e-3)
+
+
+@pytest.mark.parametrize("prior", ["single", "ard"])
+def test_odds_are_linear_and_give_the_likelihood(prior):
+    for X, y, likelihood in ((*binary_rows(), Bernoulli()), (*three_classes(), Categorical())):
+        posterior = make_posterior(X, y, likelihood, prior=prior)
+        move = SliceMoves(make_joint(posterior), shapes_at_modes(posterior))
+        theta = 3.0 * np.random.default_rng(0).standard_normal((5, posterior.network.n_weights))
+        expected = posterior.misfit(theta, np.ones((5, 1)))[0][..., 0]
+        assert_allclose(-move.log_likelihood(move.odds(theta)), expected, rtol=1e-12)
+        assert_allclose(move.odds(2.0 * theta), 2.0 * move.odds(theta), rtol=1e-12)
+        assert np.all(np.isfinite(move.log_likelihood(move.odds(1e9 * theta))))
+
+
+def test_chains_do_not_depend_on_each_other():
+    posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
+    joint = make_joint(posterior)
+    move = SliceMoves(joint, shapes_at_modes(posterior))
+    position = np.stack([joint.draw_prior(np.random.default_rng(s)) for s in range(5)])
+    rngs = [np.random.default_rng(s) for s in range(5)]
+    together = move(joint.energy, start(joint.energy, position), rngs).position
+    for i in range(5):
+        phase = start(joint.energy, position[i : i + 1])
+        alone = move(joint.energy, phase, [np.random.default_rng(i)])
+        assert_array_equal(alone.position[0], together[i])
+
+
+def test_fixed_precisions_stay():
+    posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
+    joint = make_joint(posterior)
+    joint = replace(joint, free=joint.free._replace(alpha=np.array([False, True, False])))
+    move = SliceMoves(joint, shapes_at_modes(posterior))
+    q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 2), 3)
+    alpha = joint.place(q).hyper.alpha
+    assert_array_equal(alpha[..., [0, 2]], 1.0)
+    assert len(np.unique(alpha[..., 1])) == 6
+
+
+def test_the_part_common_to_all_classes_has_its_prior():
+    """Given the precision it is drawn anew each time, whatever the data say."""
+    posterior = make_posterior(*three_classes(), Categorical())
+    joint = make_joint(posterior, free=False, sd=2.0)
+    move = SliceMoves(joint, shapes_at_modes(posterior))
+    q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 8), 200)
+    common = joint.place(q).theta.reshape(-1, 3, 3).sum(axis=-1) / (2.0 * np.sqrt(3.0))
+    n = len(common)
+    assert np.all(np.abs(common.mean(axis=0)) < 4.0 / np.sqrt(n))
+    assert np.all(np.abs(common.var(axis=0) - 1.0) < 4.0 * np.sqrt(2.0 / n))
+
+
+def test_which_posteriors_are_served():
+    X, y = three_classes()
+    assert serves_slices(make_joint(make_posterior(X, y, Categorical())))
+    assert not serves_slices(make_joint(make_posterior(X, y, Categorical(), hidden=(2,))))
+    assert not serves_slices(make_joint(make_posterior(X, y, Gaussian.per_output(3))))
+    wide = np.hstack([X] * 40)  # 243 weights
+    assert not serves_slices(make_joint(make_posterior(wide, y, Categorical())))
+
+
+def sampled(posterior, n_warmup=100, n_draws=300):
+    free = FreeHyperparameters(
+        np.ones(len(posterior.groups.names), dtype=bool), np.zeros(1, dtype=bool), LogUniform()
+    )
+    search = Settings(free, Hyperparameters(np.ones(len(free.alpha)), np.ones(1)))
+    settings = SamplingSettings(search, Plan(), n_warmup, n_draws)
+    joint, chains = start_sampling(posterior, settings, np.random.SeedSequence(0).spawn(4))
+    return run_chains(joint, chains, settings).draws
+
+
+def separable_rows():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 5))
+    return X, (X[:, :1] + 0.5 * X[:, 1:2] > 0.1).astype(float)
+
+
+def test_chains_agree_where_classes_are_separable(monkeypatch):
+    posterior = make_posterior(*separable_rows())
+    with_slices = np.log(sampled(posterior).alpha)
+    assert np.max(r_hat(with_slices)) < 1.03
+    monkeypatch.setattr(_sampling, "serves_slices", lambda joint: False)
+    without = np.log(sampled(posterior).alpha)
+    assert bulk_ess(with_slices) > 1.5 * bulk_ess(without)
+
+
+def test_numbers_of_draws_do_not_matter():
+    """A longer run begins with the draws of a shorter one."""
+    posterior = make_posterior(*separable_rows())
+    short, long = (sampled(posterior, 20, n_draws) for n_draws in (5, 8))
+    for mine, its in zip(short, long.first(5), strict=True):
+        assert_array_equal(mine, its)
