@@ -38,9 +38,8 @@ def _tuned_plan(posterior, noise_plan=None):
 
     With hidden layers and few rows trajectories are short: what is slow are the scales of whole
     groups of weights, which have transitions of their own. With many rows they are short because of
-    what they cost. Where the output layer stays in the
-    position the curvature changes so much from place to place that its mean is no guide to a
-    metric.
+    what they cost. Where the output layer stays in the position the curvature changes so much from
+    place to place that its mean is no guide to a metric.
     """
     networks = (
         [posterior.network] if noise_plan is None else [posterior.network, noise_plan.network]
