@@ -17,8 +17,8 @@ from skbayesnn.posterior import Hyperparameters
 DEAR_HESSIAN = 1e9  # rows times squared weights from which gradients take the place of Hessians
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
-ROUGH = 1e-3  # the same in nats, while the precisions are nearly settled
-SHARE = 1e-3  # of what the last re-estimation promised: decrease of M by one step that ends a descent
+ROUGH = 1e-3  # decrease of M (nats) by one step that ends a descent during training
+SHARE = 1e-3  # of what the last re-estimation promised: the same as long as it is more
 FINE = 1e-7  # the same at the end
 MAX_MOVE = np.log(10.0)  # of any ln alpha at once
 MEMORY = 2  # earlier steps that the next one takes into account

@@ -223,7 +223,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _shares(self, known, fit_params):
         """Share of every candidate in the predictions."""
-        weights = np.zeros(len(self.estimators_))
+        weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
         if self.averaging == "best":
             weights[self.best_index_] = 1.0
         elif self.averaging == "evidence":
@@ -236,7 +236,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             densities, counts = self._leave_one_out(known, fit_params)
             if is_classifier(self.best_estimator_):  # too high where weights are many
                 densities = None
-            weights[known] = tempered_weights(self.results_["log_evidence"][known], counts, densities)
+            weights[known] = tempered_weights(evidences[known], counts, densities)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
 
