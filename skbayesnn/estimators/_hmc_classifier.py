@@ -36,8 +36,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
         ``"auto"``: Hamiltonian Monte Carlo that tunes its steps while warming up, one size for all
         chains. With hidden layers trajectories have at most 64 steps, or up to 256 with 64 to
         1024 rows: the number of rows or 65,536 divided by it, whichever is less. Without hidden
-        layers, and with at most 200 weights, slice sampling along random lines (Neal 2003; Murray,
-        Adams & MacKay 2010) and of the precisions follows every trajectory.
+        layers, and with at most 200 weights that may be large (classes are nearly separable), slice
+        sampling along random lines (Neal 2003; Murray, Adams & MacKay 2010) and of the precisions
+        follows every trajectory.
         The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
         Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
         dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions

@@ -18,24 +18,43 @@ LEAST_LINES = 12  # of a transition; else as many as there are weights that matt
 LARGEST = 200  # weights: the number of lines grows with them
 STEEPEST = 690.0  # log odds: the largest whose exponentials can be added up
 NEWTON_STEPS = 30
+NEGLIGIBLE = 10.0  # nats of evidence by which wide priors are less likely than narrow ones
 
 
 def serves_slices(joint):
-    """Whether the posterior is that of a small classifier without hidden layers."""
+    """Whether a small classifier without hidden layers may have weights far larger than 1.
+
+    That is where wide priors have some share of the evidence (Laplace approximation). Elsewhere the
+    dynamics do well by themselves.
+    """
     posterior = joint.posterior
     linear = not (posterior.likelihood.has_noise or posterior.network.hidden_layer_sizes)
-    return linear and posterior.network.n_weights <= LARGEST
+    if not linear or posterior.network.n_weights > LARGEST:
+        return False
+    log_evidence = [
+        -mode.energies.total(hyper)
+        + 0.5 * np.sum(np.log(posterior.groups.expand(hyper.alpha)))
+        - 0.5 * np.linalg.slogdet(mode.hessian)[1]
+        for mode, hyper in _modes(posterior)
+    ]
+    return bool(max(log_evidence[1:]) > log_evidence[0] - NEGLIGIBLE)
 
 
-def shapes_at_modes(posterior):
-    """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``."""
-    theta, shapes = np.zeros(posterior.network.n_weights), []
+def _modes(posterior):
+    """Minima of ``M(w)`` with their precisions, from the narrowest prior to the widest."""
+    theta, modes = np.zeros(posterior.network.n_weights), []
     for sd in PRIOR_SDS:
         hyper = Hyperparameters(np.full(len(posterior.groups.names), sd**-2), np.ones(1))
         mode = find_mode(posterior, theta, hyper, NEWTON_STEPS, tol=1e-6, exact=False)
         theta = mode.theta
-        shapes.append(Metric.from_precisions(mode.hessian[None]).factor[0])
-    return np.array(shapes)
+        modes.append((mode, hyper))
+    return modes
+
+
+def shapes_at_modes(posterior):
+    """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``."""
+    hessians = np.stack([mode.hessian for mode, _ in _modes(posterior)])
+    return Metric.from_precisions(hessians).factor
 
 
 class SliceMoves:

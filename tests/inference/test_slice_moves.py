@@ -148,8 +148,12 @@ def test_the_part_common_to_all_classes_has_its_prior():
 
 
 def test_which_posteriors_are_served():
+    X, y = separable_rows()
+    assert serves_slices(make_joint(make_posterior(X, y)))
+    many, noise = np.tile(X, (5, 1)), np.random.default_rng(0).random((300, 1)) < 0.2
+    noisy = np.where(noise, 1.0 - np.tile(y, (5, 1)), np.tile(y, (5, 1)))
+    assert not serves_slices(make_joint(make_posterior(many, noisy)))
     X, y = three_classes()
-    assert serves_slices(make_joint(make_posterior(X, y, Categorical())))
     assert not serves_slices(make_joint(make_posterior(X, y, Categorical(), hidden=(2,))))
     assert not serves_slices(make_joint(make_posterior(X, y, Gaussian.per_output(3))))
     wide = np.hstack([X] * 40)  # 243 weights
