@@ -70,8 +70,6 @@ class BayesianMLP(BaseEstimator):
     classification) adds what targets are and what is predicted.
     """
 
-    _can_grow = False  # whether the engine can do hidden_layer_sizes="auto"
-
     def fit(self, X, y, sample_weight=None):
         """Infer the weights with all precisions and noise levels from training data.
 

@@ -6,23 +6,17 @@ from functools import cache
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
-from skbayesnn.estimators._growth import best_of, grow
+from skbayesnn.estimators._base import FittedNetwork
+from skbayesnn.estimators._growth import N_SCOUTS, Growing
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
 from skbayesnn.inference import (
     distinct,
-    find_minima,
     is_repeated,
-    machine_memory,
     own_posterior,
-    readable,
-    requirements,
     well_determined,
 )
 from skbayesnn.posterior import LogUniform
@@ -37,27 +31,20 @@ from skbayesnn.predictive import (
 
 COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
-N_SCOUTS = 2  # starts from which every architecture is tried with hidden_layer_sizes="auto"
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 
 
-class EvidenceMLP(BayesianMLP):
+class EvidenceMLP(Growing):
     """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
-
-    _can_grow = True
 
     def _infer(self, rows, hidden_layer_sizes):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        vars(self).pop("growth_", None)  # of an earlier fit
-        tried = {}
-        if hidden_layer_sizes == "auto":
-            tried = self._grow(rows)
-            hidden_layer_sizes = best_of(self.growth_).hidden_layer_sizes
+        hidden_layer_sizes, tried = self._grown(rows, hidden_layer_sizes)
         problem = self._pose(rows, hidden_layer_sizes)
-        seeds = self._seeds(hidden_layer_sizes)
+        seeds = self._seeds(hidden_layer_sizes, self.n_restarts)
         if tried and self._has_plain_noise():
             scouted = tried.pop(hidden_layer_sizes)[1]
-            minima = distinct([*scouted, *self._search(problem, seeds[N_SCOUTS:])])
+            minima = distinct([*scouted, *self._search(problem, seeds[self._n_scouts :])])
             others = _unrepeated(minima, tried.values()) if self.combine == "tempered" else []
         else:
             halves = tuple(size // 2 for size in hidden_layer_sizes)
@@ -66,23 +53,13 @@ class EvidenceMLP(BayesianMLP):
         self._keep(problem, minima, others)
         self._warn_of_trouble(minima)
 
+    @property
+    def _n_scouts(self):
+        return min(N_SCOUTS, self.n_restarts)
+
     def _has_plain_noise(self):
         """Whether the noise model is that under which networks of all sizes are compared."""
         return True
-
-    def _tell_requirements(self, problem, n_starts):
-        """Say what a search will take; warn if the machine has less memory."""
-        needed = requirements(problem.posterior, problem.settings, n_starts, self.n_jobs)
-        if self.verbose:
-            print(needed)
-        if needed.n_bytes > machine_memory():
-            warnings.warn(
-                f"The fit needs about {readable(needed.n_bytes)} of memory, and the machine has "
-                f"{readable(machine_memory())} ({needed.plan}). Use fewer hidden units, "
-                "n_jobs=1, fewer n_restarts, or some of the rows.",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
@@ -95,24 +72,11 @@ class EvidenceMLP(BayesianMLP):
         exact = self.hessian != "gauss_newton"
         return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
 
-    def _seeds(self, hidden_layer_sizes):
-        """One per random start; without hidden layer there is one minimum."""
-        n_starts = self.n_restarts if hidden_layer_sizes else 1
-        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return np.random.SeedSequence(entropy).spawn(n_starts)
-
     def _search(self, problem, seeds, narrower=None, further=()):
         """Distinct minima from random starts, from the last fit with ``warm_start``, and others."""
         previous = self._usable(problem) if self.warm_start else []
         seeds = seeds[: max(0, len(seeds) - len(previous))]
         return self._find(problem, seeds, [*previous, *further], narrower)
-
-    def _find(self, problem, seeds, previous=(), narrower=None):
-        self._tell_requirements(problem, len(seeds) + len(previous))
-        progress = print if self.verbose else None
-        return find_minima(
-            problem.posterior, problem.settings, seeds, previous, narrower, self.n_jobs, progress
-        )
 
     def _usable(self, problem):
         """Minima of the last fit from which this one can go on."""
@@ -124,26 +88,6 @@ class EvidenceMLP(BayesianMLP):
             and old.likelihood.linear == posterior.likelihood.linear
             and (old.noise is None if plan is None else fits(old.noise, *plan))
         ]
-
-    def _grow(self, rows):
-        """Posterior and minima of every architecture that was tried; sets ``growth_``."""
-        tried = {}
-
-        def attempt(sizes, narrower):
-            problem = self._pose(rows, sizes)
-            start = None if narrower is None else tried[narrower][1][0]
-            found = self._find(problem, self._seeds(sizes)[:N_SCOUTS], narrower=start)
-            tried[sizes] = problem.posterior, found
-            return found[0].log_evidence + self._scale_term(problem)
-
-        def n_weights(sizes):
-            return self._pose(rows, sizes).posterior.network.n_weights
-
-        n_outputs = self._pose(rows, ()).posterior.network.n_outputs
-        if is_classifier(self) and n_outputs > 1:
-            n_outputs -= 1  # probabilities sum to 1
-        self.growth_ = tuple(grow(attempt, n_weights, rows.weight.sum() * n_outputs))
-        return tried
 
     def _keep(self, problem, minima, others=()):
         """Set the fitted attributes.

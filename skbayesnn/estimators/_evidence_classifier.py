@@ -49,7 +49,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         ``e`` for every 0.05 nats of log evidence per row; the minima of all networks that
         ``hidden_layer_sizes="auto"`` has tried take part. The other ways take those of the chosen
         network: the one of highest evidence; weighted by evidence; equally; or with the weights
-        that maximise the leave-one-out predictive density.
+        that maximise the leave-one-out predictive density (``"stacking"``), which trusts minima
+        with many weights too much, see ``leave_one_out_log_density_``.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
@@ -80,7 +81,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
         Log predictive density of every training row without one unit of its weight, in closed form
         (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
-        zero.
+        zero. Far too high where weights are many, as the precisions and the linearisation have
+        seen the row that is left out.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group at the best minimum (standardised units).
     weight_group_names_ : list of str

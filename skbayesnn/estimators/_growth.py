@@ -1,9 +1,16 @@
 """Width and depth of a network, grown as long as the evidence does."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
 
+from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.inference import find_minima, machine_memory, readable, requirements
+
+N_SCOUTS = 2  # starts from which every architecture is tried
 LEAST_GAIN = 1.0  # of log evidence, in nats, that counts as an improvement
 WIDTHS = 2, 4, 8, 16  # of one layer, tried whatever the evidence
 NARROW = 4  # units per layer with which depths are compared
@@ -86,3 +93,71 @@ def best_of(path):
 
 def _value(candidate):
     return -np.inf if np.isnan(candidate.log_evidence) else candidate.log_evidence
+
+
+class Growing(BayesianMLP):
+    """Estimators that look for minima, and so can choose their hidden layers by the evidence."""
+
+    _n_scouts = N_SCOUTS
+
+    def _grown(self, rows, hidden_layer_sizes):
+        """Hidden layers, and what was tried if they were to be chosen.
+
+        Returns
+        -------
+        hidden_layer_sizes : tuple of int
+        tried : dict
+            From hidden layers to the posterior and its minima; empty if there was no choice.
+        """
+        vars(self).pop("growth_", None)  # of an earlier fit
+        if hidden_layer_sizes != "auto":
+            return hidden_layer_sizes, {}
+        tried = self._grow(rows)
+        return best_of(self.growth_).hidden_layer_sizes, tried
+
+    def _grow(self, rows):
+        """Posterior and minima of every architecture that was tried; sets ``growth_``."""
+        tried = {}
+
+        def attempt(sizes, narrower):
+            problem = self._pose(rows, sizes)
+            start = None if narrower is None else tried[narrower][1][0]
+            found = self._find(problem, self._seeds(sizes, self._n_scouts), narrower=start)
+            tried[sizes] = problem.posterior, found
+            return found[0].log_evidence + self._scale_term(problem)
+
+        def n_weights(sizes):
+            return self._pose(rows, sizes).posterior.network.n_weights
+
+        n_outputs = self._pose(rows, ()).posterior.network.n_outputs
+        if is_classifier(self) and n_outputs > 1:
+            n_outputs -= 1  # probabilities sum to 1
+        self.growth_ = tuple(grow(attempt, n_weights, rows.weight.sum() * n_outputs))
+        return tried
+
+    def _seeds(self, hidden_layer_sizes, n_starts):
+        """One per random start; without hidden layer there is one minimum."""
+        entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return np.random.SeedSequence(entropy).spawn(n_starts if hidden_layer_sizes else 1)
+
+    def _find(self, problem, seeds, previous=(), narrower=None):
+        """Distinct minima, best evidence first."""
+        self._tell_requirements(problem, len(seeds) + len(previous))
+        progress = print if self.verbose else None
+        return find_minima(
+            problem.posterior, problem.settings, seeds, previous, narrower, self.n_jobs, progress
+        )
+
+    def _tell_requirements(self, problem, n_starts):
+        """Say what a search will take; warn if the machine has less memory."""
+        needed = requirements(problem.posterior, problem.settings, n_starts, self.n_jobs)
+        if self.verbose:
+            print(needed)
+        if needed.n_bytes > machine_memory():
+            warnings.warn(
+                f"The fit needs about {readable(needed.n_bytes)} of memory, and the machine has "
+                f"{readable(machine_memory())} ({needed.plan}). Use fewer hidden units, "
+                "n_jobs=1, fewer n_restarts, or some of the rows.",
+                UserWarning,
+                stacklevel=4,
+            )

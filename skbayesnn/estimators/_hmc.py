@@ -12,9 +12,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._base import FittedNetwork
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP, fits
+from skbayesnn.estimators._growth import Growing
 from skbayesnn.estimators._noise_models import same_noise, same_plan
 from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
 from skbayesnn.inference import SamplingSettings, estimate_evidence, run_chains, start_sampling
@@ -38,9 +39,8 @@ def _tuned_plan(posterior, noise_plan=None):
 
     With hidden layers and few rows trajectories are short: what is slow are the scales of whole
     groups of weights, which have transitions of their own. With many rows they are short because of
-    what they cost. Where the output layer stays in the
-    position the curvature changes so much from place to place that its mean is no guide to a
-    metric.
+    what they cost. Where the output layer stays in the position the curvature changes so much from
+    place to place that its mean is no guide to a metric.
     """
     networks = (
         [posterior.network] if noise_plan is None else [posterior.network, noise_plan.network]
@@ -74,7 +74,7 @@ class NetworkDraws(Sequence):
         return FittedNetwork(*weights, weight=1.0 / len(self), log_evidence=np.nan)
 
 
-class HMCMLP(BayesianMLP):
+class HMCMLP(Growing):
     """Common part of `HMCMLPRegressor` and `HMCMLPClassifier`."""
 
     @classmethod
@@ -102,11 +102,13 @@ class HMCMLP(BayesianMLP):
 
     def _infer(self, rows, hidden_layer_sizes):
         """Sample, estimate the evidence, and say whether the chains agree."""
-        problem = self._pose(rows, hidden_layer_sizes)
+        hidden_layer_sizes, minima = self._choose_layers(rows, hidden_layer_sizes)
+        problem = self._with_noise(self._pose(rows, hidden_layer_sizes))
         settings = self._sampling_settings(problem)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         chain_seed, evidence_seed = np.random.SeedSequence(seed).spawn(2)
-        sampled = self._sample(problem, settings, chain_seed.spawn(self.n_chains))
+        seeds = chain_seed.spawn(self.n_chains)
+        sampled = self._sample(problem, settings, seeds, minima)
         self._keep(problem, sampled)
         self.log_evidence_, self.log_evidence_std_ = np.nan, np.nan
         if self.evidence:
@@ -174,7 +176,21 @@ class HMCMLP(BayesianMLP):
             dtype=np.dtype(self.dtype),
         )
 
-    def _sample(self, problem, settings, seeds):
+    def _choose_layers(self, rows, hidden_layer_sizes):
+        """Hidden layers, and minima of that network if it was chosen by their evidence."""
+        if hidden_layer_sizes == "auto":
+            if not isinstance(self.init, str):
+                hidden_layer_sizes = thawed(self.init).hidden_layer_sizes_
+            elif self.warm_start and hasattr(self, "growth_"):
+                return self.hidden_layer_sizes_, ()
+        hidden_layer_sizes, tried = self._grown(rows, hidden_layer_sizes)
+        return hidden_layer_sizes, tried[hidden_layer_sizes][1] if tried else ()
+
+    def _with_noise(self, problem):
+        """The problem under the noise model asked for, which plays no role in choosing layers."""
+        return problem
+
+    def _sample(self, problem, settings, seeds, minima):
         """Run the chains, or go on with those of the last fit if only their length changed."""
         progress = print if self.verbose else None
         posterior = problem.posterior
@@ -186,7 +202,7 @@ class HMCMLP(BayesianMLP):
             rest = settings._replace(n_draws=self.n_draws - done)
             more = run_chains(old.joint, old.chains, rest, False, self.n_jobs, progress)
             return more.after(old)
-        minima = self._minima_to_start_from(problem)
+        minima = self._minima_to_start_from(problem, minima)
         from_prior = isinstance(self.init, str) and self.init == "prior"
         joint, chains = start_sampling(posterior, settings, seeds, minima, from_prior, self.n_jobs)
         return run_chains(joint, chains, settings, True, self.n_jobs, progress)
@@ -211,12 +227,11 @@ class HMCMLP(BayesianMLP):
         same = same and np.array_equal(search.free.mask, before.free.mask)
         return same and all(np.array_equal(a, b) for a, b in arrays)
 
-    def _minima_to_start_from(self, problem):
-        """Those of a fitted evidence estimator given as ``init``."""
-        if isinstance(self.init, str):
-            return ()
+    def _minima_to_start_from(self, problem, minima):
+        """Some of this network, or those of a fitted evidence estimator given as ``init``."""
         posterior, plan = problem.posterior, problem.settings.noise_plan
-        minima = thawed(self.init)._minima
+        if not isinstance(self.init, str):
+            minima = thawed(self.init)._minima
         sizes = posterior.network.layer_sizes
         for minimum in minima:
             theirs = minimum.network.layer_sizes
@@ -238,6 +253,7 @@ class HMCMLP(BayesianMLP):
         self._origin = self.init, self.random_state
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood, self._network = posterior.likelihood, posterior.network
+        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
         self.diagnostics_ = diagnose(sampled)
         self.weight_group_names_ = list(sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))

@@ -17,8 +17,11 @@ class HMCMLPClassifier(Classification, HMCMLP):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian logistic regression.
+    hidden_layer_sizes : tuple of int or "auto", default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"``: those of
+        the estimator given as ``init``, else chosen by the evidence of Gaussian approximations as
+        in `EvidenceMLPClassifier`; the first chains start at the minima found
+        meanwhile. With ``warm_start`` the choice of the last fit stays.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -74,6 +77,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Del Moral et al. 2006); ``nan`` with ``evidence=False``.
     log_evidence_std_ : float
         Its standard error, from independent populations.
+    hidden_layer_sizes_ : tuple of int
+    growth_ : tuple of Candidate
+        Networks tried with ``hidden_layer_sizes="auto"``, as of an evidence estimator.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison

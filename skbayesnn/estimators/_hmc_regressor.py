@@ -19,8 +19,11 @@ class HMCMLPRegressor(Regression, HMCMLP):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian linear regression.
+    hidden_layer_sizes : tuple of int or "auto", default="auto"
+        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"``: those of
+        the estimator given as ``init``, else chosen by the evidence of Gaussian approximations as
+        in `EvidenceMLPRegressor`, under constant noise; the first chains start at the minima found
+        meanwhile. With ``warm_start`` the choice of the last fit stays.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -91,6 +94,9 @@ class HMCMLPRegressor(Regression, HMCMLP):
         Del Moral et al. 2006); ``nan`` with ``evidence=False``.
     log_evidence_std_ : float
         Its standard error, from independent populations.
+    hidden_layer_sizes_ : tuple of int
+    growth_ : tuple of Candidate
+        Networks tried with ``hidden_layer_sizes="auto"``, as of an evidence estimator.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison
@@ -146,7 +152,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
 
     def __init__(
         self,
-        hidden_layer_sizes=(16,),
+        hidden_layer_sizes="auto",
         *,
         activation="tanh",
         prior="layer",
@@ -197,8 +203,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
         super()._check_engine_parameters()
         check_noise(self)
 
-    def _pose(self, rows, hidden_layer_sizes):
-        return with_noise(self, super()._pose(rows, hidden_layer_sizes), self.noise)
+    def _with_noise(self, problem):
+        return with_noise(self, problem, self.noise)
 
     def _keep(self, problem, sampled):
         super()._keep(problem, sampled)

@@ -96,7 +96,7 @@ def layer_sizes(estimator, name):
     except TypeError:
         valid = False
     if not valid:
-        auto = ", or 'auto'" if name == "hidden_layer_sizes" and estimator._can_grow else ""
+        auto = ", or 'auto'" if name == "hidden_layer_sizes" else ""
         raise ValueError(
             f"{name} must be a tuple of positive integers, one per hidden layer (() for none)"
             f"{auto}. Got {given!r}."
@@ -106,11 +106,6 @@ def layer_sizes(estimator, name):
 
 def _check_growth(estimator):
     """Raise unless the estimator can choose its own hidden layers."""
-    if not estimator._can_grow:
-        raise ValueError(
-            "hidden_layer_sizes='auto' needs the fast evidence of an EvidenceMLP estimator. Fit "
-            "one, and pass it to from_evidence to sample the network that it chose."
-        )
     if not isinstance(estimator.prior, str):
         raise ValueError(
             "prior given as an array labels the weights of one network, so that "

@@ -1,23 +1,24 @@
-"""Training of classifiers whose Hessians are dear: descents of ``M(w)`` by its gradient alone.
+"""Training of networks whose Hessians are dear: descents of ``M(w)`` by its gradient alone.
 
 A gradient costs a few matrix products, a Gauss-Newton step of a network with thousands of weights a
 hundred times that; and where softmax outputs are fitted closely, the second derivatives of the
 network outweigh the Gauss-Newton part, so that damped Gauss-Newton steps creep. Quasi-Newton
 descents take their place here, and one Gauss-Newton curvature after each re-estimates the
-precisions.
+precisions of weights and noise.
 """
 
 import numpy as np
 from scipy.optimize import minimize
 
-from skbayesnn.inference._gauss_newton import gauss_newton_forms
-from skbayesnn.inference._training import Trained
+from skbayesnn.inference._gauss_newton import gauss_newton_forms, n_rows_of_curvature, serves_dual
+from skbayesnn.inference._training import Trained, noise_precisions
 from skbayesnn.posterior import Hyperparameters
 
 DEAR_HESSIAN = 1e9  # rows times squared weights from which gradients take the place of Hessians
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
 ROUGH = 1e-3  # decrease of M (nats) by one step that ends a descent during training
+SHARE = 1e-3  # of what the last re-estimation promised: the same as long as it is more
 FINE = 1e-7  # the same at the end
 MAX_MOVE = np.log(10.0)  # of any ln alpha at once
 MEMORY = 2  # earlier steps that the next one takes into account
@@ -29,13 +30,15 @@ OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at fir
 def by_descent(posterior):
     """Whether descents serve better than Gauss-Newton steps.
 
-    They do for large softmax networks. With two classes most units are pruned, and Gauss-Newton
-    steps with ``tau`` lead to minima of higher evidence; noise levels need these steps, too.
+    They do for large softmax networks, and where the curvature is that of some of the rows. With
+    two classes most units are pruned, and Gauss-Newton steps with ``tau`` lead to minima of higher
+    evidence; noise levels need these steps, too, as long as they can be had.
     """
     network, likelihood = posterior.network, posterior.likelihood
     dear = len(posterior.X) * network.n_weights**2 > DEAR_HESSIAN
     softmax = network.n_outputs > 1 and not likelihood.has_noise
-    return dear and softmax and bool(network.hidden_layer_sizes)
+    in_part = serves_dual(posterior) and n_rows_of_curvature(posterior) < len(posterior.X)
+    return dear and (softmax or in_part) and bool(network.hidden_layer_sizes)
 
 
 def descend(posterior, theta, hyper, tol=FINE, max_steps=DESCENT_STEPS):
@@ -141,24 +144,30 @@ def train_by_descent(posterior, theta, hyper, settings, progress=None):
         Of one network.
     """
     free, tol = settings.free, settings.tol * max(1.0, len(theta) / 100.0)
-    index = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
-    path = _FixedPoint(np.log(hyper.alpha[index]), free.prior.log_range)
+    alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
+    betas, n_alphas = np.flatnonzero(free.beta), len(alphas)
+    counts = posterior.n_rows * posterior.likelihood.level_sizes()[betas]
+    start = np.log(np.concatenate([hyper.alpha[alphas], hyper.beta[betas]]))
+    path, gain = _FixedPoint(start, free.prior.log_range), 1.0 / SHARE
     for iteration in range(1, settings.max_iter + 1):
-        theta = descend(posterior, theta, hyper, ROUGH)
+        theta = descend(posterior, theta, hyper, max(ROUGH, SHARE * gain))
+        energies = posterior.energies(theta, hyper.beta)
         if progress is not None:
-            energy = posterior.energies(theta).total(hyper)
-            progress(f"re-estimation {iteration}: energy M = {energy:.4f}")
+            progress(f"re-estimation {iteration}: energy M = {energies.total(hyper):.4f}")
         gaussian = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))[1][0].gaussian()
-        if len(index) == 0 or gaussian is None:
-            return Trained(theta, hyper, iteration, len(index) == 0)
+        if len(start) == 0 or gaussian is None:
+            return Trained(theta, hyper, iteration, len(start) == 0)
         moves, gamma = precision_moves(posterior, theta, hyper, gaussian.variances())
-        residual = path.inside(moves[index])
-        gain = 0.25 * gamma[index] @ residual**2  # of evidence, to second order
+        beta = noise_precisions(posterior, energies, gamma, np.exp(free.prior.log_range[1]))
+        moves = np.append(moves[alphas], np.log(beta / hyper.beta)[betas])
+        residual = path.inside(moves)
+        determined = np.append(gamma[alphas], counts)
+        gain = 0.25 * determined @ residual**2  # of evidence, to second order
         if gain < tol:
             return Trained(theta, hyper, iteration, True)
-        alpha = hyper.alpha.copy()
-        alpha[index] = np.exp(path.move(residual))
-        hyper = Hyperparameters(alpha, hyper.beta)
+        there = np.exp(path.move(residual))
+        hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
+        hyper.alpha[alphas], hyper.beta[betas] = np.split(there, [n_alphas])
     return Trained(theta, hyper, settings.max_iter, False)
 
 

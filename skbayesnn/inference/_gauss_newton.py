@@ -1,18 +1,25 @@
 """Gauss-Newton curvature of the energy, dense or dual, and steps that follow bent valleys."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 
 DENSE_LIMIT = 3000  # weights up to which matrices of that size are formed and factored throughout
 DUAL_FROM = 2.0  # weights over targets from which the dual form is faster
+MOST_ROOTS = 4000  # targets of which the dual form takes account
+ROOT_DOUBLES = 2**27  # numbers that the matrix of their weighted derivatives may hold
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 
 
 def gauss_newton_forms(posterior, theta, hyper):
     """Gradient of the energy and Gauss-Newton posteriors, for a batch of networks.
 
-    The dual form serves where there are more than `DUAL_FROM` weights for each target.
+    The dual form serves where there are more than `DUAL_FROM` weights for each target; and for
+    networks so large that it would serve with `MOST_ROOTS` targets, although there are more. The
+    curvature is then that of some of the rows (Byrd et al. 2011), see `rows_of_curvature`; the
+    gradient always that of all.
 
     Returns
     -------
@@ -40,7 +47,7 @@ def gauss_newton_forms(posterior, theta, hyper):
     if _form(posterior) is DualCurvature:
         gradient = posterior.gradient(theta, hyper)
         alphas = posterior.groups.expand(hyper.alpha)
-        roots = posterior.weighted_jacobian(theta, hyper)
+        roots = rows_of_curvature(posterior).weighted_jacobian(theta, hyper)
         return gradient, [DualCurvature(a, S) for a, S in zip(alphas, roots, strict=True)]
     pairs = [  # one by one: the arrays of one network fit into the processor's cache
         posterior.gradient_and_hessian(theta[i], hyper.select(i)) for i in range(len(theta))
@@ -51,7 +58,44 @@ def gauss_newton_forms(posterior, theta, hyper):
 def serves_dual(posterior):
     """Whether the dual form of the curvature is the faster one."""
     network = posterior.network
-    return DUAL_FROM * len(posterior.X) * network.n_outputs < network.n_weights
+    n_roots = min(len(posterior.X) * network.n_outputs, MOST_ROOTS)
+    return DUAL_FROM * n_roots < network.n_weights
+
+
+def n_rows_of_curvature(posterior):
+    """How many of the rows the dual form of the curvature takes account of."""
+    network = posterior.network
+    n_roots = min(MOST_ROOTS, ROOT_DOUBLES // network.n_weights)
+    return min(len(posterior.X), max(1, n_roots // network.n_outputs))
+
+
+def rows_of_curvature(posterior):
+    """Evenly spaced rows that stand for all where these are too many for the dual form.
+
+    Every one counts as many times as there are rows in its place. The curvature is right on
+    average; directions that fewer than all rows do not determine keep the width of the prior, and
+    so ``gamma`` and ``log det A`` are too small rather than too large.
+
+    Parameters
+    ----------
+    posterior : Posterior
+
+    Returns
+    -------
+    Posterior
+        The same if it has few rows.
+    """
+    n_rows = n_rows_of_curvature(posterior)
+    if n_rows == len(posterior.X):
+        return posterior
+    rows = np.linspace(0, len(posterior.X) - 1, n_rows).round().astype(int)
+    counts = posterior.sample_weight[rows]
+    return replace(
+        posterior,
+        X=posterior.X[rows],
+        y=posterior.y[rows],
+        sample_weight=counts * (posterior.sample_weight.sum() / counts.sum()),
+    )
 
 
 def _form(posterior):

@@ -7,7 +7,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn.inference._descent import by_descent
-from skbayesnn.inference._gauss_newton import DENSE_LIMIT, serves_dual
+from skbayesnn.inference._gauss_newton import DENSE_LIMIT, n_rows_of_curvature, serves_dual
 from skbayesnn.inference._minima import trained_together
 from skbayesnn.inference._subsample import part_size
 from skbayesnn.network import BLOCK_DOUBLES, hessian_width
@@ -69,18 +69,18 @@ def requirements(posterior, settings, n_starts, n_jobs=None):
     n, k, outputs = len(posterior.X), posterior.network.n_weights, posterior.network.n_outputs
     n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
     together = trained_together(k, n_starts, n_jobs)
-    dual = serves_dual(posterior)
+    dual, roots = serves_dual(posterior), n_rows_of_curvature(posterior) * outputs
     dense = k <= DENSE_LIMIT
 
     sizes, width = posterior.network.layer_sizes, hessian_width(posterior.network)
     steps = together * PER_UNIT * sum(sizes) * min(n, BLOCK_DOUBLES // max(sizes) + 1)
     if dual:
-        steps += (together + 4) * n * outputs * k + MATRICES * (n * outputs) ** 2
+        steps += (together + 4) * roots * k + MATRICES * roots**2
     else:
         steps += (2 * together + MATRICES) * k**2
     minimum = (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
     minimum += MATRICES * k**2 if dense else 0.0
-    kept = 2 * n_starts * (k**2 if not dual or dense else n * outputs * k)
+    kept = 2 * n_starts * (k**2 if not dual or dense else roots * k)
 
     rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])
     doubles = rows * n_processes + max(steps, minimum) * n_processes + kept
@@ -100,6 +100,8 @@ def _plan(posterior, settings, dual):
     begun = f", begun on {part} of the rows" if part else ""
     exact = settings.exact and k <= DENSE_LIMIT
     curvature = "exact Hessian" if exact else "Gauss-Newton curvature"
+    if dual and n_rows_of_curvature(posterior) < n:
+        curvature += f" of {n_rows_of_curvature(posterior)} rows"
     return f"{n} rows, {k} weights: training by {training}{begun}, {curvature} at the minima"
 
 

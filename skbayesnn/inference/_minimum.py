@@ -125,13 +125,17 @@ def complete(posterior, theta, hyper, settings):
     -------
     Minimum
     """
-    if posterior.network.n_weights > DENSE_LIMIT:
+    pruned, settled = [], None
+    while posterior.network.n_weights > DENSE_LIMIT:
+        posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
+        pruned += units
+        if settled is not None and not units:
+            return evaluate(posterior, settled, settings, tuple(pruned))
         mode = find_large_mode(posterior, theta, hyper)
-        return evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
+        theta, settled = mode.theta, Settled(hyper, mode, mode.converged)
     exact, free = settings.exact, settings.free
     tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
-    pruned, settled = [], None
-    to_ascend = np.any(free.mask)
+    settled, to_ascend = None, np.any(free.mask)
     while True:
         posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
         pruned += units
@@ -160,7 +164,8 @@ def polish(posterior, theta, hyper, settings, refine):
     As `complete`, but nothing is deleted, and precisions stay unless ``refine``.
     """
     if posterior.network.n_weights > DENSE_LIMIT:
-        return complete(posterior, theta, hyper, settings)
+        mode = find_large_mode(posterior, theta, hyper)
+        return evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
     exact, free = settings.exact, settings.free
     tol = 1e-12 if exact else 1e-8
     mode = find_mode(posterior, theta, hyper, 30, tol=tol, exact=exact)

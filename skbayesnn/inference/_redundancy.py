@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 from skbayesnn.network import forward
 
@@ -203,7 +204,7 @@ def _coinciding_pair(incoming, odd):
     size = np.linalg.norm(columns, axis=1)
     limit = COINCIDE * np.maximum(size[:, None], size)
     for sign in (1.0, -1.0) if odd else (1.0,):
-        distance = np.linalg.norm(columns[:, None] - sign * columns[None], axis=2)
+        distance = cdist(columns, sign * columns)
         close = np.triu(distance <= limit, 1)
         if np.any(close):
             kept, found = np.argwhere(close)[0]
@@ -229,8 +230,8 @@ def align(network, theta, reference):
     targets = network.layers(reference)
     for layer, width in enumerate(network.hidden_layer_sizes):
         mine, other = layers[layer].T, targets[layer].T
-        same = np.linalg.norm(mine[:, None] - other, axis=2)
-        flipped = np.linalg.norm(mine[:, None] + other, axis=2) if network.phi.odd else same
+        same = cdist(mine, other)
+        flipped = cdist(mine, -other) if network.phi.odd else same
         units, places = linear_sum_assignment(np.minimum(same, flipped))
         order = np.empty(width, dtype=int)
         order[places] = units

@@ -167,27 +167,35 @@ def reestimate(posterior, hyper, energies, variances, free, tau_factor=1.0):
     gamma : ndarray of shape (..., n_groups)
         ``k_c - alpha_c Tr_c(A^-1)``.
     """
-    groups, likelihood = posterior.groups, posterior.likelihood
+    groups = posterior.groups
     determined = np.maximum(groups.sizes - hyper.alpha * groups.sums(variances), 0.0)
     gamma = determined * tau_factor
     twice = 2.0 * energies.weights
     top = np.exp(free.prior.log_range[1])
     alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)
     alpha = np.where(gamma > 1e-12, alpha, hyper.alpha)
-    sizes = likelihood.level_sizes()
-    share = sizes / sizes.sum()
-    remaining = posterior.n_rows * sizes - share * gamma.sum(-1, keepdims=True)
-    twice = 2.0 * energies.data
-    remaining = np.maximum(remaining, 0.1 * posterior.n_rows * sizes)  # early, weak data only
-    beta = np.divide(
-        remaining, twice, out=np.full_like(remaining, top), where=remaining < top * twice
-    )
+    beta = noise_precisions(posterior, energies, gamma, top)
     return (
         Hyperparameters(
             _limited(alpha, hyper.alpha, free.alpha, free.prior),
             _limited(beta, hyper.beta, free.beta, free.prior),
         ),
         determined,
+    )
+
+
+def noise_precisions(posterior, energies, gamma, largest):
+    """``(N - gamma) / 2 E_D`` of every noise level (MacKay 1992, equation 2.24).
+
+    ``gamma``, by group, is shared out in proportion to the levels' outputs.
+    """
+    sizes = posterior.likelihood.level_sizes()
+    share = sizes / sizes.sum()
+    remaining = posterior.n_rows * sizes - share * gamma.sum(-1, keepdims=True)
+    remaining = np.maximum(remaining, 0.1 * posterior.n_rows * sizes)  # early, weak data only
+    twice = 2.0 * energies.data
+    return np.divide(
+        remaining, twice, out=np.full_like(remaining, largest), where=remaining < largest * twice
     )
 
 

@@ -27,9 +27,10 @@ from skbayesnn.model_selection._candidates import (
     report_failures,
     results_table,
 )
-from skbayesnn.predictive import stacking_weights
+from skbayesnn.predictive import stacking_weights, tempered_weights
 
-AVERAGING = ("best", "evidence", "equal", "stacking")
+AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
+BY_DENSITIES = ("stacking", "tempered")  # leave-one-out, which samplers do not have
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predictions
@@ -65,11 +66,12 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         Parameter names (``step__name`` in a pipeline) with lists of values to try; of a list of
         grids each is tried.
-    averaging : {"best", "evidence", "equal", "stacking"}, default="best"
+    averaging : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
         What predicts: the candidate of highest evidence; all candidates that have an evidence,
-        weighted by their posterior probabilities, or equally; or with the weights that maximise
+        weighted by their posterior probabilities, or equally; with the weights that maximise
         their leave-one-out predictive density, which evidence estimators have in closed form
-        (Yao et al. 2018).
+        (Yao et al. 2018); or with weights that fall slowly with the evidence per row, and for
+        regressors with that density, as ``combine="tempered"`` weighs minima.
     n_jobs : int, optional
         Candidates fitted at the same time (joblib).
     verbose : int, default=0
@@ -181,7 +183,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 f"averaging must be one of {', '.join(map(repr, AVERAGING))}; "
                 f"got {self.averaging!r}."
             )
-        able = EVIDENCE if self.averaging == "stacking" else EVIDENCE + SAMPLERS
+        able = EVIDENCE if self.averaging in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
             if self.averaging != "best" and not isinstance(final_step(model), able):
                 raise TypeError(
@@ -221,21 +223,30 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _shares(self, known, fit_params):
         """Share of every candidate in the predictions."""
-        weights = np.zeros(len(self.estimators_))
+        weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
         if self.averaging == "best":
             weights[self.best_index_] = 1.0
         elif self.averaging == "evidence":
             weights = self.results_["posterior_probability"].copy()
         elif self.averaging == "equal":
             weights[known] = 1.0 / len(known)
+        elif self.averaging == "stacking":
+            weights[known] = stacking_weights(*self._leave_one_out(known, fit_params))
         else:
-            models = [final_step(self.estimators_[i]) for i in known]
-            densities = np.stack([model.leave_one_out_log_density_ for model in models])
-            counts = _sample_weight(fit_params, densities.shape[1])
-            some = counts > 0
-            weights[known] = stacking_weights(densities[:, some], counts[some])
+            densities, counts = self._leave_one_out(known, fit_params)
+            if is_classifier(self.best_estimator_):  # too high where weights are many
+                densities = None
+            weights[known] = tempered_weights(evidences[known], counts, densities)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
+
+    def _leave_one_out(self, known, fit_params):
+        """Leave-one-out log densities, a row per candidate, and how often every column counts."""
+        models = [final_step(self.estimators_[i]) for i in known]
+        densities = np.stack([model.leave_one_out_log_density_ for model in models])
+        counts = _sample_weight(fit_params, densities.shape[1])
+        some = counts > 0
+        return densities[:, some], counts[some]
 
     @property
     def predictor_(self):

@@ -5,10 +5,13 @@ the defaults are chosen here and judged there. Networks with one layer of 16 uni
 choose their size (``hidden_layer_sizes="auto"``) are fitted once to each set, and their minima
 predict together in all ways that ``combine`` offers. One table for regression, one for
 classification: test log density per row in nats, sums over the sets last, and processor seconds of
-the fit. Run with::
+the fit. With ``--samplers`` the same of short sampling runs (200 draws of each chain), with one
+layer of 16 units and with the network that an evidence fit has chosen, beside that fit; and R-hat.
+Run with::
 
     python tests/benchmarks/defaults.py
     python tests/benchmarks/defaults.py --sets moons friedman_300
+    python tests/benchmarks/defaults.py --samplers
 """
 
 import os
@@ -24,11 +27,18 @@ import numpy as np
 from reporting import counted_warnings, print_table
 from scipy.ndimage import gaussian_filter
 from sklearn import datasets
+from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
 
+SIZES = {"16": (16,), "auto": "auto"}
 COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
 N_TEST = 2000  # rows of generated data that are not for training
 
@@ -177,41 +187,63 @@ class RememberingRegressor(Remembering, EvidenceMLPRegressor):
 
     __init__ = EvidenceMLPRegressor.__init__
 
-    def quality(self, X, y):
-        """Mean log density."""
-        return float(np.mean(self.log_predictive_density(X, y)))
-
 
 class RememberingClassifier(Remembering, EvidenceMLPClassifier):
     """For probabilities of classes."""
 
     __init__ = EvidenceMLPClassifier.__init__
 
-    def quality(self, X, y):
-        """Minus the log loss."""
-        return -float(log_loss(y, self.predict_proba(X), labels=self.classes_))
+
+def quality(model, X, y):
+    """Mean log density, or minus the log loss."""
+    if is_classifier(model):
+        return -float(log_loss(y, model.predict_proba(X), labels=model.classes_))
+    return float(np.mean(model.log_predictive_density(X, y)))
 
 
-def rows_of(problems, names, estimator):
+def fitted(model, X, y):
+    """The model and processor seconds of its fit."""
+    start = process_time()
+    with counted_warnings():
+        model.fit(X, y)
+    return model, process_time() - start
+
+
+def combinations(estimator, X, y, X_test, y_test):
+    """Sizes of networks, and ways to combine their minima."""
+    row = {}
+    for label, sizes in SIZES.items():
+        model = estimator(sizes, random_state=0)
+        for combine in COMBINATIONS:
+            model, seconds = fitted(model.set_params(combine=combine), X, y)
+            row.setdefault(f"{label} s", seconds)
+            row[f"{label} {combine}"] = quality(model, X_test, y_test)
+    return row | {"chosen": "x".join(map(str, model.hidden_layer_sizes_)) or "linear"}
+
+
+def samples(estimator, X, y, X_test, y_test):
+    """Short runs of networks of two sizes."""
+    evidence = EvidenceMLPClassifier if is_classifier(estimator()) else EvidenceMLPRegressor
+    model, seconds = fitted(evidence(random_state=0), X, y)
+    row = {"evidence": quality(model, X_test, y_test), "evidence s": seconds}
+    for label, sizes in SIZES.items():
+        sampler = estimator(sizes, n_draws=200, evidence=False, random_state=0)
+        model, row[f"{label} s"] = fitted(sampler, X, y)
+        row[label] = quality(model, X_test, y_test)
+        row[f"{label} R-hat"] = model.diagnostics_.r_hat
+    return row | {"chosen": "x".join(map(str, model.hidden_layer_sizes_)) or "linear"}
+
+
+def rows_of(problems, names, compare, estimator):
     """A row for every set, and the sums."""
     rows = []
     for name in (n for n in problems if n in names):
         load, n_train = problems[name]
         X, y = load()
-        stratify = y if issubclass(estimator, EvidenceMLPClassifier) else None
         X, X_test, y, y_test = train_test_split(
-            X, y, train_size=n_train, random_state=0, stratify=stratify
+            X, y, train_size=n_train, random_state=0, stratify=y if problems is CLASSES else None
         )
-        row = {"data": name, "rows": n_train}
-        for label, sizes in (("16", (16,)), ("auto", "auto")):
-            model, start = estimator(sizes, random_state=0), process_time()
-            for combine in COMBINATIONS:
-                with counted_warnings():
-                    model.set_params(combine=combine).fit(X, y)
-                if combine == COMBINATIONS[0]:
-                    row[f"{label} s"] = process_time() - start
-                row[f"{label} {combine}"] = model.quality(X_test, y_test)
-        row["chosen"] = "x".join(map(str, model.hidden_layer_sizes_)) or "linear"
+        row = {"data": name, "rows": n_train} | compare(estimator, X, y, X_test, y_test)
         rows.append(row)
         print(row, flush=True)
     words = {"data": "sum", "chosen": ""}
@@ -223,14 +255,18 @@ def main():
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=[*REGRESSION, *CLASSES])
+    parser.add_argument("--samplers", action="store_true", help="sample instead")
     args = parser.parse_args()
+    compare = samples if args.samplers else combinations
+    regressor = HMCMLPRegressor if args.samplers else RememberingRegressor
+    classifier = HMCMLPClassifier if args.samplers else RememberingClassifier
     for title, problems, estimator in (
-        ("regression", REGRESSION, RememberingRegressor),
-        ("classification", CLASSES, RememberingClassifier),
+        ("regression", REGRESSION, regressor),
+        ("classification", CLASSES, classifier),
     ):
         names = [name for name in problems if args.sets is None or name in args.sets]
         if names:
-            print_table(title, rows_of(problems, names, estimator))
+            print_table(title, rows_of(problems, names, compare, estimator))
 
 
 if __name__ == "__main__":

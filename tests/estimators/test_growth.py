@@ -11,6 +11,7 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.estimators import _hmc
 from skbayesnn.estimators._growth import best_of, grow
 from skbayesnn.inference import FreeHyperparameters, Settings, find_minima
 from skbayesnn.inference._widening import widened
@@ -173,10 +174,57 @@ def test_sampler_of_the_chosen_network(auto):
     assert sampler.hidden_layer_sizes == auto.hidden_layer_sizes_
 
 
-@pytest.mark.parametrize("estimator", [HMCMLPRegressor, HMCMLPClassifier])
-def test_samplers_cannot_grow(estimator):
-    with pytest.raises(ValueError, match="pass it to from_evidence"):
-        estimator("auto").fit(X, Y > 0)
+BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "evidence": False, "random_state": 0}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+class TestSamplers:
+    @pytest.mark.parametrize(
+        ("sampler", "evidence", "y"),
+        [
+            (HMCMLPRegressor, EvidenceMLPRegressor, Y),
+            (HMCMLPClassifier, EvidenceMLPClassifier, Y > 0),
+        ],
+    )
+    def test_they_choose_as_evidence_does(self, sampler, evidence, y):
+        model = sampler("auto", **BRIEF).fit(X, y)
+        other = evidence("auto", n_restarts=2, random_state=0).fit(X, y)
+        assert model.growth_ == other.growth_
+        assert model.hidden_layer_sizes_ == other.hidden_layer_sizes_ != ()
+        assert clone(model).hidden_layer_sizes == "auto"
+
+    def test_first_chains_start_at_the_minima(self, monkeypatch):
+        given, original = [], _hmc.start_sampling
+
+        def listening(posterior, settings, seeds, minima, *args):
+            given.append(minima)
+            return original(posterior, settings, seeds, minima, *args)
+
+        monkeypatch.setattr(_hmc, "start_sampling", listening)
+        model = HMCMLPRegressor("auto", **BRIEF).fit(X, Y)
+        best = max(candidate.log_evidence for candidate in model.growth_)
+        found = given[0][0].log_evidence - len(Y) * np.log(model._y_scaling.scale[0])
+        assert found == pytest.approx(best)
+
+    def test_a_fitted_estimator_has_chosen_already(self, auto):
+        model = HMCMLPRegressor("auto", init=auto, **BRIEF).fit(X, Y)
+        assert model.hidden_layer_sizes_ == auto.hidden_layer_sizes_
+        assert not hasattr(model, "growth_")
+        assert hasattr(model, "comparison_")
+
+    def test_noise_plays_no_role_in_the_choice(self):
+        plain, robust = (
+            HMCMLPRegressor("auto", noise=noise, **BRIEF).fit(X, Y)
+            for noise in ("constant", "student_t")
+        )
+        assert plain.growth_ == robust.growth_
+
+    def test_warm_start_keeps_the_choice(self, monkeypatch):
+        model = HMCMLPRegressor("auto", warm_start=True, **BRIEF).fit(X, Y)
+        once = HMCMLPRegressor("auto", **{**BRIEF, "n_draws": 9}).fit(X, Y)
+        monkeypatch.setattr(HMCMLPRegressor, "_grow", None)  # not to be called
+        model.set_params(n_draws=9).fit(X, Y)
+        assert_array_equal(model.predict(X), once.predict(X))
 
 
 def test_labels_of_weights_belong_to_one_network():

@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import _descent, _evidence, _minima, _minimum
+from skbayesnn.inference import _descent, _evidence, _gauss_newton, _minima, _minimum
 
 
 def rows(n=40, d=4, seed=0):
@@ -14,11 +14,12 @@ def rows(n=40, d=4, seed=0):
 
 def test_more_weights_than_a_dense_hessian_allows():
     X, y = rows()
-    model = EvidenceMLPRegressor(
-        (60, 60), n_restarts=2, combine="best", max_iter=30, random_state=0
-    ).fit(X, y)
-    assert sum(w.size for w in (*model.coefs_, *model.intercepts_)) == 4021
-    assert "Gauss-Newton" in model.evidence_report_.minima[0].verdict
+    options = {"n_restarts": 2, "combine": "best", "max_iter": 30, "random_state": 0}
+    model = EvidenceMLPRegressor((60, 60), **options).fit(X, y)  # 4021 weights
+    smaller = EvidenceMLPRegressor((8, 8), **options).fit(X, y)
+    # Units that do nothing must not add to the evidence, as copies of one another would.
+    assert model.log_evidence_ == pytest.approx(smaller.log_evidence_, abs=6.0)
+    assert len(model.evidence_report_.minima[0].pruned) > 100
     mean, std = model.predict(X, return_std=True)
     assert np.all(np.isfinite(mean))
     assert np.all(std > 0)
@@ -48,6 +49,25 @@ def test_large_path_of_the_classifier(monkeypatch):
     model = EvidenceMLPClassifier((4,), n_restarts=1, random_state=0).fit(X, y > 0)
     assert model.score(X, y > 0) > 0.85
     assert np.isfinite(model.log_evidence_)
+
+
+@pytest.mark.parametrize("noise_std", [0.3, "auto"])
+def test_curvature_of_some_rows(monkeypatch, noise_std):
+    X, y = rows(800)
+    y = y + 0.3 * np.random.default_rng(1).standard_normal(len(y))
+    settings = {"weight_precision": 10.0, "n_restarts": 1, "random_state": 3}
+    usual = EvidenceMLPRegressor((30,), hessian="gauss_newton", noise_std=noise_std, **settings)
+    usual.fit(X, y)
+    for module in (_minimum, _evidence):
+        monkeypatch.setattr(module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", 85)  # targets, for 181 weights
+    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
+    large = EvidenceMLPRegressor((30,), noise_std=noise_std, **settings).fit(X, y)
+    assert large.log_evidence_ == pytest.approx(usual.log_evidence_, abs=5.0)
+    std = usual.predict_std(X, kind="epistemic")
+    assert np.sqrt(np.mean((large.predict(X) - usual.predict(X)) ** 2)) < 0.5 * np.mean(std)
+    assert 0.9 < np.median(large.predict_std(X, kind="epistemic") / std) < 1.2
+    assert large.noise_std_ == pytest.approx(usual.noise_std_, rel=0.05)
 
 
 def test_exact_fits_are_called_so():

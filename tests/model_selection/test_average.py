@@ -139,6 +139,21 @@ def test_stacking_maximises_the_leave_one_out_density():
     assert loss(np.log(search.weights_ + 1e-300)) == pytest.approx(best.fun, abs=1e-4)
 
 
+@pytest.mark.parametrize("classes", [False, True])
+def test_tempered_weights(classes):
+    y = LABELS if classes else Y
+    options = {"model": EvidenceMLPClassifier(n_restarts=1, random_state=0)} if classes else {}
+    search = searched(y, averaging="tempered", hidden_layer_sizes=[(2,), (3,), (5,)], **options)
+    per_row = search.results_["log_evidence"] / len(X)
+    if not classes:
+        means = np.array([m.leave_one_out_log_density_.mean() for m in search.estimators_])
+        per_row = 0.5 * (per_row + np.minimum(means, means[np.argmax(per_row)]))
+    expected = np.exp((per_row - per_row.max()) / 0.05)
+    expected[expected < 0.01] = 0.0
+    assert np.sum((expected > 0.0) & (expected < 0.99))  # several take part, not all equally
+    assert_allclose(search.weights_, expected / expected.sum(), rtol=1e-9)
+
+
 def test_one_model_alone_keeps_its_predictions():
     search = searched(Y, averaging="stacking", hidden_layer_sizes=[(2,)])
     (model,) = search.estimators_

@@ -248,6 +248,11 @@ class TestTrouble:
                 TypeError,
                 "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
             ),
+            (
+                {"estimator": HMCMLPRegressor(), "averaging": "tempered"},
+                TypeError,
+                "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
+            ),
         ],
     )
     def test_bad_parameters(self, parameters, error, message):
@@ -287,7 +292,7 @@ def test_three_classes_and_sample_weight():
     weight = rng.integers(0, 3, len(X))
     grid = {"hidden_layer_sizes": [(), (1,)]}
     model = EvidenceMLPClassifier(n_restarts=1, max_iter=50, random_state=0)
-    for averaging in ("evidence", "stacking"):
+    for averaging in ("evidence", "stacking", "tempered"):
         search = EvidenceSearch(model, grid, averaging=averaging)
         weighted = clone(search).fit(X, y, sample_weight=weight)
         rows = np.repeat(np.arange(len(X)), weight)
