@@ -335,6 +335,7 @@ REGRESSORS = {
     "evidence": our_regressor(EvidenceMLPRegressor),
     "evidence, (16,)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16,)),
     "evidence, (16, 16)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16, 16)),
+    "evidence, noise of inputs": our_regressor(EvidenceMLPRegressor, noise="input_dependent"),
     "hmc": our_regressor(HMCMLPRegressor),
     "gaussian process": gaussian_process,
     "mlp grid": network,
