@@ -126,8 +126,8 @@ def run(args, path):
         if perf_counter() - start > 60 * args.minutes:
             print("the time is over; the same command continues")
             return
-        fit = (CLASSIFIERS if name in CLASSES else REGRESSORS)[model]
-        append(path, {"data": name, "split": index, "model": model} | measure(fit, *rows))
+        key = {"data": name, "split": index, "model": model}
+        append(path, key | measure(fits_of(name)[model], *rows))
 
 
 def plan(args):
@@ -136,8 +136,14 @@ def plan(args):
     for name in args.data:
         for index, rows in zip(range(args.splits), splits(name), strict=False):
             for model in models:
-                if model != "nuts" or name != "glass":  # its model has two classes
+                two_classes_only = model == "nuts"
+                if model in fits_of(name) and not (two_classes_only and name == "glass"):
                     yield name, index, model, rows
+
+
+def fits_of(name):
+    """The models for a data set."""
+    return CLASSIFIERS if name in CLASSES else REGRESSORS
 
 
 def absent(model):
