@@ -38,7 +38,8 @@ from skbayesnn import (
 N_TREES = 500
 BDE = {"hidden_layers": [16, 16], "n_members": 8, "epochs": 200, "patience": 10}
 BDE |= {"warmup_steps": 5000, "n_samples": 2000, "n_thinning": 2, "seed": 0}
-NUTS = {"hidden": 16, "chains": 4, "warmup": 500, "draws": 500}
+NUTS = {"hidden": 16, "chains": 4, "warmup": 500, "draws": 500, "max_tree_depth": 8}
+LAPLACE = {"n_epochs": 10000, "marglik_frequency": 100, "hessian_structure": "full"}
 
 
 class Forecast(NamedTuple):
@@ -204,7 +205,10 @@ def forest_classifier(X, y):
 
 
 def nuts(X, y):
-    """NumPyro's NUTS on the network of `numpyro_peer.py`, regression or two classes."""
+    """NumPyro's NUTS on the network of `numpyro_peer.py`, regression or two classes.
+
+    Trajectories have at most 255 steps, a quarter of NumPyro's default, to save time.
+    """
     import jax
     import numpyro
     from numpyro.infer import MCMC
@@ -217,7 +221,10 @@ def nuts(X, y):
     shift, width = X.mean(axis=0), X.std(axis=0)
     targets = ((y - centre) / scale)[:, None] if regression else y
     mcmc = MCMC(
-        Kernel(lambda X, y: model(X, y, hidden, regression, centred=False)),
+        Kernel(
+            lambda X, y: model(X, y, hidden, regression, centred=False),
+            max_tree_depth=NUTS["max_tree_depth"],
+        ),
         num_warmup=NUTS["warmup"],
         num_samples=NUTS["draws"],
         num_chains=NUTS["chains"],
@@ -260,6 +267,59 @@ def bde_regressor(X, y):
     return forecast
 
 
+def bde_classifier(X, y):
+    """sklearn-contrib-bde for classes, with the same settings."""
+    from bde import BdeClassifier
+    from bde.loss import CategoricalCrossEntropy
+
+    shift, width = X.mean(axis=0), X.std(axis=0)
+    model = BdeClassifier(loss=CategoricalCrossEntropy(), **BDE)
+    model.fit(((X - shift) / width).astype("float32"), y)
+    return lambda X: model.predict_proba(((X - shift) / width).astype("float32"))
+
+
+def laplace(X, y):
+    """laplace-torch: a network of 50 tanh units and its training by the marginal likelihood.
+
+    One precision per array of weights and the noise are optimised every 100 steps of Adam, with the
+    curvature of all weights; predictions are those of the linearised network, with the probit
+    approximation for classes.
+    """
+    import torch
+    from laplace import marglik_training
+    from laplace.curvature import BackPackGGN
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    regression, classes = y.dtype.kind == "f", np.unique(y)
+    centre, scale = (y.mean(), y.std()) if regression else (0.0, 1.0)
+    shift, width = X.mean(axis=0), X.std(axis=0)
+    targets = ((y - centre) / scale)[:, None] if regression else np.searchsorted(classes, y)
+    rows = TensorDataset(torch.tensor((X - shift) / width), torch.tensor(targets))
+    hidden, n_outputs = torch.nn.Linear(X.shape[1], 50), 1 if regression else len(classes)
+    net = torch.nn.Sequential(hidden, torch.nn.Tanh(), torch.nn.Linear(50, n_outputs)).double()
+    posterior, *_ = marglik_training(
+        net,
+        DataLoader(rows, batch_size=None, sampler=[slice(None)]),  # all rows at once
+        "regression" if regression else "classification",
+        backend=BackPackGGN,
+        optimizer_kwargs={"lr": 1e-2},
+        scheduler_cls=torch.optim.lr_scheduler.CosineAnnealingLR,
+        scheduler_kwargs={"T_max": LAPLACE["n_epochs"]},
+        **LAPLACE,
+    )
+
+    def forecast(X):
+        X = torch.tensor((X - shift) / width)
+        if not regression:
+            return posterior(X, pred_type="glm", link_approx="probit").numpy()
+        mean, variance = (a.numpy().reshape(len(X)) for a in posterior(X, pred_type="glm"))
+        std = np.sqrt(variance + posterior.sigma_noise.item() ** 2)
+        return gaussian(centre + scale * mean, scale * std)
+
+    return forecast
+
+
 def mixture(means, stds):
     """Forecast by an equal mixture of Gaussians; arrays of shape (n_draws, n_samples)."""
 
@@ -275,6 +335,7 @@ REGRESSORS = {
     "evidence": our_regressor(EvidenceMLPRegressor),
     "evidence, (16,)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16,)),
     "evidence, (16, 16)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16, 16)),
+    "evidence, noise of inputs": our_regressor(EvidenceMLPRegressor, noise="input_dependent"),
     "hmc": our_regressor(HMCMLPRegressor),
     "gaussian process": gaussian_process,
     "mlp grid": network,
@@ -283,6 +344,7 @@ REGRESSORS = {
     "linear": bayesian_ridge,
     "nuts": nuts,
     "bde": bde_regressor,
+    "laplace": laplace,
 }
 
 CLASSIFIERS = {
@@ -296,9 +358,12 @@ CLASSIFIERS = {
     "forest": forest_classifier,
     "linear": classifier(lambda: make_pipeline(StandardScaler(), LogisticRegression())),
     "nuts": nuts,
+    "bde": bde_classifier,
+    "laplace": laplace,
 }
 
 PACKAGES = {
     "nuts": ("numpyro", "jax"),
     "bde": ("bde", "jax"),
+    "laplace": ("laplace", "torch"),
 }  # what a model needs besides scikit-learn
