@@ -10,7 +10,7 @@ precisions of weights and noise.
 import numpy as np
 from scipy.optimize import minimize
 
-from skbayesnn.inference._gauss_newton import gauss_newton_forms, n_rows_of_curvature, serves_dual
+from skbayesnn.inference._gauss_newton import gauss_newton_forms, is_of_some_rows
 from skbayesnn.inference._training import Trained, noise_precisions
 from skbayesnn.posterior import Hyperparameters
 
@@ -37,8 +37,8 @@ def by_descent(posterior):
     network, likelihood = posterior.network, posterior.likelihood
     dear = len(posterior.X) * network.n_weights**2 > DEAR_HESSIAN
     softmax = network.n_outputs > 1 and not likelihood.has_noise
-    in_part = serves_dual(posterior) and n_rows_of_curvature(posterior) < len(posterior.X)
-    return dear and (softmax or in_part) and bool(network.hidden_layer_sizes)
+    without_steps = softmax or is_of_some_rows(posterior)
+    return dear and without_steps and bool(network.hidden_layer_sizes)
 
 
 def descend(posterior, theta, hyper, tol=FINE, max_steps=DESCENT_STEPS):

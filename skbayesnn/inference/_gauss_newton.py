@@ -69,6 +69,11 @@ def n_rows_of_curvature(posterior):
     return min(len(posterior.X), max(1, n_roots // network.n_outputs))
 
 
+def is_of_some_rows(posterior):
+    """Whether the curvature takes account of some of the rows alone."""
+    return serves_dual(posterior) and n_rows_of_curvature(posterior) < len(posterior.X)
+
+
 def rows_of_curvature(posterior):
     """Evenly spaced rows that stand for all where these are too many for the dual form.
 

@@ -7,7 +7,12 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn.inference._descent import by_descent
-from skbayesnn.inference._gauss_newton import DENSE_LIMIT, n_rows_of_curvature, serves_dual
+from skbayesnn.inference._gauss_newton import (
+    DENSE_LIMIT,
+    is_of_some_rows,
+    n_rows_of_curvature,
+    serves_dual,
+)
 from skbayesnn.inference._minima import trained_together
 from skbayesnn.inference._subsample import part_size
 from skbayesnn.network import BLOCK_DOUBLES, hessian_width
@@ -100,7 +105,7 @@ def _plan(posterior, settings, dual):
     begun = f", begun on {part} of the rows" if part else ""
     exact = settings.exact and k <= DENSE_LIMIT
     curvature = "exact Hessian" if exact else "Gauss-Newton curvature"
-    if dual and n_rows_of_curvature(posterior) < n:
+    if is_of_some_rows(posterior):
         curvature += f" of {n_rows_of_curvature(posterior)} rows"
     return f"{n} rows, {k} weights: training by {training}{begun}, {curvature} at the minima"
 

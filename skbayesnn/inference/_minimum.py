@@ -14,13 +14,14 @@ from skbayesnn.inference._evidence import (
     noise_occam,
     well_determined,
 )
-from skbayesnn.inference._gauss_newton import DENSE_LIMIT
+from skbayesnn.inference._gauss_newton import DENSE_LIMIT, is_of_some_rows, n_rows_of_curvature
 from skbayesnn.inference._newton import find_large_mode, find_mode
 from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
 from skbayesnn.inference._redundancy import layers_switched_off, prune
 
 CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
 ASCENT = 20.0  # that of the ascent, which ends with the exact Hessian
+FULL = 0.2  # well-determined weights over targets of the curvature, if there are more targets
 POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
 
 
@@ -236,6 +237,8 @@ def evaluate(posterior, settled, settings, pruned):
         problem = "the minimum was not reached"
     elif unknown:
         problem = "the curvature is numerically singular"
+    elif _exceeds_the_rows(posterior, determined.gamma):
+        problem = "the rows of which the curvature takes account are too few for so many weights"
     return Minimum(
         network=posterior.network,
         groups=groups,
@@ -256,6 +259,12 @@ def evaluate(posterior, settled, settings, pruned):
         exact=settings.exact and mode.hessian is not None,
         problem=problem,
     )
+
+
+def _exceeds_the_rows(posterior, gamma):
+    """Whether a curvature of some rows misses much of what all rows determine."""
+    n_targets = n_rows_of_curvature(posterior) * posterior.network.n_outputs
+    return is_of_some_rows(posterior) and np.sum(gamma) > FULL * n_targets
 
 
 def _smallest_eigenvalue(mode):

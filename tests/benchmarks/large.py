@@ -22,7 +22,7 @@ import numpy as np
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn._threads import one_blas_thread
-from skbayesnn.estimators import _evidence
+from skbayesnn.estimators import _growth
 from skbayesnn.inference import _subsample
 from skbayesnn.posterior import Posterior
 
@@ -80,7 +80,7 @@ def measured(X, y, args, whole):
 
 def memory_line(X, y, args):
     """Estimated and measured memory of a short fit."""
-    told, original = [], _evidence.requirements
+    told, original = [], _growth.requirements
 
     def listening(*given):
         told.append(original(*given))
@@ -89,7 +89,7 @@ def memory_line(X, y, args):
     model = EvidenceMLPRegressor(
         tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed, max_iter=3
     )
-    with patch.object(_evidence, "requirements", listening):
+    with patch.object(_growth, "requirements", listening):
         tracemalloc.start()
         model.fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]

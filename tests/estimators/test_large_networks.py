@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import _descent, _evidence, _gauss_newton, _minima, _minimum
@@ -68,6 +69,20 @@ def test_curvature_of_some_rows(monkeypatch, noise_std):
     assert np.sqrt(np.mean((large.predict(X) - usual.predict(X)) ** 2)) < 0.5 * np.mean(std)
     assert 0.9 < np.median(large.predict_std(X, kind="epistemic") / std) < 1.2
     assert large.noise_std_ == pytest.approx(usual.noise_std_, rel=0.05)
+
+
+def test_no_evidence_from_too_few_rows(monkeypatch):
+    X, y = rows(800)
+    for module in (_minimum, _evidence):
+        monkeypatch.setattr(module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", 60)
+    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
+    model = EvidenceMLPRegressor((40,), n_restarts=1, max_iter=5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="too few for so many weights"):
+        model.fit(X, y)
+    assert np.isnan(model.log_evidence_)
+    assert model.score(X, y) > 0.9
+    assert np.all(model.predict_std(X, kind="epistemic") > 0)
 
 
 def test_exact_fits_are_called_so():

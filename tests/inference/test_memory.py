@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.estimators import _evidence
+from skbayesnn.estimators import _growth
 from skbayesnn.inference import _memory
 from skbayesnn.inference._memory import machine_memory, readable
 
@@ -22,13 +22,13 @@ def make_rows(n_rows, n_features, n_units):
 @pytest.fixture
 def told(monkeypatch):
     """What fits say about themselves beforehand."""
-    requirements, original = [], _evidence.requirements
+    requirements, original = [], _growth.requirements
 
     def listening(*args):
         requirements.append(original(*args))
         return requirements[-1]
 
-    monkeypatch.setattr(_evidence, "requirements", listening)
+    monkeypatch.setattr(_growth, "requirements", listening)
     return requirements
 
 
@@ -97,7 +97,7 @@ def test_warning_only_where_memory_is_short(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
     model.fit(X, y)  # warnings are errors
-    monkeypatch.setattr(_evidence, "machine_memory", lambda: 2.0**20)
+    monkeypatch.setattr(_growth, "machine_memory", lambda: 2.0**20)
     with pytest.warns(UserWarning, match=r"needs about .* MiB .* machine has 1.0 MiB .*hidden"):
         model.fit(X, y)
 
@@ -112,7 +112,7 @@ def test_processes_need_memory_each(told, monkeypatch):
     def stop(*args):
         raise InterruptedError
 
-    monkeypatch.setattr(_evidence, "find_minima", stop)
+    monkeypatch.setattr(_growth, "find_minima", stop)
     X, y = make_rows(2_000, 2, 2)
     for n_jobs in (1, 2):
         with pytest.raises(InterruptedError):
