@@ -78,3 +78,27 @@ def test_small_networks_keep_the_curvature_of_all_rows(many_rows, monkeypatch):
     posterior, *_ = many_rows
     monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", posterior.network.n_weights // 2 + 1)
     assert not serves_dual(posterior)
+
+
+@pytest.mark.slow
+def test_true_size(monkeypatch):
+    """8343 weights, 6000 rows: 4000 of them against the dense matrix of all."""
+    rng = np.random.default_rng(0)
+    network, n = Network((8, 86, 86, 1)), 6000
+    X = rng.standard_normal((n, 8))
+    X = X[np.argsort(X[:, 0])]
+    theta = np.concatenate([rng.standard_normal(i * o) * i**-0.5 for i, o in network.shapes])
+    groups = weight_groups(network, "layer")
+    posterior = Posterior(network, Gaussian.per_output(1), groups, X, X[:, :1], np.ones(n))
+    hyper = Hyperparameters(np.full((1, len(groups.names)), 1000.0), np.full((1, 1), 10.0))
+    _, some_rows = gaussian_of(posterior, theta[None], hyper)
+    assert len(some_rows.S) == _gauss_newton.MOST_ROOTS
+    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", n)
+    _, all_rows = gaussian_of(posterior, theta[None], hyper)
+    assert isinstance(all_rows, DenseGaussian)
+    gammas = [theta.size - 1000.0 * g.variances().sum() for g in (some_rows, all_rows)]
+    assert 20.0 < gammas[1] < 800.0
+    assert 0.9 < gammas[0] / gammas[1] < 1.01
+    J = posterior.weighted_jacobian(theta, hyper.select(0))[::600, None]
+    ratio = np.sqrt(some_rows.project(J) / all_rows.project(J)).ravel()
+    assert 0.95 < np.median(ratio) < 1.1
