@@ -65,7 +65,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has limits of its own.
+        Training steps per start; the refinement at the minimum has limits of its own. With more
+        than 8000 weights and too many rows for the dual form, one step is a descent of up to 1000
+        gradients with the re-estimation of the precisions that follows it.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (per 100 weights, for more than 100).

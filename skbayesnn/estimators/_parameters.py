@@ -109,7 +109,8 @@ def _check_growth(estimator):
     if not isinstance(estimator.prior, str):
         raise ValueError(
             "prior given as an array labels the weights of one network, so that "
-            "hidden_layer_sizes='auto' is not possible with it. Use 'single', 'layer' or 'ard'."
+            "hidden_layer_sizes='auto' is not possible with it. Give hidden_layer_sizes, or one of "
+            "the priors 'single', 'layer' and 'ard'."
         )
 
 

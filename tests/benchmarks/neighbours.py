@@ -336,6 +336,9 @@ REGRESSORS = {
     "evidence, (16,)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16,)),
     "evidence, (16, 16)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16, 16)),
     "evidence, noise of inputs": our_regressor(EvidenceMLPRegressor, noise="input_dependent"),
+    "evidence, linear log noise": our_regressor(
+        EvidenceMLPRegressor, noise="input_dependent", noise_hidden_layer_sizes=()
+    ),
     "hmc": our_regressor(HMCMLPRegressor),
     "gaussian process": gaussian_process,
     "mlp grid": network,
