@@ -7,7 +7,7 @@ from skbayesnn._data import Scaling
 from skbayesnn.estimators._classification import Classification
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators._regression import Regression
-from skbayesnn.predictive import mixture_moments
+from skbayesnn.predictive import mixture_moments, one_table
 
 
 class _Average(BaseEstimator):
@@ -115,17 +115,14 @@ class AveragedRegressor(Regression, _Average):
         return np.concatenate(parts)
 
     def _noise_mixture(self, X):
-        """Noise of every member as Gaussians; those of share 0 fill up the table."""
+        """Noise of every member as Gaussians."""
         shape = len(X), self.n_outputs_
-        parts = [(m, *m._noise_mixture(columns)) for m, columns in self._each(X)]
-        n_most = max(shares.shape[1] for _, shares, _ in parts)
-        all_shares, all_noise = [], []
-        for model, shares, noise in parts:
-            absent = n_most - shares.shape[1]
+        mixtures = []
+        for model, columns in self._each(X):
+            shares, noise = model._noise_mixture(columns)
             noise = np.broadcast_to(noise * model._y_scaling.scale**2, (*shares.shape, *shape))
-            all_shares.append(np.pad(shares, [(0, 0), (0, absent)]))
-            all_noise.append(np.pad(noise, [(0, 0), (0, absent), (0, 0), (0, 0)], mode="edge"))
-        return np.concatenate(all_shares), np.concatenate(all_noise)
+            mixtures.append((shares, noise))
+        return one_table(mixtures)
 
     def _member_log_densities(self, X, y):
         """Of the members of all models, in units of y."""

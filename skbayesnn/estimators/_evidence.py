@@ -42,24 +42,23 @@ class EvidenceMLP(Growing):
         hidden_layer_sizes, tried = self._grown(rows, hidden_layer_sizes)
         problem = self._pose(rows, hidden_layer_sizes)
         seeds = self._seeds(hidden_layer_sizes, self.n_restarts)
-        if tried and self._has_plain_noise():
-            scouted = tried.pop(hidden_layer_sizes)[1]
-            minima = distinct([*scouted, *self._search(problem, seeds[self._n_scouts :])])
-            others = _unrepeated(minima, tried.values()) if self.combine == "tempered" else []
-        else:
-            halves = tuple(size // 2 for size in hidden_layer_sizes)
-            narrower = tried[halves][1][0] if halves in tried and halves else None
-            minima, others = self._search(problem, seeds, narrower), []
+        problem, minima, others = self._minima_of(problem, seeds, tried)
         self._keep(problem, minima, others)
         self._warn_of_trouble(minima)
+
+    def _minima_of(self, problem, seeds, tried):
+        """The problem, its minima, and posteriors and minima of others that predict with them."""
+        if not tried:
+            return problem, self._search(problem, seeds), []
+        chosen = problem.posterior.network.hidden_layer_sizes
+        scouted = tried[chosen][1]
+        minima = distinct([*scouted, *self._search(problem, seeds[self._n_scouts :])])
+        rest = [pair for sizes, pair in tried.items() if sizes != chosen]
+        return problem, minima, _unrepeated(minima, rest) if self.combine == "tempered" else []
 
     @property
     def _n_scouts(self):
         return min(N_SCOUTS, self.n_restarts)
-
-    def _has_plain_noise(self):
-        """Whether the noise model is that under which networks of all sizes are compared."""
-        return True
 
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
@@ -129,6 +128,7 @@ class EvidenceMLP(Growing):
             self._mixture_weights,
             self._noise_std_of,
             posterior.n_rows * np.sum(posterior.likelihood.level_sizes()),
+            self._noise_trend(posterior, best, member(0)),
         )
 
     def _keep_networks(self, minima):
@@ -186,7 +186,11 @@ class EvidenceMLP(Growing):
         function = None
         if minimum.noise is not None:
             function = NoiseFunction(
-                minimum.noise.network, minimum.noise.theta, -np.log(noise), LogUniform().log_range
+                minimum.noise.network,
+                minimum.noise.theta,
+                minimum.noise.gaussian,
+                -np.log(noise),
+                LogUniform().log_range,
             )
         return Member(minimum.network, minimum.theta, minimum.gaussian, noise, degrees, function)
 

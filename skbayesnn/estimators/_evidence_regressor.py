@@ -6,7 +6,8 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators._evidence import EvidenceMLP, total_log_evidence
 from skbayesnn.estimators._noise_models import check_noise, noise_is_fixed, with_noise
 from skbayesnn.estimators._regression import Regression
-from skbayesnn.predictive import log_scale_mixture_density, noise_scales
+from skbayesnn.inference import distinct, noise_trend
+from skbayesnn.predictive import one_table
 
 
 class EvidenceMLPRegressor(Regression, EvidenceMLP):
@@ -46,7 +47,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         network learns (MacKay 1992, chapter 6). ``"student_t"``: Student-t noise, for data with
         outliers; its degrees of freedom are chosen by evidence from 2.5 to 40, and a row is an
         outlier in all its outputs (Lange, Little & Taylor 1989). ``"auto"``: constant,
-        input-dependent or Student-t noise, whichever has the highest evidence.
+        input-dependent or Student-t noise, whichever has the highest evidence; with
+        ``combine="tempered"`` minima under the others predict with it.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
         level linear in the inputs. Its activation and kind of prior are those of the first network.
@@ -59,9 +61,11 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         How distinct minima predict together. ``"tempered"``: with weights that fall by a factor
         ``e`` for every 0.05 nats in the mean of log evidence and leave-one-out log density per row
         (the latter up to that of highest evidence); the minima of all networks that
-        ``hidden_layer_sizes="auto"`` has tried take part. The other ways take those of the chosen
-        network: the one of highest evidence; weighted by evidence; equally; or with the weights
-        that maximise the leave-one-out predictive density.
+        ``hidden_layer_sizes="auto"`` has tried take part, unless ``noise`` is
+        ``"input_dependent"`` or ``"student_t"``, and those of all noise models that
+        ``noise="auto"`` has tried. The other ways take those of the chosen network and noise: the
+        one of highest evidence; weighted by evidence; equally; or with the weights that maximise
+        the leave-one-out predictive density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
@@ -122,7 +126,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
-        All distinct minima; with ``combine="tempered"`` those of other networks tried come last.
+        All distinct minima; with ``combine="tempered"`` those of other networks and noise models
+        tried come last.
     n_iter_ : int
         Most training steps that any start took.
     n_outputs_ : int
@@ -194,27 +199,41 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         super()._check_engine_parameters()
         check_noise(self)
 
-    def _has_plain_noise(self):
-        return self.noise in ("constant", "shared")
+    def _minima_of(self, problem, seeds, tried):
+        """Minima under the noise model asked for, or under that of highest evidence.
 
-    def _search(self, problem, seeds, narrower=None):
-        """Distinct minima, with the noise model of highest evidence if there is a choice."""
+        Noise networks begin at minima under constant noise: begun earlier they take for noise what
+        the network of the means has not learnt yet.
+        """
         vars(self).pop("noise_log_evidences_", None)  # of an earlier fit with another noise
         self.noise_ = self.noise
-        if self.noise != "auto":
-            return super()._search(with_noise(self, problem, self.noise), seeds, narrower)
-        models = ["student_t"] if noise_is_fixed(self) else ["input_dependent", "student_t"]
+        if self.noise in ("constant", "shared"):
+            return super()._minima_of(problem, seeds, tried)
         found = {}
-        for noise in models:
-            found[noise] = super()._search(with_noise(self, problem, noise), seeds, narrower)
+        if self.noise in ("student_t", "auto"):
+            other = with_noise(self, problem, "student_t")
+            halves = tuple(size // 2 for size in problem.posterior.network.hidden_layer_sizes)
+            narrower = tried[halves][1][0] if halves and halves in tried else None
+            found["student_t"] = other, self._search(other, seeds, narrower)
+        if self.noise == "student_t":
+            return *found["student_t"], []
+        _, minima, others = super()._minima_of(problem, seeds, tried)
+        if not noise_is_fixed(self):
+            other = with_noise(self, problem, "input_dependent")
+            found["input_dependent"] = other, self._search(other, [], further=minima)
+        if self.noise == "input_dependent":
+            return *found["input_dependent"], []
         # what is a minimum with other noise may be one with constant noise, too
-        further = [minima[0] for minima in found.values()]
-        found = {"constant": super()._search(problem, seeds, narrower, further)} | found
-        evidences = {noise: total_log_evidence(minima) for noise, minima in found.items()}
+        further = [minima[0] for _, minima in found.values()]
+        found["constant"] = problem, distinct([*minima, *self._find(problem, [], further)])
+        evidences = {noise: total_log_evidence(minima) for noise, (_, minima) in found.items()}
         self.noise_ = max(evidences, key=lambda noise: np.nan_to_num(evidences[noise], nan=-np.inf))
         scale_term = self._scale_term(problem)
         self.noise_log_evidences_ = {n: value + scale_term for n, value in evidences.items()}
-        return found[self.noise_]
+        best, minima = found.pop(self.noise_)
+        if self.combine == "tempered":
+            others += [(other.posterior, m) for other, rest in found.values() for m in rest]
+        return best, minima, others
 
     @property
     def noise_std_(self):
@@ -255,31 +274,26 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
         return self._y_scaling.scale * np.sqrt(variance)
 
+    def _noise_trend(self, posterior, minimum, member):
+        """P value of a trend of the noise; ``nan`` unless it was taken for constant."""
+        if self.noise not in ("constant", "shared"):
+            return np.nan
+        mean, covariance = member.mean_and_covariance(posterior.X)
+        beta = minimum.likelihood.precisions(minimum.hyper.beta)
+        gamma = 1.0 - beta * np.diagonal(covariance, axis1=1, axis2=2)
+        scores = beta * (mean - posterior.y) ** 2 - gamma
+        return noise_trend(posterior.X, scores, posterior.sample_weight)
+
     def _noise_at(self, X):
-        return np.stack([m.variance_factor * m.noise_variances(X) for m in self._members])
+        return np.stack([member.noise_variances(X) for member in self._members])
 
     def _noise_mixture(self, X):
-        parts = [noise_scales(member.degrees_of_freedom) for member in self._members]
-        noise = [
-            factors[:, None, None] * member.noise_variances(X)
-            for (_, factors), member in zip(parts, self._members, strict=True)
-        ]
-        return np.stack([shares for shares, _ in parts]), np.stack(noise)
+        mixtures = [member.noise_mixture(X) for member in self._members]
+        return one_table([(shares[None], variances[None]) for shares, variances in mixtures])
 
     def _member_log_densities(self, X, y):
-        if self.noise_ != "student_t":
-            return super()._member_log_densities(X, y)
-        return np.stack(
-            [
-                log_scale_mixture_density(
-                    y - mean, covariance, member.noise_variances(X), member.degrees_of_freedom
-                )
-                for member, mean, covariance in zip(
-                    self._members, *self._activations(X), strict=True
-                )
-            ]
-        )
+        members = zip(self._members, *self._activations(X), strict=True)
+        return np.stack([m.log_density(y - mean, covariance, X) for m, mean, covariance in members])
 
     def _doubles_per_row(self):
-        scales = max(len(noise_scales(m.degrees_of_freedom)[0]) for m in self._members)
-        return scales * super()._doubles_per_row()
+        return max(member.n_gaussians for member in self._members) * super()._doubles_per_row()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
+SIGNIFICANT = 1e-3  # p value of a trend of the noise that is worth a line
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
@@ -93,12 +94,16 @@ class EvidenceReport:
         Rows (counted with their weights) times outputs.
     n_weights : int
         Weights of the best minimum.
+    noise_trend_p_value : float
+        Of a test at the best minimum whether residuals scatter more at some inputs than at others
+        (`noise_trend`); ``nan`` for classifiers and other than constant or shared ``noise``.
     """
 
     log_evidence: float
     minima: tuple
     n_targets: float
     n_weights: int
+    noise_trend_p_value: float
 
     def __getattr__(self, name):
         minima = self.__dict__.get("minima", ())
@@ -124,6 +129,9 @@ class EvidenceReport:
             lines += _group_lines(best.noise_network)
         if best.noise_std is not None:
             lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
+        if self.noise_trend_p_value < SIGNIFICANT:
+            p = f"{self.noise_trend_p_value:.0e}"
+            lines.append(f'Noise depends on the inputs (p = {p} if not): compare noise="auto"')
         if np.isfinite(best.degrees_of_freedom):
             lines.append(f"Degrees of freedom of the noise: {best.degrees_of_freedom:g}")
         gamma = sum(best.gamma.values())
@@ -138,7 +146,7 @@ class EvidenceReport:
         return "\n".join(lines)
 
 
-def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
+def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets, noise_trend):
     """Assemble the report of a fit.
 
     Parameters
@@ -149,6 +157,8 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
     noise_std : callable
         From a minimum to its noise sd in units of y, or ``None``.
     n_targets : float
+    noise_trend : float
+        Its p value.
 
     Returns
     -------
@@ -158,7 +168,8 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets):
         _report_of(minimum, float(weight), noise_std(minimum), n_targets)
         for minimum, weight in zip(minima, mixture_weights, strict=True)
     ]
-    return EvidenceReport(log_evidence, tuple(reports), n_targets, minima[0].network.n_weights)
+    n_weights = minima[0].network.n_weights
+    return EvidenceReport(log_evidence, tuple(reports), n_targets, n_weights, noise_trend)
 
 
 def _report_of(minimum, weight, noise_std, n_targets):

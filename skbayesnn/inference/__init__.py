@@ -8,6 +8,7 @@ from skbayesnn.inference._memory import machine_memory, readable, requirements
 from skbayesnn.inference._minima import distinct, find_minima, is_repeated, own_posterior
 from skbayesnn.inference._minimum import Minimum
 from skbayesnn.inference._noise_network import NoisePlan
+from skbayesnn.inference._noise_trend import noise_trend
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_starts import start_sampling
@@ -30,6 +31,7 @@ __all__ = [
     "gauss_newton_forms",
     "is_repeated",
     "machine_memory",
+    "noise_trend",
     "own_posterior",
     "readable",
     "requirements",

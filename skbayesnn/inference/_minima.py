@@ -21,9 +21,8 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
-NOISE_MINIMA = 2  # pairs of means and noise that are taken to their minima
-IMPROBABLE = 10.0  # nats below the best at which minima of other than plain noise are dropped
-UNDER_CONSTANT_NOISE = 300.0  # tolerance of that training, over the usual one
+NOISE_MINIMA = 3  # under constant noise that get a noise network
+IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
 def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=None, progress=None):
@@ -36,7 +35,9 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
     seeds : list of numpy.random.SeedSequence
         One per random start.
     previous : sequence of Minimum
-        Minima of an earlier fit to continue from, besides the random starts.
+        Minima of an earlier fit to continue from, besides the random starts. For input-dependent
+        noise they may be under constant noise; the best of these and of those found from the random
+        starts get a noise network.
     narrower : Minimum, optional
         Of a network of the same depth, no layer of which is wider: the start from the last seed is
         this network with random units added.
@@ -66,6 +67,13 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
     >>> print((minima[0].hyper.beta ** -0.5).round(1))  # the noise level
     [0.1]
     """
+    if settings.noise_plan is not None:
+        plain = [old for old in previous if old.noise is None]
+        if seeds:
+            constant = settings._replace(noise_plan=None)
+            plain += find_minima(posterior, constant, seeds, (), narrower, n_jobs, progress)
+        rest = [old for old in previous if old.noise is not None]
+        previous, seeds = [*distinct(plain)[:NOISE_MINIMA], *rest], ()
     tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
@@ -77,20 +85,12 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
         slices = [slice(i, i + together) for i in range(0, len(seeds), together)]
         data = posterior, subsample(posterior, rngs[0])
         chunks = [(*data, theta[s], hyper.select(s), settings, progress) for s in slices]
-        if settings.noise_plan is None:
-            tasks += [delayed(_trained)(*chunk) for chunk in chunks]
-        else:
-            chunks = [(*chunk, seeds[s]) for chunk, s in zip(chunks, slices, strict=True)]
-            several = Parallel(n_jobs=n_jobs)(delayed(_with_noise)(*chunk) for chunk in chunks)
-            pairs = sorted((p for some in several for p in some), key=Pair.rough_evidence)
-            best = pairs[: -NOISE_MINIMA - 1 : -1]
-            tasks += [delayed(_settled)(posterior, pair, progress) for pair in best]
+        tasks += [delayed(_trained)(*chunk) for chunk in chunks]
     found = Parallel(n_jobs=n_jobs)(tasks)
     minima = distinct([minimum for some in found for minimum in some])
-    if settings.noise_plan is not None or not posterior.likelihood.linear:
+    if not posterior.likelihood.linear:
         # in a mixture for the sake of its wide tails it would spoil means and noise levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
-    if not posterior.likelihood.linear:
         tasks = [delayed(_over_degrees_of_freedom)(posterior, m, settings) for m in minima]
         minima = distinct(Parallel(n_jobs=n_jobs)(tasks))
     return minima
@@ -160,26 +160,6 @@ def _trained(posterior, part, theta, hyper, settings, progress):
     return minima
 
 
-def _with_noise(posterior, part, theta, hyper, settings, progress, seeds):
-    """Train some networks roughly under constant noise, then each with a noise network."""
-    hyper = settings.with_fixed(hyper)
-    rough = settings._replace(tol=UNDER_CONSTANT_NOISE * settings.tol)
-    with blas_threads(theta.shape[1]):
-        several = _training(posterior, part, theta, hyper, rough, progress)
-        return [
-            train_with_noise(Pair.start(posterior, trained, settings, seed))
-            for trained, seed in zip(several, seeds, strict=True)
-        ]
-
-
-def _settled(posterior, pair, progress):
-    """Complete both networks of a pair."""
-    with blas_threads(posterior.network.n_weights):
-        minimum = settle(pair, complete, polish)
-    _tell(progress, minimum)
-    return [minimum]
-
-
 def _training(posterior, part, theta, hyper, settings, progress):
     """Networks one by one after training, by the method that suits their size.
 
@@ -224,8 +204,9 @@ def _continued(posterior, old, settings, progress):
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
     """
     if settings.noise_plan is not None:
-        pair = Pair.resume(own_posterior(posterior, old), old, settings)
-        return _settled(posterior, pair, progress)
+        minimum = _with_noise(own_posterior(posterior, old), old, settings)
+        _tell(progress, minimum)
+        return [minimum]
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper = settings.with_fixed(old.hyper)
     with blas_threads(old.network.n_weights):
@@ -235,6 +216,17 @@ def _continued(posterior, old, settings, progress):
     best = distinct([moved, stayed])[:1]
     _tell(progress, best[0])
     return best
+
+
+def _with_noise(posterior, old, settings):
+    """Take a minimum and its noise network, a new one if there is none yet, to their minima."""
+    with blas_threads(old.network.n_weights):
+        if old.noise is not None:
+            return settle(Pair.resume(posterior, old, settings), complete, polish)
+        # a small network: other first weights would change little
+        pair = Pair.start(posterior, old, settings, np.random.SeedSequence(0))
+        found = settle(train_with_noise(pair), complete, polish)
+        return replace(found, pruned=old.pruned + found.pruned)
 
 
 def own_posterior(posterior, minimum):

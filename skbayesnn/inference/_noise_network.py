@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._noise_evidence import with_noise
 from skbayesnn.inference._training import FreeHyperparameters, random_starts, train
@@ -117,16 +116,6 @@ class Side:
         """Of the network at all rows."""
         return outputs(self.posterior.network, self.theta, self.posterior.X)
 
-    def rough_evidence(self):
-        """``log P(D | alpha)`` with Gauss-Newton curvature, ``-inf`` where that is singular."""
-        posterior, hyper = self.posterior, self.hyper
-        _, (curvature,) = gauss_newton_forms(posterior, self.theta[None], hyper.repeated(1))
-        gaussian = curvature.gaussian()
-        if gaussian is None:
-            return -np.inf
-        energies = posterior.energies(self.theta, hyper.beta)
-        return float(log_evidence_fixed(posterior, hyper, energies, gaussian.log_det))
-
     def trained(self, tol_factor=1.0):
         """After training from where it is."""
         hyper = self.settings.with_fixed(self.hyper).repeated(1)
@@ -214,14 +203,14 @@ class Pair(NamedTuple):
     n_iter: int = 1
 
     @classmethod
-    def start(cls, posterior, trained, settings, seed):
-        """Means as trained under constant noise, and a random noise network.
+    def start(cls, posterior, found, settings, seed):
+        """Means as found under constant noise, and a random noise network.
 
         Parameters
         ----------
         posterior : Posterior
-            With `Gaussian` noise.
-        trained : Trained
+            With the layout of ``found`` and `Gaussian` noise.
+        found : Trained or Minimum
             One network.
         settings : Settings
             With a ``noise_plan``.
@@ -236,13 +225,13 @@ class Pair(NamedTuple):
         noise = _noise_posterior(posterior, plan.network, plan.groups)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
         v, hyper = random_starts(noise, [np.random.default_rng(seed)])
-        level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
+        level = np.log(posterior.likelihood.precisions(found.hyper.beta))
         v[0, -plan.network.n_outputs :] = level
         return cls(
-            Side(posterior, trained.theta, trained.hyper, settings._replace(noise_plan=None)),
+            Side(posterior, found.theta, found.hyper, settings._replace(noise_plan=None)),
             Side(noise, v[0], hyper.select(0), plan.settings(settings)),
             plan,
-            int(trained.n_iter),
+            int(found.n_iter),
         )
 
     @classmethod
@@ -267,10 +256,6 @@ class Pair(NamedTuple):
             Side(noise, old.noise.theta, old.noise.hyper, own),
             settings.noise_plan,
         )
-
-    def rough_evidence(self):
-        """Sum of both log evidences with Gauss-Newton curvature, to compare starts by."""
-        return self.mean.rough_evidence() + self.noise.rough_evidence()
 
     def round(self, advance):
         """Noise network given the residuals, then means given the noise."""

@@ -8,6 +8,7 @@ from skbayesnn.predictive._mixture import (
     log_normal_density,
     mixture_moments,
     mixture_quantile,
+    one_table,
     stacking_weights,
     tempered_weights,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "moderated_softmax",
     "noise_scales",
     "normal_points",
+    "one_table",
     "sigmoid_information",
     "sigmoid_variance",
     "softmax_information",

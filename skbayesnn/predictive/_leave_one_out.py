@@ -3,13 +3,11 @@
 import numpy as np
 
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._moderation import (
     activation_moments,
     moderated_sigmoid,
     moderated_softmax,
 )
-from skbayesnn.predictive._scale_mixture import log_scale_mixture_density
 
 LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
 
@@ -67,8 +65,10 @@ def leave_one_out(member, likelihood, precisions, X, y):
             L = L[..., None] * np.eye(n_outputs)
         inflated = V + _gain_of_uncertainty(V, L)
         mean = f + (inflated @ r[..., None])[..., 0]
-        noise, nu = member.noise_variances(X[rows]), member.degrees_of_freedom
-        result[rows] = log_density(likelihood, mean, inflated, noise, y[rows, :n_outputs], nu)
+        if likelihood.has_noise:
+            result[rows] = member.log_density(y[rows, :n_outputs] - mean, inflated, X[rows])
+        else:
+            result[rows] = log_probability(mean, inflated, y[rows])
     return result
 
 
@@ -82,31 +82,20 @@ def _gain_of_uncertainty(V, L):
     return (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
 
 
-def log_density(likelihood, mean, covariance, noise_variance, y, degrees_of_freedom=np.inf):
-    """Log predictive density of targets given Gaussian activations.
+def log_probability(mean, covariance, y):
+    """Log moderated probability of classes given Gaussian activations.
 
     Parameters
     ----------
-    likelihood : Gaussian, Bernoulli or Categorical
     mean : ndarray of shape (n, n_outputs)
     covariance : ndarray of shape (n, n_outputs, n_outputs)
-        Due to the weights.
-    noise_variance : ndarray of shape (n_outputs,) or (n, n_outputs)
     y : ndarray of shape (n, n_outputs)
         Classes one-hot (one column of 0 and 1 for two classes).
-    degrees_of_freedom : float, default=inf
-        Of Student-t noise, whose squared scale ``noise_variance`` then is.
 
     Returns
     -------
     ndarray of shape (n,)
     """
-    if likelihood.has_noise:
-        if np.isfinite(degrees_of_freedom):
-            noise = np.broadcast_to(noise_variance, y.shape)
-            return log_scale_mixture_density(y - mean, covariance, noise, degrees_of_freedom)
-        noise = noise_variance[..., None] * np.eye(y.shape[1])
-        return log_normal_density(y - mean, covariance + noise)
     if mean.shape[1] == 1:
         sign = 2.0 * y[:, 0] - 1.0
         probability = moderated_sigmoid(sign * mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))

@@ -3,19 +3,33 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import logsumexp
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
+from skbayesnn.predictive._mixture import log_normal_density
+from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
+
+NODES, SHARES = hermegauss(15)  # of the standard normal; densities hold up to residuals of 8 sd
+SHARES = SHARES / SHARES.sum()
 
 
 @dataclass(frozen=True)
 class NoiseFunction:
     """Noise variance as a function of the input, relative to a typical one.
 
+    The log precision at an input has a Gaussian posterior, that of the network linearised in its
+    weights. The noise is therefore a mixture of Gaussians, here those of Gauss-Hermite quadrature
+    over the log precision: its tails are the wider, the less is known of its level. Where there are
+    several outputs, all take the same node together.
+
     Parameters
     ----------
     network : Network
         Of the log precision.
     theta : ndarray of shape (k,)
+    gaussian : DenseGaussian or DualGaussian
+        Posterior of these weights.
     level : ndarray of shape (n_outputs,)
         Log precision whose factor is 1.
     log_range : tuple of float
@@ -24,24 +38,36 @@ class NoiseFunction:
     Examples
     --------
     >>> import numpy as np
+    >>> from skbayesnn.inference import DenseGaussian
     >>> from skbayesnn.network import Network
     >>> from skbayesnn.predictive import NoiseFunction
-    >>> factors = NoiseFunction(Network((1, 1)), np.array([-1.0, 0.0]), np.zeros(1), (-9.0, 9.0))
-    >>> factors(np.log([[1.0], [2.0], [3.0]]))  # the log precision falls as the input rises
-    array([[1.],
-           [2.],
-           [3.]])
+    >>> gaussian = DenseGaussian.from_precision(25.0 * np.eye(2))  # sd 0.2 of slope and bias
+    >>> slope = np.array([-1.0, 0.0])  # the log precision falls as the input rises
+    >>> noise = NoiseFunction(Network((1, 1)), slope, gaussian, np.zeros(1), (-9.0, 9.0))
+    >>> shares, factors = noise.mixture(np.log([[1.0], [2.0], [3.0]]))
+    >>> factors[7, :, 0]  # of the middle node
+    array([1., 2., 3.])
+    >>> print(round(float(shares @ factors[:, 0, 0]), 3))  # exp(0.2**2 / 2)
+    1.02
     """
 
     network: Network
     theta: np.ndarray
+    gaussian: object
     level: np.ndarray
     log_range: tuple
 
-    def __call__(self, X):
-        """Factors of shape (n, n_outputs)."""
-        log_precision = np.clip(outputs(self.network, self.theta, X), *self.log_range)
-        return np.exp(self.level - log_precision)
+    def mixture(self, X):
+        """Shares ``(s,)`` and factors ``(s, n, n_outputs)``."""
+        n_outputs = self.network.n_outputs
+        factors = np.empty((len(NODES), len(X), n_outputs))
+        for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            covariance = self.gaussian.project(jacobian(trace))
+            sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+            log_precision = trace.outputs - NODES[:, None, None] * sd
+            factors[:, rows] = np.exp(self.level - np.clip(log_precision, *self.log_range))
+        return SHARES, factors
 
 
 @dataclass(frozen=True)
@@ -60,7 +86,7 @@ class Member:
     degrees_of_freedom : float, default=inf
         Of Student-t noise, whose squared scale ``noise_variance`` then is.
     noise_function : NoiseFunction, optional
-        Factors of ``noise_variance`` at every row.
+        Factors of ``noise_variance`` at every row, of Gaussian noise.
     shift : ndarray of shape (k,), optional
         From ``theta``, where the network is linearised, to the mean of the Gaussian.
 
@@ -93,11 +119,51 @@ class Member:
             return 1.0
         return nu / (nu - 2.0) if nu > 2.0 else np.inf
 
-    def noise_variances(self, X):
-        """``noise_variance`` at every row, ``(n, n_outputs)``."""
+    @property
+    def n_gaussians(self):
+        """How many Gaussians make the noise, see `noise_mixture`."""
         if self.noise_function is None:
-            return np.broadcast_to(self.noise_variance, (len(X), self.network.n_outputs))
-        return self.noise_variance * self.noise_function(X)
+            return len(noise_scales(self.degrees_of_freedom)[0])
+        return len(NODES)
+
+    def noise_mixture(self, X):
+        """The noise as Gaussians: shares ``(s,)``, variances ``(s, n, n_outputs)``."""
+        if self.noise_function is None:
+            shares, factors = noise_scales(self.degrees_of_freedom)
+            factors = np.broadcast_to(factors[:, None, None], (len(factors), len(X), 1))
+        else:
+            shares, factors = self.noise_function.mixture(X)
+        return shares, factors * self.noise_variance
+
+    def noise_variances(self, X):
+        """Variance of the noise at every row, ``(n, n_outputs)``."""
+        if self.noise_function is None:
+            variance = self.variance_factor * self.noise_variance
+            return np.broadcast_to(variance, (len(X), self.network.n_outputs))
+        return np.tensordot(*self.noise_mixture(X), 1)
+
+    def log_density(self, residual, covariance, X):
+        """Log predictive density of targets with noise.
+
+        Parameters
+        ----------
+        residual : ndarray of shape (n, n_outputs)
+            Targets less mean outputs.
+        covariance : ndarray of shape (n, n_outputs, n_outputs)
+            Of the outputs, without noise.
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Joint over the outputs.
+        """
+        if np.isfinite(self.degrees_of_freedom):
+            scales = np.broadcast_to(self.noise_variance, residual.shape)
+            return log_scale_mixture_density(residual, covariance, scales, self.degrees_of_freedom)
+        shares, variances = self.noise_mixture(X)
+        total = covariance + variances[..., None] * np.eye(residual.shape[1])
+        return logsumexp(log_normal_density(residual, total), axis=0, b=shares[:, None])
 
     def mean(self, X):
         """``f(x; w_MP)`` of shape (n, n_outputs)."""

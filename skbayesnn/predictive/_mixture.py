@@ -83,6 +83,40 @@ def mixture_moments(weights, means, covariances):
     return mean, np.tensordot(weights, covariances + spread, 1)
 
 
+def one_table(mixtures):
+    """Mixtures with different numbers of Gaussians as one, filled up by Gaussians of share 0.
+
+    Parameters
+    ----------
+    mixtures : list of pairs of ndarray
+        Shares ``(m_i, s_i)`` and variances ``(m_i, s_i, n, p)``.
+
+    Returns
+    -------
+    shares : ndarray of shape (m, s)
+    variances : ndarray of shape (m, s, n, p)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import one_table
+    >>> one = np.ones((1, 1)), np.full((1, 1, 1, 1), 4.0)
+    >>> two = np.array([[0.3, 0.7]]), np.array([1.0, 9.0]).reshape(1, 2, 1, 1)
+    >>> shares, variances = one_table([one, two])
+    >>> shares, variances[:, :, 0, 0]
+    (array([[1. , 0. ],
+           [0.3, 0.7]]), array([[4., 4.],
+           [1., 9.]]))
+    """
+    n_most = max(shares.shape[1] for shares, _ in mixtures)
+    all_shares, all_variances = [], []
+    for shares, variances in mixtures:
+        absent = 0, n_most - shares.shape[1]
+        all_shares.append(np.pad(shares, [(0, 0), absent]))
+        all_variances.append(np.pad(variances, [(0, 0), absent, (0, 0), (0, 0)], mode="edge"))
+    return np.concatenate(all_shares), np.concatenate(all_variances)
+
+
 def mixture_quantile(weights, means, scales, probability, law=NORMAL):
     """Quantile of a mixture: Newton's method kept inside a bracket that shrinks.
 

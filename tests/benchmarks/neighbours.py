@@ -339,7 +339,9 @@ REGRESSORS = {
     "evidence, linear log noise": our_regressor(
         EvidenceMLPRegressor, noise="input_dependent", noise_hidden_layer_sizes=()
     ),
+    "evidence, noise auto": our_regressor(EvidenceMLPRegressor, noise="auto"),
     "hmc": our_regressor(HMCMLPRegressor),
+    "hmc, noise of inputs": our_regressor(HMCMLPRegressor, noise="input_dependent"),
     "gaussian process": gaussian_process,
     "mlp grid": network,
     "boosting": boosting,

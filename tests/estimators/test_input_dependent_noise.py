@@ -79,7 +79,8 @@ def test_noise_network_in_the_users_units():
     x = 1e3 * GRID + 7.0
     hidden = np.tanh(x @ scaled.noise_coefs_[0] + scaled.noise_intercepts_[0])
     log_precision = hidden @ scaled.noise_coefs_[1] + scaled.noise_intercepts_[1]
-    expected = scaled.predict_std(x, kind="aleatoric")
+    _, variances = scaled._members[0].noise_mixture(scaled._X_scaling.transform(x))
+    expected = np.sqrt(variances[7, :, 0]) * scaled._y_scaling.scale  # at the middle node
     assert_allclose(np.exp(-0.5 * log_precision[:, 0]), expected, rtol=1e-9)
     assert not hasattr(fit(*make_rows(40), noise="constant", hidden=()), "noise_coefs_")
 
@@ -148,6 +149,18 @@ def test_bad_parameters():
         fit(X, y, noise="wild")
 
 
+def test_report_of_constant_noise_says_when_it_is_not():
+    X, y = make_rows()
+    report = fit(X, y, noise="constant").evidence_report_
+    assert report.noise_trend_p_value < 1e-4
+    assert 'compare noise="auto"' in repr(report)
+    X, y = make_rows(sd=lambda X: np.full(len(X), 0.2))
+    report = fit(X, y, noise="shared").evidence_report_
+    assert report.noise_trend_p_value > 0.01
+    assert "compare" not in repr(report)
+    assert np.isnan(fit(X, y, hidden=(), noise="auto").evidence_report_.noise_trend_p_value)
+
+
 # --- choice by evidence --------------------------------------------------------------------------
 
 
@@ -175,6 +188,27 @@ def test_fixed_noise_leaves_two_to_choose_from():
     model = fit(*make_rows(60), noise="auto", noise_std=0.2)
     assert set(model.noise_log_evidences_) == {"constant", "student_t"}
     assert model.noise_std_ == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("combine", ["tempered", "best"])
+def test_average_over_noise_models(combine):
+    """Of nearly equal evidence, each counts; the first minima are those of the chosen one."""
+    X, y = make_rows(60, sd=lambda X: np.full(len(X), 0.2))
+    model = fit(X, y, noise="auto", combine=combine)
+    assert model.noise_ == "constant"
+    networks = [m.noise_function is not None for m in model._members]
+    heavy = [np.isfinite(m.degrees_of_freedom) for m in model._members]
+    several = combine == "tempered"
+    assert any(networks) == any(heavy) == several
+    assert not networks[0]
+    assert not heavy[0]
+    low, high = model.predict_interval(GRID, 0.9).T
+    density = model.log_predictive_density(GRID, model.predict(GRID))
+    assert np.all(np.isfinite(density))
+    assert_allclose(model.predictive_cdf(GRID, high), 0.95, atol=1e-9)
+    assert_allclose(model.predictive_cdf(GRID, low), 0.05, atol=1e-9)
+    best = clone(model).set_params(noise="constant").fit(X, y)
+    assert model.log_evidence_ > best.log_evidence_ - 1e-6
 
 
 # --- promises ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from skbayesnn.inference import FreeHyperparameters, NoisePlan, Settings, find_minima
+from skbayesnn.inference import FreeHyperparameters, NoisePlan, Settings, _minima, find_minima
 from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._minimum import complete
 from skbayesnn.inference._newton import find_mode
@@ -247,3 +247,25 @@ def test_terms_are_those_of_both_networks():
     low, high = LogUniform().log_range
     prior += 0.5 * np.log(2 * np.pi) - np.log(high - low)
     assert best.terms.noise_weight_prior == pytest.approx(prior)
+
+
+def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
+    """Whether found here or given; the old minima with a noise network stay in the race."""
+    posterior = make_posterior((4,), n=80)
+    posterior = replace(posterior, y=posterior.y + np.sin(6.0 * posterior.X))
+    settings = make_settings(posterior, (2,))
+    seeds = np.random.SeedSequence(1).spawn(8)
+    plain = find_minima(posterior, settings._replace(noise_plan=None), seeds)
+    assert len(plain) > 1
+    several = find_minima(posterior, settings, seeds)
+    assert len(several) > 1
+    assert all(minimum.noise is not None for minimum in several)
+    monkeypatch.setattr(_minima, "NOISE_MINIMA", 1)
+    found = find_minima(posterior, settings, seeds)
+    assert len(found) == 1
+    assert found[0].log_evidence in [m.log_evidence for m in several]
+    given = find_minima(posterior, settings, [], plain[::-1])
+    assert [m.log_evidence for m in given] == [m.log_evidence for m in found]
+    assert several[0].log_evidence > plain[0].log_evidence + 5.0
+    again = find_minima(posterior, settings, [], several)
+    assert again[0].log_evidence == pytest.approx(several[0].log_evidence, abs=0.05)

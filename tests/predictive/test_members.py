@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from scipy.integrate import quad
+
+from skbayesnn.inference import DenseGaussian
+from skbayesnn.network import Network
+from skbayesnn.posterior import Gaussian
+from skbayesnn.predictive import Member, NoiseFunction, leave_one_out
+
+X = np.array([[0.5], [2.0]])
+SLOPE, BIAS, SD = 0.4, 1.0, 0.3  # of the log precision
+
+
+def make_member(sd=SD, n_outputs=1, log_range=(-50.0, 50.0)):
+    """A line whose log precision is a line, with uncertain weights of both."""
+    mean, noise = Network((1, n_outputs)), Network((1, n_outputs))
+    k = 2 * n_outputs
+    theta = np.repeat([SLOPE, BIAS], n_outputs)
+    function = NoiseFunction(
+        noise,
+        theta,
+        DenseGaussian.from_precision(np.eye(k) / sd**2),
+        np.full(n_outputs, BIAS),
+        log_range,
+    )
+    gaussian = DenseGaussian.from_precision(25.0 * np.eye(k))
+    variance = np.full(n_outputs, np.exp(-BIAS))
+    return Member(
+        mean, np.repeat([2.0, 0.0], n_outputs), gaussian, variance, noise_function=function
+    )
+
+
+def log_precision(x, sd=SD):
+    """Its mean and standard deviation."""
+    return SLOPE * x + BIAS, sd * np.sqrt(1 + x**2)
+
+
+@pytest.mark.parametrize("residual", [0.0, 1.0, -4.0])
+def test_density_averages_over_the_log_precision(residual):
+    member = make_member()
+    _, covariance = member.mean_and_covariance(X)
+    found = member.log_density(np.full((2, 1), residual), covariance, X)
+    for i, x in enumerate(X[:, 0]):
+        centre, sd = log_precision(x)
+        exact = quad(
+            lambda g, i=i, centre=centre, sd=sd: (
+                stats.norm.pdf(g, centre, sd)
+                * stats.norm.pdf(residual, 0, np.sqrt(covariance[i, 0, 0] + np.exp(-g)))
+            ),
+            centre - 9 * sd,
+            centre + 9 * sd,
+        )[0]
+        assert found[i] == pytest.approx(np.log(exact), abs=1e-3)
+
+
+def test_mean_variance_of_the_noise():
+    centre, sd = log_precision(X)
+    assert_allclose(make_member().noise_variances(X), np.exp(-centre + sd**2 / 2), rtol=1e-6)
+
+
+def test_certain_noise_is_one_gaussian():
+    member = make_member(sd=1e-8)
+    residual = np.array([[0.3], [-1.2]])
+    _, covariance = member.mean_and_covariance(X)
+    sd = np.sqrt(covariance[:, 0, 0] + np.exp(-log_precision(X[:, 0])[0]))
+    expected = stats.norm.logpdf(residual[:, 0], 0, sd)
+    assert_allclose(member.log_density(residual, covariance, X), expected, rtol=1e-6)
+
+
+def test_noise_stays_in_its_range():
+    far = np.array([[1e5]])
+    variances = make_member(log_range=(-3.0, 2.0)).noise_mixture(far)[1]
+    assert_allclose([variances.min(), variances.max()], np.exp([-2.0, 3.0]))
+
+
+def test_several_outputs():
+    member = make_member(n_outputs=2)
+    _, covariance = member.mean_and_covariance(X)
+    shares, variances = member.noise_mixture(X)
+    assert variances.shape == (member.n_gaussians, 2, 2)
+    residual = np.array([[0.3, -0.2], [1.0, 2.0]])
+    by_hand = [
+        np.log(
+            sum(
+                share * stats.multivariate_normal(cov=covariance[i] + np.diag(variance[i])).pdf(r)
+                for share, variance in zip(shares, variances, strict=True)
+            )
+        )
+        for i, r in enumerate(residual)
+    ]
+    assert_allclose(member.log_density(residual, covariance, X), by_hand)
+
+
+def test_leave_one_out_has_the_uncertain_noise():
+    y = 2.0 * X + np.array([[0.1], [-3.0]])
+    likelihood, beta = Gaussian.per_output(1), np.exp([BIAS])
+    uncertain, certain = (
+        leave_one_out(make_member(sd=sd), likelihood, beta, X, y) for sd in (SD, 1e-8)
+    )
+    assert uncertain[1] > certain[1] + 0.1  # a distant row is less of a surprise
