@@ -77,10 +77,10 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
             "Of a search, hand over best_estimator_."
         )
     check_is_fitted(model)
-    if getattr(model, "noise_", "constant") in ("input_dependent", "student_t"):
+    if getattr(model, "noise", "constant") not in ("constant", "shared"):
         raise ValueError(
             "Information gains are for Gaussian noise that is the same everywhere; this model has "
-            f"noise={model.noise_!r}. Fit it with noise='constant'."
+            f"noise={model.noise!r}. Fit it with noise='constant'."
         )
     return model, lambda X: model._check_X(before_final_step(estimator, X))
 

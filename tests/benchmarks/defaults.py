@@ -7,11 +7,13 @@ predict together in all ways that ``combine`` offers. One table for regression, 
 classification: test log density per row in nats, sums over the sets last, and processor seconds of
 the fit. With ``--samplers`` the same of short sampling runs (200 draws of each chain), with one
 layer of 16 units and with the network that an evidence fit has chosen, beside that fit; and R-hat.
-Run with::
+With ``--noise`` the noise models instead: densities, root mean squared errors, and the p value with
+which the report of the fit under constant noise says that it is not constant. Run with::
 
     python tests/benchmarks/defaults.py
     python tests/benchmarks/defaults.py --sets moons friedman_300
     python tests/benchmarks/defaults.py --samplers
+    python tests/benchmarks/defaults.py --noise
 """
 
 import os
@@ -40,6 +42,7 @@ from skbayesnn import (
 
 SIZES = {"16": (16,), "auto": "auto"}
 COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
+NOISES = "constant", "input_dependent", "auto"
 N_TEST = 2000  # rows of generated data that are not for training
 
 
@@ -234,6 +237,19 @@ def samples(estimator, X, y, X_test, y_test):
     return row | {"chosen": "x".join(map(str, model.hidden_layer_sizes_)) or "linear"}
 
 
+def noise_models(estimator, X, y, X_test, y_test):
+    """Noise that is constant, depends on the inputs, or is the choice of the evidence."""
+    row = {}
+    for noise in NOISES:
+        model, seconds = fitted(estimator(noise=noise, random_state=0), X, y)
+        row[noise] = quality(model, X_test, y_test)
+        row[f"{noise} RMSE"] = float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))
+        row[f"{noise} s"] = seconds
+        if noise == "constant":
+            row["trend p"] = model.evidence_report_.noise_trend_p_value
+    return row | {"chosen": model.noise_}
+
+
 def rows_of(problems, names, compare, estimator):
     """A row for every set, and the sums."""
     rows = []
@@ -255,15 +271,17 @@ def main():
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=[*REGRESSION, *CLASSES])
-    parser.add_argument("--samplers", action="store_true", help="sample instead")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--samplers", action="store_true", help="sample instead")
+    kind.add_argument("--noise", action="store_true", help="noise models instead, regression only")
     args = parser.parse_args()
-    compare = samples if args.samplers else combinations
-    regressor = HMCMLPRegressor if args.samplers else RememberingRegressor
-    classifier = HMCMLPClassifier if args.samplers else RememberingClassifier
-    for title, problems, estimator in (
-        ("regression", REGRESSION, regressor),
-        ("classification", CLASSES, classifier),
-    ):
+    compare, regressor, classifier = combinations, RememberingRegressor, RememberingClassifier
+    if args.samplers:
+        compare, regressor, classifier = samples, HMCMLPRegressor, HMCMLPClassifier
+    tables = [("regression", REGRESSION, regressor), ("classification", CLASSES, classifier)]
+    if args.noise:
+        compare, tables = noise_models, [("noise models", REGRESSION, EvidenceMLPRegressor)]
+    for title, problems, estimator in tables:
         names = [name for name in problems if args.sets is None or name in args.sets]
         if names:
             print_table(title, rows_of(problems, names, compare, estimator))
