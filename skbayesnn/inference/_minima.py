@@ -21,7 +21,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
-NOISE_MINIMA = 3  # under constant noise that get a noise network
+NOISE_MINIMA = 3  # with a noise network
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -37,7 +37,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
     previous : sequence of Minimum
         Minima of an earlier fit to continue from, besides the random starts. For input-dependent
         noise they may be under constant noise; the best of these and of those found from the random
-        starts get a noise network.
+        starts get a noise network, until there are three with one.
     narrower : Minimum, optional
         Of a network of the same depth, no layer of which is wider: the start from the last seed is
         this network with random units added.
@@ -68,12 +68,13 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
     [0.1]
     """
     if settings.noise_plan is not None:
+        pairs = [old for old in previous if old.noise is not None]
         plain = [old for old in previous if old.noise is None]
         if seeds:
             constant = settings._replace(noise_plan=None)
             plain += find_minima(posterior, constant, seeds, (), narrower, n_jobs, progress)
-        rest = [old for old in previous if old.noise is not None]
-        previous, seeds = [*distinct(plain)[:NOISE_MINIMA], *rest], ()
+        n_new = max(0, NOISE_MINIMA - len(pairs))
+        previous, seeds = [*pairs, *distinct(plain)[:n_new]], ()
     tasks = [delayed(_continued)(posterior, old, settings, progress) for old in previous]
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]

@@ -259,8 +259,9 @@ def test_units():
 def test_warm_start():
     X, y = make_rows(80)
     model = fit(X, y, warm_start=True)
-    before = model.log_evidence_
+    before, n_minima = model.log_evidence_, len(model.networks_)
     assert model.fit(X, y).log_evidence_ > before - 1.0
+    assert len(model.fit(X, y).networks_) <= max(3, n_minima)
     model.set_params(noise="constant").fit(X, y)  # nothing to continue from, no harm
     assert model.set_params(noise="auto").fit(X, y).noise_ == "input_dependent"
 
