@@ -15,7 +15,7 @@ from skbayesnn.inference._noise_network import Pair, settle, train_with_noise, w
 from skbayesnn.inference._polish import Settled
 from skbayesnn.inference._redundancy import same_minimum
 from skbayesnn.inference._subsample import subsample
-from skbayesnn.inference._training import random_starts, train
+from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
@@ -205,7 +205,7 @@ def _continued(posterior, old, settings, progress):
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
     """
     if settings.noise_plan is not None:
-        minimum = _with_noise(own_posterior(posterior, old), old, settings)
+        minimum = _with_noise(posterior, old, settings)
         _tell(progress, minimum)
         return [minimum]
     posterior = posterior.with_network(old.network, old.groups.labels)
@@ -220,14 +220,20 @@ def _continued(posterior, old, settings, progress):
 
 
 def _with_noise(posterior, old, settings):
-    """Take a minimum and its noise network, a new one if there is none yet, to their minima."""
-    with blas_threads(old.network.n_weights):
+    """Take a minimum and its noise network, a new one if there is none yet, to their minima.
+
+    A new one may tell more of the function where it finds little noise: units that were pruned
+    under constant noise begin anew.
+    """
+    with blas_threads(posterior.network.n_weights):
         if old.noise is not None:
-            return settle(Pair.resume(posterior, old, settings), complete, polish)
-        # a small network: other first weights would change little
-        pair = Pair.start(posterior, old, settings, np.random.SeedSequence(0))
-        found = settle(train_with_noise(pair), complete, polish)
-        return replace(found, pruned=old.pruned + found.pruned)
+            pair = Pair.resume(own_posterior(posterior, old), old, settings)
+        else:
+            seed = np.random.SeedSequence(0)  # starts differ enough in the means
+            theta = widened(old, posterior.network, np.random.default_rng(seed))
+            found = Trained(theta, old.hyper, old.n_iter, old.converged)
+            pair = train_with_noise(Pair.start(posterior, found, settings, seed))
+        return settle(pair, complete, polish)
 
 
 def own_posterior(posterior, minimum):

@@ -203,14 +203,14 @@ class Pair(NamedTuple):
     n_iter: int = 1
 
     @classmethod
-    def start(cls, posterior, found, settings, seed):
-        """Means as found under constant noise, and a random noise network.
+    def start(cls, posterior, trained, settings, seed):
+        """Means as trained under constant noise, and a random noise network.
 
         Parameters
         ----------
         posterior : Posterior
-            With the layout of ``found`` and `Gaussian` noise.
-        found : Trained or Minimum
+            With `Gaussian` noise.
+        trained : Trained
             One network.
         settings : Settings
             With a ``noise_plan``.
@@ -225,13 +225,13 @@ class Pair(NamedTuple):
         noise = _noise_posterior(posterior, plan.network, plan.groups)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
         v, hyper = random_starts(noise, [np.random.default_rng(seed)])
-        level = np.log(posterior.likelihood.precisions(found.hyper.beta))
+        level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         v[0, -plan.network.n_outputs :] = level
         return cls(
-            Side(posterior, found.theta, found.hyper, settings._replace(noise_plan=None)),
+            Side(posterior, trained.theta, trained.hyper, settings._replace(noise_plan=None)),
             Side(noise, v[0], hyper.select(0), plan.settings(settings)),
             plan,
-            int(found.n_iter),
+            int(trained.n_iter),
         )
 
     @classmethod
