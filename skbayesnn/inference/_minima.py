@@ -205,9 +205,10 @@ def _continued(posterior, old, settings, progress):
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
     """
     if settings.noise_plan is not None:
-        minimum = _with_noise(posterior, old, settings)
-        _tell(progress, minimum)
-        return [minimum]
+        found = _with_noise(posterior, old, settings)
+        for minimum in found:
+            _tell(progress, minimum)
+        return found
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper = settings.with_fixed(old.hyper)
     with blas_threads(old.network.n_weights):
@@ -222,18 +223,25 @@ def _continued(posterior, old, settings, progress):
 def _with_noise(posterior, old, settings):
     """Take a minimum and its noise network, a new one if there is none yet, to their minima.
 
-    A new one may tell more of the function where it finds little noise: units that were pruned
-    under constant noise begin anew.
+    Where a new one finds little noise the means may tell more of the function. So units that were
+    pruned under constant noise begin anew, besides a start without them.
     """
     with blas_threads(posterior.network.n_weights):
+        own = own_posterior(posterior, old)
         if old.noise is not None:
-            pair = Pair.resume(own_posterior(posterior, old), old, settings)
-        else:
-            seed = np.random.SeedSequence(0)  # starts differ enough in the means
-            theta = widened(old, posterior.network, np.random.default_rng(seed))
-            found = Trained(theta, old.hyper, old.n_iter, old.converged)
-            pair = train_with_noise(Pair.start(posterior, found, settings, seed))
-        return settle(pair, complete, polish)
+            return [settle(Pair.resume(own, old, settings), complete, polish)]
+        seed = np.random.SeedSequence(0)  # starts differ enough in the means
+        starts = [(own, old.theta, old.pruned)]
+        if old.network != posterior.network:
+            wide = widened(old, posterior.network, np.random.default_rng(seed))
+            starts.append((posterior, wide, ()))
+        found = []
+        for there, theta, pruned in starts:
+            trained = Trained(theta, old.hyper, old.n_iter, old.converged)
+            pair = train_with_noise(Pair.start(there, trained, settings, seed))
+            minimum = settle(pair, complete, polish)
+            found.append(replace(minimum, pruned=pruned + minimum.pruned))
+        return found
 
 
 def own_posterior(posterior, minimum):
