@@ -275,8 +275,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         return self._y_scaling.scale * np.sqrt(variance)
 
     def _noise_trend(self, posterior, minimum, member):
-        """P value of a trend of the noise; ``nan`` unless it was taken for constant."""
-        if self.noise not in ("constant", "shared"):
+        """P value of a trend of the noise; ``nan`` unless a constant level was inferred."""
+        if self.noise not in ("constant", "shared") or noise_is_fixed(self):
             return np.nan
         mean, covariance = member.mean_and_covariance(posterior.X)
         beta = minimum.likelihood.precisions(minimum.hyper.beta)

@@ -96,7 +96,8 @@ class EvidenceReport:
         Weights of the best minimum.
     noise_trend_p_value : float
         Of a test at the best minimum whether residuals scatter more at some inputs than at others
-        (`noise_trend`); ``nan`` for classifiers and other than constant or shared ``noise``.
+        (`noise_trend`); ``nan`` for classifiers, with other than constant or shared ``noise``, and
+        where ``noise_std`` is given.
     """
 
     log_evidence: float
@@ -131,7 +132,7 @@ class EvidenceReport:
             lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
         if self.noise_trend_p_value < SIGNIFICANT:
             p = f"{self.noise_trend_p_value:.0e}"
-            lines.append(f'Noise depends on the inputs (p = {p} if not): compare noise="auto"')
+            lines.append(f'Noise seems to depend on the inputs (p = {p}): compare noise="auto"')
         if np.isfinite(best.degrees_of_freedom):
             lines.append(f"Degrees of freedom of the noise: {best.degrees_of_freedom:g}")
         gamma = sum(best.gamma.values())

@@ -21,7 +21,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 
 BATCH_DOUBLES = 2**22  # numbers that the Hessians of networks trained together may hold
-NOISE_MINIMA = 3  # with a noise network
+NOISE_MINIMA = 3  # from which noise networks are trained
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -36,8 +36,8 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, n_jobs=N
         One per random start.
     previous : sequence of Minimum
         Minima of an earlier fit to continue from, besides the random starts. For input-dependent
-        noise they may be under constant noise; the best of these and of those found from the random
-        starts get a noise network, until there are three with one.
+        noise they may be under constant noise. Of these and of what the random starts find the best
+        get a noise network, as many as are needed to go on from three.
     narrower : Minimum, optional
         Of a network of the same depth, no layer of which is wider: the start from the last seed is
         this network with random units added.

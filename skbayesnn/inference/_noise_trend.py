@@ -9,8 +9,8 @@ def noise_trend(X, scores, sample_weight):
 
     The score test of Breusch & Pagan (1979), "A simple test for heteroscedasticity and random
     coefficient variation", Econometrica 47, in the form of Koenker (1981), Journal of Econometrics
-    17, which outliers do not mislead: under constant noise the number of rows times ``R^2`` of the
-    regression of the scores on the inputs follows a chi-squared distribution.
+    17, which does not need Gaussian residuals: under constant noise the number of rows times
+    ``R^2`` of the regression of the scores on the inputs follows a chi-squared distribution.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def noise_trend(X, scores, sample_weight):
     -------
     float
         The p value: the probability, under constant noise, that any output shows as strong a trend;
-        ``nan`` with no more rows than inputs.
+        ``nan`` where no input varies or rows are no more than inputs.
 
     Examples
     --------

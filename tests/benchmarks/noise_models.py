@@ -3,8 +3,9 @@
     python tests/benchmarks/noise_models.py [part ...]
 
 Parts: motorcycle (needs ``mcycle.npz`` with arrays ``X`` and ``y`` in the folder named by the
-environment variable SKBAYESNN_DATA), levels, constant, outliers, time, sampling (which takes data
-like those of the motorcycle where there are none). All by default.
+environment variable SKBAYESNN_DATA), levels, constant, trend (needs the data of `side_by_side.py`
+in that folder), outliers, time, sampling (which takes data like those of the motorcycle where there
+are none). All by default.
 """
 
 import os
@@ -253,6 +254,18 @@ def outliers(n=300):
     print_table(f"5 % outliers, {n} rows, {N_OUTLIERS} data sets", rows)
 
 
+def trend():
+    """The p value in the report of default fits to the first official splits."""
+    from side_by_side import splits
+
+    rows = []
+    for name in ("yacht", "energy", "concrete", "boston"):
+        X, y, *_ = next(splits(name))
+        report = EvidenceMLPRegressor(random_state=0).fit(X, y).evidence_report_
+        rows.append({"data": name, "p of a trend": f"{report.noise_trend_p_value:.1e}"})
+    print_table("Trend of the noise along the inputs, first split", rows)
+
+
 def times():
     """Processor time of fits over that with constant noise, the best of two each."""
     rows = []
@@ -335,6 +348,7 @@ PARTS = {
     "motorcycle": motorcycle,
     "levels": levels,
     "constant": constant,
+    "trend": trend,
     "outliers": outliers,
     "time": times,
     "sampling": sampling,

@@ -158,7 +158,9 @@ def test_report_of_constant_noise_says_when_it_is_not():
     report = fit(X, y, noise="shared").evidence_report_
     assert report.noise_trend_p_value > 0.01
     assert "compare" not in repr(report)
-    assert np.isnan(fit(X, y, hidden=(), noise="auto").evidence_report_.noise_trend_p_value)
+    for given in ({"noise": "auto"}, {"noise": "constant", "noise_std": 0.2}):
+        report = fit(X, y, hidden=(), **given).evidence_report_
+        assert np.isnan(report.noise_trend_p_value)
 
 
 # --- choice by evidence --------------------------------------------------------------------------
@@ -259,9 +261,8 @@ def test_units():
 def test_warm_start():
     X, y = make_rows(80)
     model = fit(X, y, warm_start=True)
-    before, n_minima = model.log_evidence_, len(model.networks_)
+    before = model.log_evidence_
     assert model.fit(X, y).log_evidence_ > before - 1.0
-    assert len(model.fit(X, y).networks_) <= max(3, n_minima)
     model.set_params(noise="constant").fit(X, y)  # nothing to continue from, no harm
     assert model.set_params(noise="auto").fit(X, y).noise_ == "input_dependent"
 
