@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.active_learning._classification import classification_gain
-from skbayesnn.active_learning._linear import covariance_of, observation, shrink
+from skbayesnn.active_learning._linear import covariance_of, curved, observation, shrink
 from skbayesnn.active_learning._regression import regression_gain
 from skbayesnn.network import row_blocks
 
@@ -56,7 +56,7 @@ class Candidates:
         if self._classes:
             gain = classification_gain(self._question, interest)
         else:
-            gain = regression_gain(self._question, self._linear.noise_variance, interest)
+            gain = regression_gain(self._question, self._linear.noise_variances, interest)
         return np.concatenate([gain(*moments) for moments in self._moments(interest)])
 
     def _moments(self, interest):
@@ -106,16 +106,18 @@ class FollowedCandidates(Candidates):
     def observe(self, row):
         """Update everything as if the target of a row had been measured."""
         mean, V = self._linear.expand(self._X[row : row + 1])
-        V = shrink(V[0], self._updates)
+        V = shrink(V, self._updates)
+        if self._linear.noise_variances is None:
+            V = curved(mean, V)
         directions = []
-        for update in observation(mean[0], V, self._linear.noise_variance):
+        for update in observation(V[0]):
             b = shrink(update.direction, self._updates[::-1])
             directions.append(b / np.sqrt(1.0 + update.direction @ update.direction))
             self._updates.append(update)
         B = np.stack(directions, axis=1)
         for S, V in zip(self._S, self._vectors(), strict=True):
             fall = V @ B
-            S -= fall @ np.swapaxes(fall, 1, 2)  # A^-1 - A^-1 g g^T A^-1 / (nu^2 + s^2)
+            S -= fall @ np.swapaxes(fall, 1, 2)  # A^-1 - A^-1 g g^T A^-1 / (1 + s^2)
             diagonal = np.einsum("nii->ni", S)
             np.maximum(diagonal, 0.0, out=diagonal)
 

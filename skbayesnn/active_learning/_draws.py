@@ -18,7 +18,7 @@ def regression_total(f, noise_variances):
     ----------
     f : ndarray of shape (m, n, n_outputs)
         Outputs of the draws.
-    noise_variances : ndarray of shape (m, n_outputs)
+    noise_variances : ndarray of shape (m, n, n_outputs)
 
     Returns
     -------
@@ -27,12 +27,13 @@ def regression_total(f, noise_variances):
     """
     m, n, n_outputs = f.shape
     if n_outputs == 1:
-        sds, weights = np.sqrt(noise_variances[:, 0]), np.full(m, 1.0 / m)
-        return np.array([spread_information(f[:, row, 0], sds, weights) for row in range(n)])
+        f, sds, weights = f[..., 0], np.sqrt(noise_variances[..., 0]), np.full(m, 1.0 / m)
+        return np.array([spread_information(f[:, i], sds[:, i], weights) for i in range(n)])
     apart = np.moveaxis(f - f.mean(axis=0), 0, -1)
-    covariance = apart @ np.swapaxes(apart, 1, 2) / m + np.diag(noise_variances.mean(axis=0))
+    noise = noise_variances.mean(axis=0)[..., None] * np.eye(n_outputs)
+    covariance = apart @ np.swapaxes(apart, 1, 2) / m + noise
     entropy = 0.5 * np.linalg.slogdet(2.0 * np.pi * np.e * covariance)[1]
-    return entropy - np.mean(np.sum(noise_entropy(noise_variances), axis=1))
+    return entropy - np.mean(np.sum(noise_entropy(noise_variances), axis=-1), axis=0)
 
 
 def classification_total(p):

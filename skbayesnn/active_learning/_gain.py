@@ -40,7 +40,9 @@ def information_gain(
     - ``"q_optimal"``: by how much the variance of the outputs falls on average,
       ``c_u^2 / (nu^2 + s^2)``; summed over outputs.
 
-    Several outputs are measured together and wanted together; scalars become matrices.
+    Several outputs are measured together and wanted together; scalars become matrices. Noise that
+    depends on the inputs has the variance of each input; Student-t noise counts as Gaussian noise
+    of its variance.
 
     Parameters
     ----------
@@ -142,10 +144,10 @@ def _gains_by_draws(model, question, X):
         return model._most_probable(model._activations(X, False)[0])
 
     if not is_classifier(model):
-        noise = model._noise_variances
 
         def gain(X):
-            return regression_total(model._activations(X, False)[0], noise)
+            f = model._activations(X, False)[0]
+            return regression_total(f, np.broadcast_to(model._noise_at(X), f.shape))
 
     elif question.kind == "total":
 

@@ -77,11 +77,6 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
             "Of a search, hand over best_estimator_."
         )
     check_is_fitted(model)
-    if getattr(model, "noise", "constant") not in ("constant", "shared"):
-        raise ValueError(
-            "Information gains are for Gaussian noise that is the same everywhere; this model has "
-            f"noise={model.noise!r}. Fit it with noise='constant'."
-        )
     return model, lambda X: model._check_X(before_final_step(estimator, X))
 
 
@@ -153,11 +148,9 @@ def linear_models(model):
     weights : ndarray
     """
     if isinstance(model, SAMPLERS):
-        n_draws = len(model._theta)
-        noise = np.zeros((n_draws, model.n_outputs_))
-        if not is_classifier(model):
-            noise = model._noise_variances
-        return [of_draws(lambda X: model._activations(X, False)[0], noise, n_draws)], np.ones(1)
+        noise = None if is_classifier(model) else lambda X: model._noise_at(X).mean(axis=0)
+        shape = len(model._theta), model.n_outputs_
+        return [of_draws(lambda X: model._activations(X, False)[0], noise, *shape)], np.ones(1)
     return [of_member(member) for member in model._members], model._member_weights
 
 

@@ -8,7 +8,6 @@ networks have the same form: their deviations from the mean, divided by ``m^(1/2
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,9 @@ LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a targ
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Outputs ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``, in standardised units.
+    """Outputs ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
+
+    Those of regressors are in units of the noise at each input, so that targets have unit noise.
 
     Parameters
     ----------
@@ -30,18 +31,16 @@ class LinearModel:
         r)``, for as many rows as fit in memory.
     n_unknowns : int
         ``r``.
-    noise_variance : ndarray of shape (n_outputs,)
-        Zeros for classifiers.
+    n_outputs : int
+    noise_variances : callable, optional
+        From rows to the squares of those units, ``(n, n_outputs)``; ``None`` for activations of
+        classifiers.
     """
 
     expand: Callable
     n_unknowns: int
-    noise_variance: np.ndarray
-
-    @property
-    def n_outputs(self):
-        """Outputs of the network."""
-        return len(self.noise_variance)
+    n_outputs: int
+    noise_variances: Callable | None = None
 
     def expand_all(self, X):
         """What `expand` gives, in blocks that bound the memory it takes besides."""
@@ -78,26 +77,22 @@ def shrink(V, updates):
     return V
 
 
-def observation(mean, V, noise_variance):
+def observation(V):
     """Rank-one updates of the inverse Hessian by a target measured at one input.
 
     Measuring ``t = v^T z + noise`` of variance 1 changes the precision of ``z`` from 1 to ``1 + v
     v^T``, whatever the value found. The inverse root of this matrix is ``1 - factor v v^T``.
-    Outputs follow one another. A class adds the curvature ``diag(p) - p p^T`` of its log likelihood
-    (Bishop 4.110) at the most probable activations, whatever the label.
+    Outputs follow one another.
 
     Parameters
     ----------
-    mean : ndarray of shape (n_outputs,)
     V : ndarray of shape (n_outputs, r)
-    noise_variance : ndarray of shape (n_outputs,)
-        Zeros for classifiers.
+        ``v^T`` of every output; of a class see `curved`.
 
     Returns
     -------
     list of Update
     """
-    V = V / np.sqrt(noise_variance)[:, None] if np.any(noise_variance) else curved(mean, V)
     updates = []
     for direction in V:
         direction = shrink(direction, updates)
@@ -108,6 +103,9 @@ def observation(mean, V, noise_variance):
 
 def curved(mean, V):
     """Vectors of targets of unit noise that tell as much about ``z`` as the class does.
+
+    A class adds the curvature ``diag(p) - p p^T`` of its log likelihood (Bishop 4.110) at the most
+    probable activations, whatever the label.
 
     Parameters
     ----------
@@ -139,8 +137,7 @@ def of_member(member):
     -------
     LinearModel
     """
-    expand = partial(_whitened, member, member.gaussian.whiten)
-    return LinearModel(expand, member.network.n_weights, member.noise_variance)
+    return _of_weights(member, member.gaussian.whiten)
 
 
 def of_prior(member, precisions):
@@ -158,27 +155,27 @@ def of_prior(member, precisions):
         Of a classifier its targets' equivalents of unit noise, see `curved`.
     """
     root = np.sqrt(precisions)[:, None]
-    expand = partial(_whitened, replace(member, shift=None), lambda J: J / root)
-    noise = member.noise_variance
-    if np.any(noise):
-        return LinearModel(expand, member.network.n_weights, noise)
+    linear = _of_weights(replace(member, shift=None), lambda J: J / root)
+    if linear.noise_variances is not None:
+        return linear
 
-    def expand_targets(X):
-        mean, V = expand(X)
+    def expand(X):
+        mean, V = linear.expand(X)
         return mean, curved(mean, V)
 
-    return LinearModel(expand_targets, member.network.n_weights, np.ones_like(noise))
+    return replace(linear, expand=expand, noise_variances=lambda X: np.ones((len(X), 1)))
 
 
-def of_draws(activations, noise_variances, n_draws):
+def of_draws(activations, noise_variances, n_draws, n_outputs):
     """Drawn networks, by the mean and the covariances of their outputs.
 
     Parameters
     ----------
     activations : callable
         From rows to outputs ``(n_draws, n, n_outputs)``.
-    noise_variances : ndarray of shape (n_draws, n_outputs)
-    n_draws : int
+    noise_variances : callable or None
+        From rows to the variances of the noise, ``(n, n_outputs)``; ``None`` for classifiers.
+    n_draws, n_outputs : int
 
     Returns
     -------
@@ -190,11 +187,32 @@ def of_draws(activations, noise_variances, n_draws):
         mean = f.mean(axis=0)
         return mean, np.moveaxis(f - mean, 0, -1) / np.sqrt(n_draws)
 
-    return LinearModel(expand, n_draws, noise_variances.mean(axis=0))
+    return LinearModel(_in_units(expand, noise_variances), n_draws, n_outputs, noise_variances)
 
 
-def _whitened(member, whiten, X):
-    """Mean outputs and their whitened sensitivities (MacKay 1992, section 2.6)."""
-    mean, J = member.linearised(X)
-    n, n_outputs, k = J.shape
-    return mean, whiten(J.reshape(n * n_outputs, k).T).T.reshape(n, n_outputs, k)
+def _of_weights(member, whiten):
+    """One network, linearised in its weights (MacKay 1992, section 2.6)."""
+
+    def expand(X):
+        mean, J = member.linearised(X)
+        n, n_outputs, k = J.shape
+        return mean, whiten(J.reshape(n * n_outputs, k).T).T.reshape(n, n_outputs, k)
+
+    noise_variances = member.noise_variances if np.any(member.noise_variance) else None
+    network = member.network
+    return LinearModel(
+        _in_units(expand, noise_variances), network.n_weights, network.n_outputs, noise_variances
+    )
+
+
+def _in_units(expand, noise_variances):
+    """Outputs in units of the noise, if there is any."""
+    if noise_variances is None:
+        return expand
+
+    def scaled(X):
+        mean, V = expand(X)
+        sd = np.sqrt(noise_variances(X))
+        return mean / sd, V / sd[..., None]
+
+    return scaled

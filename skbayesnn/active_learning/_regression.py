@@ -1,7 +1,8 @@
 """Expected information gains of regression, in closed form (MacKay 1992, chapter 4).
 
 They need second moments only: covariances ``S`` ``(n, p, p)`` of the ``p`` outputs at candidates,
-``S_u`` at points of interest, and ``C`` ``(n, p, n_points * p)`` between both, without noise.
+``S_u`` at points of interest, and ``C`` ``(n, p, n_points * p)`` between both, without noise. All
+are in units of the noise at each input, see `LinearModel`: targets have the covariance ``S + 1``.
 """
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 SMALLEST = np.finfo(float).tiny
 
 
-def regression_gain(question, noise, interest):
+def regression_gain(question, noise_variances, interest):
     """The function that gives the gains of a block of candidates.
 
     Parameters
     ----------
     question : Question
-    noise : ndarray of shape (p,)
-        ``nu^2``.
+    noise_variances : callable
+        From rows to ``nu^2``, ``(n, p)``, standardised units.
     interest : Interest or None
 
     Returns
@@ -25,26 +26,31 @@ def regression_gain(question, noise, interest):
         From ``mean`` ``(n, p)``, ``S`` and ``C`` to gains ``(n,)``, or ``(n, n_points)`` for the
         kind ``"marginal"``.
     """
-    N = np.diag(noise)
     if question.kind == "total":
-        return lambda mean, S, C: total_gain(S, noise)
+        return lambda mean, S, C: total_gain(S)
     if question.kind == "joint":
-        return lambda mean, S, C: _shared(unit_scale(S + N) @ C)  # C: with a basis (4.12)
+        return lambda mean, S, C: _shared(unit_scale(_noisy(S)) @ C)  # C: with a basis (4.12)
     if question.kind == "q_optimal":
-        weight = question.weight[:, None] * question.y_scale**2
-        return lambda mean, S, C: _variance_removed(S + N, C, weight)
-    right = unit_scale(interest.S + N if question.kind == "predicted_target" else interest.S)
+        units = noise_variances(question.X_interest) * question.y_scale**2
+        weight = question.weight[:, None] * units
+        return lambda mean, S, C: _variance_removed(_noisy(S), C, weight)
+    predicted = question.kind == "predicted_target"
+    right = unit_scale(_noisy(interest.S) if predicted else interest.S)
     if question.kind == "marginal":
-        return lambda mean, S, C: _marginal(S + N, C, right)
-    return lambda mean, S, C: _marginal(S + N, C, right) @ question.weight  # (4.13)
+        return lambda mean, S, C: _marginal(_noisy(S), C, right)
+    return lambda mean, S, C: _marginal(_noisy(S), C, right) @ question.weight  # (4.13)
 
 
-def total_gain(S, noise):
-    """``1/2 log det(1 + S / nu^2)`` (MacKay 1992, equation 4.9), shape (n,)."""
-    if len(noise) == 1:
-        return 0.5 * np.log1p(S[:, 0, 0] / noise[0])
-    root = np.sqrt(noise)
-    return 0.5 * np.linalg.slogdet(np.eye(len(noise)) + S / (root[:, None] * root))[1]
+def total_gain(S):
+    """``1/2 log det(1 + S)`` (MacKay 1992, equation 4.9), shape (n,)."""
+    if S.shape[-1] == 1:
+        return 0.5 * np.log1p(S[:, 0, 0])
+    return 0.5 * np.linalg.slogdet(_noisy(S))[1]
+
+
+def _noisy(S):
+    """Covariances of targets, their noise included."""
+    return S + np.eye(S.shape[-1])
 
 
 def unit_scale(S):

@@ -187,6 +187,3 @@ class Classification(ClassifierMixin):
 
     def _noise_std_of(self, minimum):
         return None
-
-    def _noise_trend(self, posterior, minimum, member):
-        return np.nan

@@ -128,7 +128,8 @@ class EvidenceMLP(Growing):
             self._mixture_weights,
             self._noise_std_of,
             posterior.n_rows * np.sum(posterior.likelihood.level_sizes()),
-            self._noise_trend(posterior, best, member(0)),
+            getattr(self, "_noise_p_values", {}),
+            getattr(self, "noise_log_evidences_", {}),
         )
 
     def _keep_networks(self, minima):

@@ -3,11 +3,20 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._evidence import EvidenceMLP, total_log_evidence
-from skbayesnn.estimators._noise_models import check_noise, noise_is_fixed, with_noise
+from skbayesnn.estimators._noise_models import (
+    OTHER_NOISES,
+    check_noise,
+    noise_is_fixed,
+    with_noise,
+)
 from skbayesnn.estimators._regression import Regression
-from skbayesnn.inference import distinct, noise_trend
+from skbayesnn.estimators._report import SIGNIFICANT
+from skbayesnn.inference import NOISE_MINIMA, distinct, heavy_tails, noise_trend
 from skbayesnn.predictive import one_table
+
+LEAST_GAMMA = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
 
 class EvidenceMLPRegressor(Regression, EvidenceMLP):
@@ -154,7 +163,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     True
     """
 
-    _noises = ("constant", "shared", "input_dependent", "student_t", "auto")
+    _noises = ("constant", "shared", *OTHER_NOISES, "auto")
 
     def __init__(
         self,
@@ -164,7 +173,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         prior="layer",
         weight_precision="auto",
         noise_std="auto",
-        noise="constant",
+        noise="auto",
         noise_hidden_layer_sizes=(8,),
         standardize=True,
         n_restarts=5,
@@ -200,32 +209,24 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         check_noise(self)
 
     def _minima_of(self, problem, seeds, tried):
-        """Minima under the noise model asked for, or under that of highest evidence.
-
-        Noise networks begin at minima under constant noise: begun earlier they take for noise what
-        the network of the means has not learnt yet.
-        """
+        """Minima under the noise model asked for, or under that of highest evidence."""
         vars(self).pop("noise_log_evidences_", None)  # of an earlier fit with another noise
+        self._noise_p_values = {}
         self.noise_ = self.noise
-        if self.noise in ("constant", "shared"):
-            return super()._minima_of(problem, seeds, tried)
-        found = {}
-        if self.noise in ("student_t", "auto"):
-            other = with_noise(self, problem, "student_t")
-            halves = tuple(size // 2 for size in problem.posterior.network.hidden_layer_sizes)
-            narrower = tried[halves][1][0] if halves and halves in tried else None
-            found["student_t"] = other, self._search(other, seeds, narrower)
-        if self.noise == "student_t":
-            return *found["student_t"], []
-        _, minima, others = super()._minima_of(problem, seeds, tried)
+        problem, minima, others = super()._minima_of(problem, seeds, tried)
+        if self.noise in OTHER_NOISES:
+            return *self._under(self.noise, problem, minima, seeds), []
         if not noise_is_fixed(self):
-            other = with_noise(self, problem, "input_dependent")
-            found["input_dependent"] = other, self._search(other, [], further=minima)
-        if self.noise == "input_dependent":
-            return *found["input_dependent"], []
-        # what is a minimum with other noise may be one with constant noise, too
-        further = [minima[0] for _, minima in found.values()]
-        found["constant"] = problem, distinct([*minima, *self._find(problem, [], further)])
+            self._noise_p_values = self._residual_tests(problem.posterior, minima[0])
+        if self.noise != "auto":
+            return problem, minima, others
+        suspected = [noise for noise, p in self._noise_p_values.items() if p < SIGNIFICANT]
+        found = {"constant": (problem, minima)}
+        found |= {noise: self._under(noise, problem, minima, seeds) for noise in suspected}
+        if suspected:
+            # what is a minimum with other noise may be one with constant noise, too
+            further = [found[noise][1][0] for noise in suspected]
+            found["constant"] = problem, distinct([*minima, *self._find(problem, [], further)])
         evidences = {noise: total_log_evidence(minima) for noise, (_, minima) in found.items()}
         self.noise_ = max(evidences, key=lambda noise: np.nan_to_num(evidences[noise], nan=-np.inf))
         scale_term = self._scale_term(problem)
@@ -234,6 +235,28 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         if self.combine == "tempered":
             others += [(other.posterior, m) for other, rest in found.values() for m in rest]
         return best, minima, others
+
+    def _under(self, noise, problem, minima, seeds):
+        """The problem and its minima under another noise model than the constant one.
+
+        They are searched from minima under constant noise: what the network of the means has not
+        learnt yet would be taken for noise.
+        """
+        other = with_noise(self, problem, noise)
+        fresh = seeds[: self._n_scouts] if noise == "student_t" else []
+        return other, self._search(other, fresh, further=minima[:NOISE_MINIMA])
+
+    def _residual_tests(self, posterior, minimum):
+        """P values under constant noise of what speaks for each of the other noise models."""
+        with blas_threads(minimum.network.n_weights):
+            mean, covariance = self._member(posterior, minimum).mean_and_covariance(posterior.X)
+        beta = minimum.likelihood.precisions(minimum.hyper.beta)
+        gamma = 1.0 - beta * np.diagonal(covariance, axis1=1, axis2=2)
+        residuals = (mean - posterior.y) * np.sqrt(beta / np.maximum(gamma, LEAST_GAMMA))
+        return {
+            "input_dependent": noise_trend(posterior.X, residuals, posterior.sample_weight),
+            "student_t": heavy_tails(residuals, posterior.sample_weight),
+        }
 
     @property
     def noise_std_(self):
@@ -273,16 +296,6 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         likelihood = minimum.likelihood
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
         return self._y_scaling.scale * np.sqrt(variance)
-
-    def _noise_trend(self, posterior, minimum, member):
-        """P value of a trend of the noise; ``nan`` unless a constant level was inferred."""
-        if self.noise not in ("constant", "shared") or noise_is_fixed(self):
-            return np.nan
-        mean, covariance = member.mean_and_covariance(posterior.X)
-        beta = minimum.likelihood.precisions(minimum.hyper.beta)
-        gamma = 1.0 - beta * np.diagonal(covariance, axis1=1, axis2=2)
-        scores = beta * (mean - posterior.y) ** 2 - gamma
-        return noise_trend(posterior.X, scores, posterior.sample_weight)
 
     def _noise_at(self, X):
         return np.stack([member.noise_variances(X) for member in self._members])

@@ -8,6 +8,8 @@ from skbayesnn.estimators._parameters import layer_sizes
 from skbayesnn.inference import DEGREES_OF_FREEDOM, FIRST, NoisePlan
 from skbayesnn.posterior import StudentT
 
+OTHER_NOISES = "input_dependent", "student_t"  # than Gaussian noise of one level
+
 
 def noise_is_fixed(estimator):
     """Whether a noise level is given by the user."""

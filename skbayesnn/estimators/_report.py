@@ -5,7 +5,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
-SIGNIFICANT = 1e-3  # p value of a trend of the noise that is worth a line
+SIGNIFICANT = 0.01  # p value below which other noise models are worth trying
+SUSPICIONS = {
+    "input_dependent": "Noise seems to depend on the inputs",
+    "student_t": "Noise seems to have heavier tails than a Gaussian",
+}
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
@@ -94,17 +98,21 @@ class EvidenceReport:
         Rows (counted with their weights) times outputs.
     n_weights : int
         Weights of the best minimum.
-    noise_trend_p_value : float
-        Of a test at the best minimum whether residuals scatter more at some inputs than at others
-        (`noise_trend`); ``nan`` for classifiers, with other than constant or shared ``noise``, and
-        where ``noise_std`` is given.
+    noise_p_values : dict
+        Of tests at the best minimum under constant noise: whether residuals are larger at some
+        inputs than at others (``"input_dependent"``; `noise_trend`), and whether they have heavier
+        tails than a Gaussian (``"student_t"``; `heavy_tails`). Empty for classifiers, and where
+        the noise model or ``noise_std`` is given.
+    noise_log_evidences : dict
+        The attribute of the estimator; empty unless ``noise="auto"``.
     """
 
     log_evidence: float
     minima: tuple
     n_targets: float
     n_weights: int
-    noise_trend_p_value: float
+    noise_p_values: dict
+    noise_log_evidences: dict
 
     def __getattr__(self, name):
         minima = self.__dict__.get("minima", ())
@@ -130,9 +138,7 @@ class EvidenceReport:
             lines += _group_lines(best.noise_network)
         if best.noise_std is not None:
             lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
-        if self.noise_trend_p_value < SIGNIFICANT:
-            p = f"{self.noise_trend_p_value:.0e}"
-            lines.append(f'Noise seems to depend on the inputs (p = {p}): compare noise="auto"')
+        lines += self._noise_lines()
         if np.isfinite(best.degrees_of_freedom):
             lines.append(f"Degrees of freedom of the noise: {best.degrees_of_freedom:g}")
         gamma = sum(best.gamma.values())
@@ -146,8 +152,30 @@ class EvidenceReport:
         ]
         return "\n".join(lines)
 
+    def _noise_lines(self):
+        """What speaks for other noise models, and what their evidence says."""
+        compared = self.noise_log_evidences
+        advice = "" if compared else ': compare noise="auto"'
+        lines = [
+            f"{SUSPICIONS[noise]} (p = {p:.0e}){advice}"
+            for noise, p in self.noise_p_values.items()
+            if p < SIGNIFICANT
+        ]
+        if len(compared) > 1:
+            each = ", ".join(f"{noise} {value:.2f}" for noise, value in compared.items())
+            lines.append(f"Log evidence of the noise models: {each}")
+        return lines
 
-def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets, noise_trend):
+
+def make_report(
+    minima,
+    log_evidence,
+    mixture_weights,
+    noise_std,
+    n_targets,
+    noise_p_values,
+    noise_log_evidences,
+):
     """Assemble the report of a fit.
 
     Parameters
@@ -158,8 +186,7 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets, noi
     noise_std : callable
         From a minimum to its noise sd in units of y, or ``None``.
     n_targets : float
-    noise_trend : float
-        Its p value.
+    noise_p_values, noise_log_evidences : dict
 
     Returns
     -------
@@ -169,8 +196,14 @@ def make_report(minima, log_evidence, mixture_weights, noise_std, n_targets, noi
         _report_of(minimum, float(weight), noise_std(minimum), n_targets)
         for minimum, weight in zip(minima, mixture_weights, strict=True)
     ]
-    n_weights = minima[0].network.n_weights
-    return EvidenceReport(log_evidence, tuple(reports), n_targets, n_weights, noise_trend)
+    return EvidenceReport(
+        log_evidence,
+        tuple(reports),
+        n_targets,
+        minima[0].network.n_weights,
+        noise_p_values,
+        noise_log_evidences,
+    )
 
 
 def _report_of(minimum, weight, noise_std, n_targets):

@@ -5,10 +5,16 @@ from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
 from skbayesnn.inference._memory import machine_memory, readable, requirements
-from skbayesnn.inference._minima import distinct, find_minima, is_repeated, own_posterior
+from skbayesnn.inference._minima import (
+    NOISE_MINIMA,
+    distinct,
+    find_minima,
+    is_repeated,
+    own_posterior,
+)
 from skbayesnn.inference._minimum import Minimum
 from skbayesnn.inference._noise_network import NoisePlan
-from skbayesnn.inference._noise_trend import noise_trend
+from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_starts import start_sampling
@@ -17,6 +23,7 @@ from skbayesnn.inference._training import FreeHyperparameters, Settings
 __all__ = [
     "DEGREES_OF_FREEDOM",
     "FIRST",
+    "NOISE_MINIMA",
     "DenseGaussian",
     "DualGaussian",
     "EvidenceTerms",
@@ -29,6 +36,7 @@ __all__ = [
     "estimate_evidence",
     "find_minima",
     "gauss_newton_forms",
+    "heavy_tails",
     "is_repeated",
     "machine_memory",
     "noise_trend",

@@ -13,12 +13,13 @@ from skbayesnn import (
 )
 
 
-def data(task, n=30, seed=0):
+def data(task, n=30, seed=0, noise="constant"):
     """Rows of two inputs with targets: "one", "two" outputs, "binary" or "three" classes."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.5, 1.5, (n, 2))
     signal = np.column_stack([np.sin(1.5 * X[:, 0]) + 0.3 * X[:, 1], X[:, 0] * X[:, 1]])
-    noisy = signal + 0.1 * rng.standard_normal(signal.shape)
+    sd = 0.1 * np.exp(X[:, :1]) if noise == "input_dependent" else 0.1
+    noisy = signal + sd * rng.standard_normal(signal.shape)
     if task == "one":
         return X, 5.0 * noisy[:, 0] + 100.0
     if task == "two":
@@ -30,24 +31,29 @@ def data(task, n=30, seed=0):
 
 
 @cache
-def evidence(task, combine="best"):
+def evidence(task, combine="best", noise="constant"):
     """A fitted evidence estimator; ``combine="equal"`` has several minima."""
-    classes = task in ("binary", "three")
-    make = EvidenceMLPClassifier if classes else EvidenceMLPRegressor
-    model = make((3,), combine=combine, n_restarts=4, random_state=0)
+    options = {"combine": combine, "n_restarts": 4, "random_state": 0}
+    if task in ("binary", "three"):
+        model = EvidenceMLPClassifier((3,), **options)
+    else:
+        model = EvidenceMLPRegressor((3,), noise=noise, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(*data(task))
+        return model.fit(*data(task, noise=noise))
 
 
 @cache
-def sampled(task):
+def sampled(task, noise="constant"):
     """A fitted sampling estimator with 200 draws."""
-    make = HMCMLPClassifier if task in ("binary", "three") else HMCMLPRegressor
-    model = make((2,), n_chains=2, n_warmup=50, n_draws=100, evidence=False, random_state=0)
+    options = {"n_chains": 2, "n_warmup": 50, "n_draws": 100, "evidence": False, "random_state": 0}
+    if task in ("binary", "three"):
+        model = HMCMLPClassifier((2,), **options)
+    else:
+        model = HMCMLPRegressor((2,), noise=noise, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(*data(task))
+        return model.fit(*data(task, noise=noise))
 
 
 def candidates(n=7, seed=1):

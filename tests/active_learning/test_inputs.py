@@ -95,16 +95,6 @@ def test_unsuitable_estimators(estimator):
         thin_training_set(make_pipeline(StandardScaler(), LinearRegression()), X, 2)
 
 
-@pytest.mark.parametrize("noise", ["input_dependent", "student_t", "auto"])
-def test_noise_must_be_the_same_everywhere(noise):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (30, 1))
-    y = X[:, 0] + 0.1 * rng.standard_normal(30)
-    model = EvidenceMLPRegressor((), noise=noise, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=f"noise='{noise}'. Fit it with noise='constant'"):
-        information_gain(model, X)
-
-
 def test_samplers_have_no_prior_to_start_from():
     with pytest.raises(TypeError, match="Needed is a fitted EvidenceMLP"):
         thin_training_set(sampled("one"), X, 2)

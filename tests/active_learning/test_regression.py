@@ -18,13 +18,15 @@ WEIGHT = np.array([1.0, 3.0, 0.5])
 
 def brute_force(estimator, X, kind):
     """Gains of all candidates by joint covariance matrices, averaged over the minima."""
+    rows = np.vstack([X, X_INTEREST])
     n, m, p = len(X), len(X_INTEREST), estimator.n_outputs_
     P = WEIGHT / WEIGHT.sum()
     gains = []
     for member in estimator._members:
-        noise = member.noise_variance * estimator._y_scaling.scale**2
-        everything = joint_covariance(estimator, member, np.vstack([X, X_INTEREST]))
-        noisy = np.tile(noise, n + m)
+        noise = member.noise_variances(estimator._X_scaling.transform(rows))
+        noise = noise * estimator._y_scaling.scale**2
+        everything = joint_covariance(estimator, member, rows)
+        noisy = noise.ravel()
         if kind != "predicted_target":
             noisy[n * p :] = 0.0
         targets = everything + np.diag(noisy)
@@ -35,7 +37,7 @@ def brute_force(estimator, X, kind):
             everywhere = list(range(n * p, (n + m) * p))
             if kind == "total":  # of the weights: with noise, less what is left given them
                 own[row] = 0.5 * np.linalg.slogdet(targets[np.ix_(t, t)])[1]
-                own[row] -= 0.5 * np.sum(np.log(noise))
+                own[row] -= 0.5 * np.sum(np.log(noise[row]))
             elif kind == "joint":
                 own[row] = gaussian_information(targets, t, everywhere)
             elif kind == "q_optimal":
@@ -65,6 +67,20 @@ def test_gains_are_mutual_information(task, combine, kind):
     expected = brute_force(estimator, X, kind)
     assert gains.shape == expected.shape
     assert_allclose(gains, expected, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("task", ["one", "two"])
+@pytest.mark.parametrize("noise", ["input_dependent", "student_t"])
+def test_gains_with_the_noise_of_every_input(task, noise, kind):
+    estimator, X = evidence(task, noise=noise), candidates()
+    levels = estimator.predict_std(X, kind="aleatoric")
+    assert (np.ptp(levels.reshape(len(X), -1)[:, 0]) > 0) == (noise == "input_dependent")
+    gains = information_gain(estimator, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
+    assert_allclose(gains, brute_force(estimator, X, kind), rtol=1e-5, atol=1e-9)
+    if kind == "total" and task == "one":
+        s = estimator.predict_std(X, kind="epistemic")
+        assert_allclose(gains, 0.5 * np.log1p((s / levels) ** 2), rtol=1e-5)
 
 
 def linear_model(n_outputs, noise):

@@ -61,13 +61,15 @@ def test_information_about_the_mixture():
     assert_allclose(indicator_information(mixtures, P), exact, rtol=1e-8)
 
 
-def test_total_gain_of_regression():
-    model, X = sampled("one"), candidates(3)
+@pytest.mark.parametrize("noise", ["constant", "input_dependent"])
+def test_total_gain_of_regression(noise):
+    model, X = sampled("one", noise), candidates(3)
     gains = information_gain(model, X)
-    f = model._activations(model._X_scaling.transform(X), False)[0]
-    sds = np.sqrt(model._noise_variances[:, 0])
+    rows = model._X_scaling.transform(X)
+    f = model._activations(rows, False)[0]
+    scales = np.broadcast_to(model._drawn_noise.scales(rows), f.shape)
     for row, gain in enumerate(gains):
-        means = f[:, row, 0]
+        means, sds = f[:, row, 0], scales[:, row, 0]
         y = np.linspace(means.min() - 12 * sds.max(), means.max() + 12 * sds.max(), 20_001)
         density = norm.pdf(y[:, None], means, sds).mean(axis=1)
         density = np.maximum(density, 1e-300)
@@ -77,12 +79,14 @@ def test_total_gain_of_regression():
 
 
 @pytest.mark.parametrize("task", ["one", "two"])
-def test_gains_of_regression_by_moments_of_the_draws(task):
-    model, X = sampled(task), candidates()
-    networks = model._activations(model._X_scaling.transform(np.vstack([X, X_INTEREST])), False)[0]
+@pytest.mark.parametrize("noise", ["constant", "input_dependent"])
+def test_gains_of_regression_by_moments_of_the_draws(task, noise):
+    model, X = sampled(task, noise), candidates()
+    rows = model._X_scaling.transform(np.vstack([X, X_INTEREST]))
+    networks = model._activations(rows, False)[0]
     p, n = networks.shape[2], len(X)
     S = np.cov(networks.reshape(len(networks), -1).T, bias=True)
-    noise = np.tile(model._noise_variances.mean(axis=0), n + 3)
+    noise = np.broadcast_to(model._drawn_noise.variances(rows), networks.shape).mean(axis=0).ravel()
     noise[n * p :] = 0.0
     S = S + np.diag(noise)
     points = [list(range((n + u) * p, (n + u + 1) * p)) for u in range(3)]
