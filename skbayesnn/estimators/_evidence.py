@@ -71,11 +71,11 @@ class EvidenceMLP(Growing):
         exact = self.hessian != "gauss_newton"
         return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
 
-    def _search(self, problem, seeds, narrower=None, further=()):
-        """Distinct minima from random starts, from the last fit with ``warm_start``, and others."""
+    def _search(self, problem, seeds, further=()):
+        """Distinct minima from random starts, the last fit with ``warm_start``, and others."""
         previous = self._usable(problem) if self.warm_start else []
         seeds = seeds[: max(0, len(seeds) - len(previous))]
-        return self._find(problem, seeds, [*previous, *further], narrower)
+        return self._find(problem, seeds, [*previous, *further])
 
     def _usable(self, problem):
         """Minima of the last fit from which this one can go on."""
@@ -102,7 +102,7 @@ class EvidenceMLP(Growing):
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
         self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
-        member = cache(lambda i: self._member(*pool[i]))
+        member = cache(lambda i: member_of(everything[i]))
         densities = cache(lambda i: self._leave_one_out(*pool[i], member(i)))
         self._mixture_weights = self._combination(posterior, everything, densities)
         used = self._mixture_weights > 0
@@ -176,24 +176,6 @@ class EvidenceMLP(Growing):
             weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
-
-    def _member(self, posterior, minimum):
-        """What one minimum predicts."""
-        noise = np.zeros(posterior.network.n_outputs)
-        likelihood = minimum.likelihood
-        if likelihood.has_noise:
-            noise = 1.0 / likelihood.precisions(minimum.hyper.beta)
-        degrees = getattr(likelihood, "degrees_of_freedom", np.inf)
-        function = None
-        if minimum.noise is not None:
-            function = NoiseFunction(
-                minimum.noise.network,
-                minimum.noise.theta,
-                minimum.noise.gaussian,
-                -np.log(noise),
-                LogUniform().log_range,
-            )
-        return Member(minimum.network, minimum.theta, minimum.gaussian, noise, degrees, function)
 
     def _leave_one_out(self, posterior, minimum, member):
         """Leave-one-out log densities of the training rows for one minimum."""
@@ -274,6 +256,24 @@ class EvidenceMLP(Growing):
         best = self._minima[0]
         sd = best.groups.expand(best.hyper.alpha) ** -0.5
         return best.network, np.tile(sd, (n_samples, 1))
+
+
+def member_of(minimum):
+    """What one minimum predicts."""
+    likelihood, function = minimum.likelihood, None
+    noise = np.zeros(minimum.network.n_outputs)
+    if likelihood.has_noise:
+        noise = 1.0 / likelihood.precisions(minimum.hyper.beta)
+    degrees = getattr(likelihood, "degrees_of_freedom", np.inf)
+    if minimum.noise is not None:
+        function = NoiseFunction(
+            minimum.noise.network,
+            minimum.noise.theta,
+            minimum.noise.gaussian,
+            -np.log(noise),
+            LogUniform().log_range,
+        )
+    return Member(minimum.network, minimum.theta, minimum.gaussian, noise, degrees, function)
 
 
 def total_log_evidence(minima):

@@ -3,23 +3,13 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._threads import blas_threads
-from skbayesnn.estimators._evidence import EvidenceMLP, total_log_evidence
-from skbayesnn.estimators._noise_models import (
-    OTHER_NOISES,
-    check_noise,
-    noise_is_fixed,
-    with_noise,
-)
+from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._noise_models import OTHER_NOISES, ChoosingNoise, check_noise
 from skbayesnn.estimators._regression import Regression
-from skbayesnn.estimators._report import SIGNIFICANT
-from skbayesnn.inference import NOISE_MINIMA, distinct, heavy_tails, noise_trend
 from skbayesnn.predictive import one_table
 
-LEAST_GAMMA = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
-
-class EvidenceMLPRegressor(Regression, EvidenceMLP):
+class EvidenceMLPRegressor(ChoosingNoise, Regression, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
     The weights have Gaussian priors in groups. The precision of every group and the noise level are
@@ -50,14 +40,17 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
         number of the output.
-    noise : {"constant", "shared", "input_dependent", "student_t", "auto"}, default="constant"
-        Gaussian noise with one level per output, or with one for all outputs, equal in units of y.
+    noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
+        ``"constant"``, ``"shared"``: Gaussian noise with one level per output, or with one for all
+        outputs, equal in units of y.
         ``"input_dependent"``: the level is a function of the inputs, whose logarithm a second
         network learns (MacKay 1992, chapter 6). ``"student_t"``: Student-t noise, for data with
         outliers; its degrees of freedom are chosen by evidence from 2.5 to 40, and a row is an
-        outlier in all its outputs (Lange, Little & Taylor 1989). ``"auto"``: constant,
-        input-dependent or Student-t noise, whichever has the highest evidence; with
-        ``combine="tempered"`` minima under the others predict with it.
+        outlier in all its outputs (Lange, Little & Taylor 1989). ``"auto"``: constant, unless
+        ``noise_std`` is given or a test of the residuals (p < 0.01, see `EvidenceReport`) speaks
+        for input-dependent or Student-t noise. Then that is fitted, too, and the noise model of
+        highest evidence is chosen; with ``combine="tempered"`` minima under the others predict
+        with it.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
         level linear in the inputs. Its activation and kind of prior are those of the first network.
@@ -115,7 +108,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     noise_ : str
         The noise model: ``noise``, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
-        Log evidence of each noise model; with ``noise="auto"``.
+        Log evidence of each noise model that was fitted; with ``noise="auto"``.
     degrees_of_freedom_ : float
         Of Student-t noise at the best minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
@@ -163,8 +156,6 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     True
     """
 
-    _noises = ("constant", "shared", *OTHER_NOISES, "auto")
-
     def __init__(
         self,
         hidden_layer_sizes="auto",
@@ -210,53 +201,18 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
 
     def _minima_of(self, problem, seeds, tried):
         """Minima under the noise model asked for, or under that of highest evidence."""
-        vars(self).pop("noise_log_evidences_", None)  # of an earlier fit with another noise
-        self._noise_p_values = {}
-        self.noise_ = self.noise
+        self._forget_noise()
         problem, minima, others = super()._minima_of(problem, seeds, tried)
+        if self.noise == "auto":
+            (problem, minima), *rest = self._compared(problem, minima, seeds)
+            if self.combine == "tempered":
+                others += [(other.posterior, m) for other, some in rest for m in some]
+            return problem, minima, others
+        self.noise_ = self.noise
         if self.noise in OTHER_NOISES:
             return *self._under(self.noise, problem, minima, seeds), []
-        if not noise_is_fixed(self):
-            self._noise_p_values = self._residual_tests(problem.posterior, minima[0])
-        if self.noise != "auto":
-            return problem, minima, others
-        suspected = [noise for noise, p in self._noise_p_values.items() if p < SIGNIFICANT]
-        found = {"constant": (problem, minima)}
-        found |= {noise: self._under(noise, problem, minima, seeds) for noise in suspected}
-        if suspected:
-            # what is a minimum with other noise may be one with constant noise, too
-            further = [found[noise][1][0] for noise in suspected]
-            found["constant"] = problem, distinct([*minima, *self._find(problem, [], further)])
-        evidences = {noise: total_log_evidence(minima) for noise, (_, minima) in found.items()}
-        self.noise_ = max(evidences, key=lambda noise: np.nan_to_num(evidences[noise], nan=-np.inf))
-        scale_term = self._scale_term(problem)
-        self.noise_log_evidences_ = {n: value + scale_term for n, value in evidences.items()}
-        best, minima = found.pop(self.noise_)
-        if self.combine == "tempered":
-            others += [(other.posterior, m) for other, rest in found.values() for m in rest]
-        return best, minima, others
-
-    def _under(self, noise, problem, minima, seeds):
-        """The problem and its minima under another noise model than the constant one.
-
-        They are searched from minima under constant noise: what the network of the means has not
-        learnt yet would be taken for noise.
-        """
-        other = with_noise(self, problem, noise)
-        fresh = seeds[: self._n_scouts] if noise == "student_t" else []
-        return other, self._search(other, fresh, further=minima[:NOISE_MINIMA])
-
-    def _residual_tests(self, posterior, minimum):
-        """P values under constant noise of what speaks for each of the other noise models."""
-        with blas_threads(minimum.network.n_weights):
-            mean, covariance = self._member(posterior, minimum).mean_and_covariance(posterior.X)
-        beta = minimum.likelihood.precisions(minimum.hyper.beta)
-        gamma = 1.0 - beta * np.diagonal(covariance, axis1=1, axis2=2)
-        residuals = (mean - posterior.y) * np.sqrt(beta / np.maximum(gamma, LEAST_GAMMA))
-        return {
-            "input_dependent": noise_trend(posterior.X, residuals, posterior.sample_weight),
-            "student_t": heavy_tails(residuals, posterior.sample_weight),
-        }
+        self._noise_p_values = self._residual_tests(problem.posterior, minima[0])
+        return problem, minima, others
 
     @property
     def noise_std_(self):

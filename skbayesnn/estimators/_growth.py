@@ -140,6 +140,10 @@ class Growing(BayesianMLP):
         entropy = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return np.random.SeedSequence(entropy).spawn(n_starts if hidden_layer_sizes else 1)
 
+    def _search(self, problem, seeds, further=()):
+        """Distinct minima from random starts and from others."""
+        return self._find(problem, seeds, further)
+
     def _find(self, problem, seeds, previous=(), narrower=None):
         """Distinct minima, best evidence first."""
         self._tell_requirements(problem, len(seeds) + len(previous))

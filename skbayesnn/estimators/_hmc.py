@@ -103,7 +103,7 @@ class HMCMLP(Growing):
     def _infer(self, rows, hidden_layer_sizes):
         """Sample, estimate the evidence, and say whether the chains agree."""
         hidden_layer_sizes, minima = self._choose_layers(rows, hidden_layer_sizes)
-        problem = self._with_noise(self._pose(rows, hidden_layer_sizes))
+        problem, minima = self._choose_noise(self._pose(rows, hidden_layer_sizes), minima)
         settings = self._sampling_settings(problem)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         chain_seed, evidence_seed = np.random.SeedSequence(seed).spawn(2)
@@ -186,9 +186,9 @@ class HMCMLP(Growing):
         hidden_layer_sizes, tried = self._grown(rows, hidden_layer_sizes)
         return hidden_layer_sizes, tried[hidden_layer_sizes][1] if tried else ()
 
-    def _with_noise(self, problem):
-        """The problem under the noise model asked for, which plays no role in choosing layers."""
-        return problem
+    def _choose_noise(self, problem, minima):
+        """The problem under the noise model asked for, or chosen, and minima to start from."""
+        return problem, minima
 
     def _sample(self, problem, settings, seeds, minima):
         """Run the chains, or go on with those of the last fit if only their length changed."""

@@ -4,13 +4,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._comparison import compare_regressors
-from skbayesnn.estimators._hmc import HMCMLP
-from skbayesnn.estimators._noise_models import check_noise, with_noise
+from skbayesnn.estimators._hmc import HMCMLP, thawed
+from skbayesnn.estimators._noise_models import (
+    OTHER_NOISES,
+    ChoosingNoise,
+    check_noise,
+    noise_is_fixed,
+    with_noise,
+)
 from skbayesnn.estimators._regression import Regression
 from skbayesnn.predictive import DrawnNoise, DrawnNoiseNetworks, mixture_quantile
 
 
-class HMCMLPRegressor(Regression, HMCMLP):
+class HMCMLPRegressor(ChoosingNoise, Regression, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
 
     Weights, prior precisions and noise levels are all sampled, by Hamiltonian Monte Carlo (Neal
@@ -34,14 +40,16 @@ class HMCMLPRegressor(Regression, HMCMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
         number of the output.
-    noise : {"constant", "shared", "input_dependent", "student_t"}, default="constant"
-        Gaussian noise with one level per output, or with one for all outputs, equal in units of y.
+    noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
+        ``"constant"``, ``"shared"``: Gaussian noise with one level per output, or with one for all
+        outputs, equal in units of y.
         ``"input_dependent"``: the level is a function of the inputs, whose logarithm is the output
         of a second network; its weights are sampled with those of the first.
         ``"student_t"``: Student-t noise, for data with outliers, of 2.5, 5, 10, 20 or 40 degrees of
         freedom, which are sampled; a row is an outlier in all its outputs (Lange, Little & Taylor
-        1989; Geweke 1993). To let the evidence decide between them fit an `EvidenceMLPRegressor`
-        with ``noise="auto"`` and use `from_evidence`.
+        1989; Geweke 1993). ``"auto"``: that of the estimator given as ``init``, else chosen before
+        sampling as `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit
+        stays.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
         level linear in the inputs. Its activation and kind of prior are those of the first network.
@@ -111,7 +119,10 @@ class HMCMLPRegressor(Regression, HMCMLP):
         of its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` tells it
         for each row.
     noise_ : str
-        The noise model, ``noise``.
+        The noise model: ``noise``, or what ``"auto"`` has chosen.
+    noise_log_evidences_ : dict
+        Log evidence of Gaussian approximations under each noise model that was fitted to choose
+        one; with ``noise="auto"``.
     degrees_of_freedom_ : float
         Geometric posterior mean of those of Student-t noise.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -148,8 +159,6 @@ class HMCMLPRegressor(Regression, HMCMLP):
     True
     """
 
-    _noises = ("constant", "shared", "input_dependent", "student_t")
-
     def __init__(
         self,
         hidden_layer_sizes="auto",
@@ -158,7 +167,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         prior="layer",
         weight_precision="auto",
         noise_std="auto",
-        noise="constant",
+        noise="auto",
         noise_hidden_layer_sizes=(8,),
         standardize=True,
         sampler="auto",
@@ -203,12 +212,26 @@ class HMCMLPRegressor(Regression, HMCMLP):
         super()._check_engine_parameters()
         check_noise(self)
 
-    def _with_noise(self, problem):
-        return with_noise(self, problem, self.noise)
+    def _choose_noise(self, problem, minima):
+        self._forget_noise()
+        chosen = self._noise_chosen_before()
+        if chosen is not None:
+            self.noise_ = chosen
+            return with_noise(self, problem, chosen), minima
+        seeds = self._seeds(problem.posterior.network.hidden_layer_sizes, self._n_scouts)
+        found = self._compared(problem, minima or self._find(problem, seeds), seeds)[0]
+        return (problem, minima) if self.noise_ == "constant" else found
 
-    def _keep(self, problem, sampled):
-        super()._keep(problem, sampled)
-        self.noise_ = self.noise
+    def _noise_chosen_before(self):
+        """The noise model that needs no comparison by evidence; ``None`` if there is none."""
+        if self.noise != "auto":
+            return self.noise
+        if not isinstance(self.init, str):
+            chosen = thawed(self.init).noise_
+            return chosen if chosen in OTHER_NOISES else "constant"
+        if noise_is_fixed(self):
+            return "constant"
+        return self.noise_ if self.warm_start and hasattr(self, "noise_") else None
 
     @property
     def _noise_network(self):
@@ -257,7 +280,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         return named
 
     def _is_same_model(self, fitted):
-        return fitted.noise_ == self.noise
+        return fitted.noise_ == self.noise_
 
     def _compare(self, fitted, X):
         return compare_regressors(fitted, self, X)

@@ -4,11 +4,89 @@ from dataclasses import replace
 
 import numpy as np
 
+from skbayesnn._threads import blas_threads
+from skbayesnn.estimators._evidence import member_of, total_log_evidence
 from skbayesnn.estimators._parameters import layer_sizes
-from skbayesnn.inference import DEGREES_OF_FREEDOM, FIRST, NoisePlan
+from skbayesnn.estimators._report import SIGNIFICANT
+from skbayesnn.inference import (
+    DEGREES_OF_FREEDOM,
+    FIRST,
+    NOISE_MINIMA,
+    NoisePlan,
+    distinct,
+    heavy_tails,
+    noise_trend,
+)
 from skbayesnn.posterior import StudentT
 
 OTHER_NOISES = "input_dependent", "student_t"  # than Gaussian noise of one level
+LEAST_GAMMA = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
+
+
+class ChoosingNoise:
+    """Regressors that choose their noise model by the evidence, where residuals ask for it."""
+
+    _noises = "constant", "shared", *OTHER_NOISES, "auto"
+
+    def _compared(self, problem, minima, seeds):
+        """Try other noise models than the constant one where residuals speak for them.
+
+        Sets ``noise_``, ``noise_log_evidences_`` and the p values of the report.
+
+        Parameters
+        ----------
+        problem : Problem
+            Under constant noise.
+        minima : list of Minimum
+        seeds : list of numpy.random.SeedSequence
+
+        Returns
+        -------
+        list of tuple
+            A problem and its minima for every noise model tried, the one of highest evidence first.
+        """
+        self._noise_p_values = p_values = self._residual_tests(problem.posterior, minima[0])
+        suspected = [noise for noise, p in p_values.items() if p < SIGNIFICANT]
+        found = {"constant": (problem, minima)}
+        found |= {noise: self._under(noise, problem, minima, seeds) for noise in suspected}
+        if suspected:
+            # what is a minimum with other noise may be one with constant noise, too
+            further = [found[noise][1][0] for noise in suspected]
+            found["constant"] = problem, distinct([*minima, *self._find(problem, [], further)])
+        scale_term = self._scale_term(problem)
+        evidences = {n: total_log_evidence(some) + scale_term for n, (_, some) in found.items()}
+        self.noise_ = max(evidences, key=lambda noise: np.nan_to_num(evidences[noise], nan=-np.inf))
+        self.noise_log_evidences_ = evidences
+        return [found.pop(self.noise_), *found.values()]
+
+    def _under(self, noise, problem, minima, seeds):
+        """The problem and its minima under another noise model than the constant one.
+
+        They are searched from minima under constant noise: what the network of the means has not
+        learnt yet would be taken for noise.
+        """
+        other = with_noise(self, problem, noise)
+        fresh = seeds[: self._n_scouts] if noise == "student_t" else []
+        return other, self._search(other, fresh, minima[:NOISE_MINIMA])
+
+    def _residual_tests(self, posterior, minimum):
+        """P values under constant noise of what speaks for each of the other noise models."""
+        if noise_is_fixed(self):
+            return {}
+        with blas_threads(minimum.network.n_weights):
+            mean, covariance = member_of(minimum).mean_and_covariance(posterior.X)
+        beta = minimum.likelihood.precisions(minimum.hyper.beta)
+        gamma = 1.0 - beta * np.diagonal(covariance, axis1=1, axis2=2)
+        residuals = (mean - posterior.y) * np.sqrt(beta / np.maximum(gamma, LEAST_GAMMA))
+        return {
+            "input_dependent": noise_trend(posterior.X, residuals, posterior.sample_weight),
+            "student_t": heavy_tails(residuals, posterior.sample_weight),
+        }
+
+    def _forget_noise(self):
+        """Delete what an earlier fit, maybe with another ``noise``, has found out."""
+        vars(self).pop("noise_log_evidences_", None)
+        self._noise_p_values = {}
 
 
 def noise_is_fixed(estimator):

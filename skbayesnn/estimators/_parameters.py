@@ -25,11 +25,6 @@ def check_parameters(estimator):
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
-        if isinstance(estimator.noise, str) and estimator.noise == "auto" not in estimator._noises:
-            raise ValueError(
-                "noise='auto' needs the fast evidence of EvidenceMLPRegressor. Fit one, and pass "
-                "it to from_evidence to sample with the noise that it chose."
-            )
         one_of(estimator, "noise", estimator._noises)
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):

@@ -339,9 +339,9 @@ REGRESSORS = {
     "evidence, linear log noise": our_regressor(
         EvidenceMLPRegressor, noise="input_dependent", noise_hidden_layer_sizes=()
     ),
-    "evidence, noise auto": our_regressor(EvidenceMLPRegressor, noise="auto"),
+    "evidence, constant noise": our_regressor(EvidenceMLPRegressor, noise="constant"),
     "hmc": our_regressor(HMCMLPRegressor),
-    "hmc, noise of inputs": our_regressor(HMCMLPRegressor, noise="input_dependent"),
+    "hmc, constant noise": our_regressor(HMCMLPRegressor, noise="constant"),
     "gaussian process": gaussian_process,
     "mlp grid": network,
     "boosting": boosting,
