@@ -46,7 +46,8 @@ class ChoosingNoise:
             A problem and its minima for every noise model tried, the one of highest evidence first.
         """
         self._noise_p_values = p_values = self._residual_tests(problem.posterior, minima[0])
-        suspected = [noise for noise, p in p_values.items() if p < SIGNIFICANT]
+        comparable = np.isfinite(minima[0].log_evidence)
+        suspected = [noise for noise, p in p_values.items() if comparable and p < SIGNIFICANT]
         found = {"constant": (problem, minima)}
         found |= {noise: self._under(noise, problem, minima, seeds) for noise in suspected}
         if suspected:
@@ -66,8 +67,7 @@ class ChoosingNoise:
         learnt yet would be taken for noise.
         """
         other = with_noise(self, problem, noise)
-        fresh = seeds[: self._n_scouts] if noise == "student_t" else []
-        return other, self._search(other, fresh, minima[:NOISE_MINIMA])
+        return other, self._search(other, [], minima[:NOISE_MINIMA])
 
     def _residual_tests(self, posterior, minimum):
         """P values under constant noise of what speaks for each of the other noise models."""

@@ -192,8 +192,8 @@ def _over_degrees_of_freedom(posterior, minimum, settings):
         ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
         fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
         there = settings._replace(fixed=fixed)
-        found = complete(own, start.theta, there.with_fixed(start.hyper), there)
-        return replace(found, pruned=start.pruned + found.pruned)
+        found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
+        return replace(found, n_iter=start.n_iter, pruned=start.pruned)
 
     with blas_threads(minimum.network.n_weights):
         return best_degrees_of_freedom(minimum, at)

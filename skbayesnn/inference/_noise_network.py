@@ -30,10 +30,11 @@ from skbayesnn.posterior import (
 LEVEL = "level"  # the prior group of the output biases
 ROUNDS = 10
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-ENOUGH = 0.05  # nats: a round of completing that gains less is the last one
+ENOUGH = 0.5  # nats: a round of completing that gains less is the last one
 REFINING_ROUNDS = 4  # of polishing with the precisions
 STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
+MEMORY = 5  # rounds from which the fixed point is extrapolated
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
 
@@ -257,13 +258,59 @@ class Pair(NamedTuple):
             settings.noise_plan,
         )
 
-    def round(self, advance):
+    def round(self, advance, extrapolated=lambda log_precision: log_precision):
         """Noise network given the residuals, then means given the noise."""
         mean, noise = self.mean, self.noise
         floor = noise.settings.free.prior.lower**2
         targets = squared_residuals(mean.posterior, mean.theta, mean.hyper, floor)
         noise = advance(replace(noise, posterior=replace(noise.posterior, y=targets)))
-        return self._replace(mean=advance(_given_noise(mean, noise.outputs())), noise=noise)
+        mean = _given_noise(mean, extrapolated(noise.outputs()))
+        return self._replace(mean=advance(mean), noise=noise)
+
+
+class FixedPoint:
+    """Extrapolates a sequence ``x, g(x)`` to where ``g(x) = x`` (Anderson 1965).
+
+    D. G. Anderson, "Iterative procedures for nonlinear integral equations", Journal of the ACM 12.
+    What follows is linear in the last values found, and exact where ``g`` is.
+
+    Parameters
+    ----------
+    given : ndarray
+        The first ``x``.
+
+    Attributes
+    ----------
+    change : float
+        Largest difference between any element of the last ``x`` and ``g(x)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference._noise_network import FixedPoint
+    >>> x = np.array([1.0])
+    >>> point = FixedPoint(x)
+    >>> for _ in range(3):
+    ...     x = point.next(0.9 * x + 0.5)
+    >>> x, round(point.change, 9)
+    (array([5.]), 0.0)
+    """
+
+    def __init__(self, given):
+        self._given, self._found, self._residuals, self.change = given, [], [], np.inf
+
+    def next(self, found):
+        """The next ``x``, for the ``g(x)`` that was found."""
+        residual = (found - self._given).ravel()
+        self.change = np.max(np.abs(residual))
+        self._found = [*self._found[-MEMORY:], found.ravel()]
+        self._residuals = [*self._residuals[-MEMORY:], residual]
+        self._given = found
+        if len(self._found) > 1:
+            steps = np.diff(self._residuals, axis=0).T
+            share = np.linalg.lstsq(steps, residual, rcond=1e-10)[0]
+            self._given = found - (np.diff(self._found, axis=0).T @ share).reshape(found.shape)
+        return self._given
 
 
 def _noise_posterior(posterior, network, groups):
@@ -317,14 +364,17 @@ def settle(pair, complete, polish):
             best, highest = pair, value
         if not gain > ENOUGH:  # also if there is no evidence
             break
-    for number in range(REFINING_ROUNDS + POLISHING_ROUNDS):
-        before, refine = best.noise.outputs(), number < REFINING_ROUNDS
-        best = best.round(partial(Side.polished, polish=polish, refine=refine))
-        change = np.max(np.abs(best.noise.outputs() - before))
-        if change < POLISHED:
+    if not np.isfinite(highest):  # no minimum that could be refined
+        return with_noise(best)
+    for _ in range(REFINING_ROUNDS):
+        best = best.round(partial(Side.polished, polish=polish, refine=True))
+    point = FixedPoint(best.noise.outputs())
+    for _ in range(POLISHING_ROUNDS):
+        best = best.round(partial(Side.polished, polish=polish, refine=False), point.next)
+        if point.change < POLISHED:
             break
     found = with_noise(best)
-    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
+    return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
 
 
 def _given_noise(mean, log_precision):

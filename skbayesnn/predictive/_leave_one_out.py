@@ -54,7 +54,8 @@ def leave_one_out(member, likelihood, precisions, X, y):
     """
     result = np.empty(len(X))
     n_outputs = member.network.n_outputs
-    for rows in row_blocks(len(X), n_outputs * member.network.n_weights):
+    width = n_outputs * (member.network.n_weights + 4 * member.n_gaussians)
+    for rows in row_blocks(len(X), width):
         f, V = member.mean_and_covariance(X[rows])
         if member.shift is None:
             r, L = likelihood.derivatives(f, y[rows], np.ones(len(f)), precisions, exact=False)

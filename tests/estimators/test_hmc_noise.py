@@ -10,7 +10,6 @@ from scipy import stats
 from scipy.integrate import quad
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.active_learning import information_gain
 from skbayesnn.displays import TraceDisplay
 from skbayesnn.inference import DEGREES_OF_FREEDOM
 from skbayesnn.model_selection import EvidenceSearch
@@ -232,6 +231,37 @@ def test_fixed_noise_is_a_standard_deviation():
     assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
 
 
+# --- choice by evidence --------------------------------------------------------------------------
+
+
+@each_noise
+def test_noise_is_chosen_before_sampling(noise):
+    X, y = rows = make_rows(noise)
+    model = fit("auto", rows=rows, warm_start=True)
+    assert model.noise_ == noise
+    found = model.noise_log_evidences_
+    assert found[noise] == max(found.values()) > found["constant"] + 1.0
+    asked = fit(noise, rows=rows)
+    assert_array_equal(model._sampled.draws.noise.shape, asked._sampled.draws.noise.shape)
+    assert not hasattr(asked, "noise_log_evidences_")
+    given = fit("auto", rows=rows, init=EvidenceMLPRegressor((3,), noise=noise).fit(X, y))
+    assert given.noise_ == noise
+    assert not hasattr(given, "noise_log_evidences_")
+    model.set_params(n_draws=model.n_draws + 2).fit(X, -y[::-1])  # any other data
+    assert model.noise_ == noise
+
+
+def test_constant_noise_is_left_alone():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (60, 1))
+    rows = X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    model, asked = fit("auto", rows=rows), fit("constant", rows=rows)
+    assert set(model.noise_log_evidences_) == {"constant"}
+    assert_array_equal(model.predict(GRID), asked.predict(GRID))
+    given = fit("auto", rows=make_rows("input_dependent"), noise_std=0.3)
+    assert given.noise_ == "constant"
+
+
 # --- beside the evidence -------------------------------------------------------------------------
 
 
@@ -292,15 +322,10 @@ def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
 
 
 def test_errors():
-    rows = make_rows("student_t")
-    with pytest.raises(ValueError, match=r"noise='auto' needs the fast evidence .* from_evidence"):
-        fit("auto", rows=rows)
     with pytest.raises(ValueError, match="noise_std fixes a noise level that is the same"):
         fit("input_dependent", noise_std=0.1)
     with pytest.raises(ValueError, match="noise_hidden_layer_sizes must be a tuple"):
-        fit("constant", rows=rows, noise_hidden_layer_sizes=(0,))
-    with pytest.raises((TypeError, ValueError), match="noise='constant'"):
-        information_gain(fitted("student_t"), GRID)
+        fit("constant", rows=make_rows("student_t"), noise_hidden_layer_sizes=(0,))
 
 
 @each_noise

@@ -32,7 +32,7 @@ def make_model(kind, **options):
     options = {"hidden_layer_sizes": (3,), "n_restarts": 2, "random_state": 0} | options
     if "classes" in kind:
         return EvidenceMLPClassifier(**options)
-    return EvidenceMLPRegressor(**options)
+    return EvidenceMLPRegressor(**{"noise": "constant"} | options)
 
 
 def predictions(model, X):
