@@ -10,6 +10,7 @@ precisions of weights and noise.
 import numpy as np
 from scipy.optimize import minimize
 
+from skbayesnn.inference._fixed_point import FixedPoint
 from skbayesnn.inference._gauss_newton import gauss_newton_forms, is_of_some_rows
 from skbayesnn.inference._training import Trained, noise_precisions
 from skbayesnn.posterior import Hyperparameters
@@ -126,7 +127,7 @@ def precision_moves(posterior, theta, hyper, variances):
 def train_by_descent(posterior, theta, hyper, settings, progress=None):
     """Minimise ``M(w)`` and re-estimate the precisions in turns, for one network.
 
-    The approach to the fixed point of `precision_moves` is speeded up by Anderson's method (1965).
+    The approach to the fixed point of `precision_moves` is speeded up, see `FixedPoint`.
 
     Parameters
     ----------
@@ -148,7 +149,8 @@ def train_by_descent(posterior, theta, hyper, settings, progress=None):
     betas, n_alphas = np.flatnonzero(free.beta), len(alphas)
     counts = posterior.n_rows * posterior.likelihood.level_sizes()[betas]
     start = np.log(np.concatenate([hyper.alpha[alphas], hyper.beta[betas]]))
-    path, gain = _FixedPoint(start, free.prior.log_range), 1.0 / SHARE
+    gain = 1.0 / SHARE
+    path = FixedPoint(start, MEMORY, 1e-3, OVERSHOOT, free.prior.log_range, MAX_MOVE)
     for iteration in range(1, settings.max_iter + 1):
         theta = descend(posterior, theta, hyper, max(ROUGH, SHARE * gain))
         energies = posterior.energies(theta, hyper.beta)
@@ -169,29 +171,3 @@ def train_by_descent(posterior, theta, hyper, settings, progress=None):
         hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
         hyper.alpha[alphas], hyper.beta[betas] = np.split(there, [n_alphas])
     return Trained(theta, hyper, settings.max_iter, False)
-
-
-class _FixedPoint:
-    """Anderson's method for moves that vanish at the fixed point, inside a box."""
-
-    def __init__(self, x, bounds):
-        self.x, self.bounds = x, bounds
-        self.points, self.residuals = [], []
-
-    def inside(self, move):
-        """The move as far as it stays inside the box."""
-        return np.clip(self.x + move, *self.bounds) - self.x
-
-    def move(self, residual):
-        """The next point, given the move that the present one asks for."""
-        self.points.append(self.x)
-        self.residuals.append(residual)
-        step = OVERSHOOT * residual
-        depth = min(len(self.x), len(self.points) - 1, MEMORY)
-        if depth > 0:
-            dx = np.diff(self.points[-depth - 1 :], axis=0).T
-            dr = np.diff(self.residuals[-depth - 1 :], axis=0).T
-            mix = np.linalg.lstsq(dr, residual, rcond=1e-3)[0]
-            step = OVERSHOOT * (residual - dr @ mix) - dx @ mix
-        self.x = self.x + self.inside(np.clip(step, -MAX_MOVE, MAX_MOVE))
-        return self.x

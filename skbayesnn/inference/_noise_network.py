@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._fixed_point import FixedPoint
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
 from skbayesnn.inference._noise_evidence import with_noise
 from skbayesnn.inference._training import FreeHyperparameters, random_starts, train
@@ -268,51 +269,6 @@ class Pair(NamedTuple):
         return self._replace(mean=advance(mean), noise=noise)
 
 
-class FixedPoint:
-    """Extrapolates a sequence ``x, g(x)`` to where ``g(x) = x`` (Anderson 1965).
-
-    D. G. Anderson, "Iterative procedures for nonlinear integral equations", Journal of the ACM 12.
-    What follows is linear in the last values found, and exact where ``g`` is.
-
-    Parameters
-    ----------
-    given : ndarray
-        The first ``x``.
-
-    Attributes
-    ----------
-    change : float
-        Largest difference between any element of the last ``x`` and ``g(x)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference._noise_network import FixedPoint
-    >>> x = np.array([1.0])
-    >>> point = FixedPoint(x)
-    >>> for _ in range(3):
-    ...     x = point.next(0.9 * x + 0.5)
-    >>> x, round(point.change, 9)
-    (array([5.]), 0.0)
-    """
-
-    def __init__(self, given):
-        self._given, self._found, self._residuals, self.change = given, [], [], np.inf
-
-    def next(self, found):
-        """The next ``x``, for the ``g(x)`` that was found."""
-        residual = (found - self._given).ravel()
-        self.change = np.max(np.abs(residual))
-        self._found = [*self._found[-MEMORY:], found.ravel()]
-        self._residuals = [*self._residuals[-MEMORY:], residual]
-        self._given = found
-        if len(self._found) > 1:
-            steps = np.diff(self._residuals, axis=0).T
-            share = np.linalg.lstsq(steps, residual, rcond=1e-10)[0]
-            self._given = found - (np.diff(self._found, axis=0).T @ share).reshape(found.shape)
-        return self._given
-
-
 def _noise_posterior(posterior, network, groups):
     """Posterior of a noise network that has not seen any residuals yet."""
     empty = np.zeros((len(posterior.X), 2 * network.n_outputs))
@@ -368,13 +324,18 @@ def settle(pair, complete, polish):
         return with_noise(best)
     for _ in range(REFINING_ROUNDS):
         best = best.round(partial(Side.polished, polish=polish, refine=True))
-    point = FixedPoint(best.noise.outputs())
+    point = FixedPoint(best.noise.outputs().ravel(), MEMORY, 1e-10)
     for _ in range(POLISHING_ROUNDS):
-        best = best.round(partial(Side.polished, polish=polish, refine=False), point.next)
-        if point.change < POLISHED:
+        given = point.x
+        best = best.round(
+            partial(Side.polished, polish=polish, refine=False),
+            lambda found, given=given: point.move(found.ravel() - given).reshape(found.shape),
+        )
+        change = np.max(np.abs(best.noise.outputs().ravel() - given))
+        if change < POLISHED:
             break
     found = with_noise(best)
-    return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
+    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
 
 
 def _given_noise(mean, log_precision):

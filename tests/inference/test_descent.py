@@ -3,7 +3,6 @@ import pytest
 
 from skbayesnn.inference import _descent, _minima
 from skbayesnn.inference._descent import (
-    _FixedPoint,
     by_descent,
     descend,
     precision_moves,
@@ -103,14 +102,6 @@ def test_precisions_of_groups_without_information_stay():
     )
     assert moves[0] == gamma[0] == 0.0
     assert np.all(np.isfinite(moves))
-
-
-def test_fixed_point_of_a_linear_map_within_a_few_steps():
-    path = _FixedPoint(np.zeros(2), (-5.0, 5.0))
-    top = np.array([2.0, 9.0])  # the second one lies outside the box
-    for _ in range(8):
-        path.move(path.inside(np.array([0.6, 0.4]) * (top - path.x)))
-    np.testing.assert_allclose(path.x, [2.0, 5.0], atol=1e-3)
 
 
 def test_training_ends_at_its_fixed_point():

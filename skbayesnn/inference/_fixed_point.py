@@ -1,0 +1,65 @@
+"""Fixed points of maps that are dear to evaluate."""
+
+import numpy as np
+
+
+class FixedPoint:
+    """Anderson's (1965) method: extrapolates to where the moves asked for vanish.
+
+    D. G. Anderson, "Iterative procedures for nonlinear integral equations", Journal of the ACM 12.
+    The next point is exact where the moves are linear in the point and the memory reaches far
+    enough.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+        The first point.
+    memory : int
+        How many earlier points take part.
+    cut : float
+        Singular values of their differences that count as zero, relative to the largest.
+    overshoot : float, default=1.0
+        Factor of the moves.
+    bounds : tuple of float, optional
+        Of all elements.
+    max_move : float, optional
+        Bound on the move of any element.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n,)
+        The present point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference._fixed_point import FixedPoint
+    >>> point = FixedPoint(np.array([1.0]), memory=1, cut=1e-10)
+    >>> for _ in range(3):
+    ...     x = point.move(0.5 - 0.1 * point.x)
+    >>> x.round(9)
+    array([5.])
+    """
+
+    def __init__(self, x, memory, cut, overshoot=1.0, bounds=(-np.inf, np.inf), max_move=np.inf):
+        self.x, self._memory, self._cut = x, memory, cut
+        self._overshoot, self._bounds, self._max_move = overshoot, bounds, max_move
+        self._points, self._residuals = [], []
+
+    def inside(self, move):
+        """The move as far as it stays inside the bounds."""
+        return np.clip(self.x + move, *self._bounds) - self.x
+
+    def move(self, residual):
+        """The next point, given the move that the present one asks for."""
+        kept = 1 + min(len(self.x), self._memory)
+        self._points = [*self._points, self.x][-kept:]
+        self._residuals = [*self._residuals, residual][-kept:]
+        step = self._overshoot * residual
+        if len(self._points) > 1:
+            dx = np.diff(self._points, axis=0).T
+            dr = np.diff(self._residuals, axis=0).T
+            mix = np.linalg.lstsq(dr, residual, rcond=self._cut)[0]
+            step = self._overshoot * (residual - dr @ mix) - dx @ mix
+        self.x = self.x + self.inside(np.clip(step, -self._max_move, self._max_move))
+        return self.x
