@@ -102,7 +102,7 @@ class EvidenceMLP(Growing):
         self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
         self._likelihood = posterior.likelihood
         self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
-        member = cache(lambda i: member_of(everything[i]))
+        member = cache(lambda i: self._member(*pool[i]))
         densities = cache(lambda i: self._leave_one_out(*pool[i], member(i)))
         self._mixture_weights = self._combination(posterior, everything, densities)
         used = self._mixture_weights > 0
@@ -176,6 +176,10 @@ class EvidenceMLP(Growing):
             weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
+
+    def _member(self, posterior, minimum):
+        """What one minimum of a posterior predicts."""
+        return member_of(minimum)
 
     def _leave_one_out(self, posterior, minimum, member):
         """Leave-one-out log densities of the training rows for one minimum."""
@@ -259,7 +263,7 @@ class EvidenceMLP(Growing):
 
 
 def member_of(minimum):
-    """What one minimum predicts."""
+    """What one minimum predicts, with the Gaussian around it."""
     likelihood, function = minimum.likelihood, None
     noise = np.zeros(minimum.network.n_outputs)
     if likelihood.has_noise:

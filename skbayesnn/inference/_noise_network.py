@@ -320,10 +320,11 @@ def settle(pair, complete, polish):
             best, highest = pair, value
         if not gain > ENOUGH:  # also if there is no evidence
             break
-    if not np.isfinite(highest):  # no minimum that could be refined
-        return with_noise(best)
     for _ in range(REFINING_ROUNDS):
         best = best.round(partial(Side.polished, polish=polish, refine=True))
+    found = with_noise(best)
+    if np.isnan(found.log_evidence):
+        return found
     point = FixedPoint(best.noise.outputs().ravel(), MEMORY, 1e-10)
     for _ in range(POLISHING_ROUNDS):
         given = point.x
