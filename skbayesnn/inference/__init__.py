@@ -3,7 +3,7 @@
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
 from skbayesnn.inference._evidence import EvidenceTerms, well_determined
 from skbayesnn.inference._gauss_newton import gauss_newton_forms
-from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian, KroneckerGaussian
 from skbayesnn.inference._memory import machine_memory, readable, requirements
 from skbayesnn.inference._minima import (
     NOISE_MINIMA,
@@ -28,6 +28,7 @@ __all__ = [
     "DualGaussian",
     "EvidenceTerms",
     "FreeHyperparameters",
+    "KroneckerGaussian",
     "Minimum",
     "NoisePlan",
     "SamplingSettings",

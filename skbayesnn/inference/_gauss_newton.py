@@ -1,15 +1,16 @@
-"""Gauss-Newton curvature of the energy, dense or dual, and steps that follow bent valleys."""
+"""Gauss-Newton curvature of the energy in several forms, and steps that follow bent valleys."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian, KroneckerGaussian
 
 DENSE_LIMIT = 3000  # weights up to which matrices of that size are formed and factored throughout
 DUAL_FROM = 2.0  # weights over targets from which the dual form is faster
 MOST_ROOTS = 4000  # targets of which the dual form takes account
 ROOT_DOUBLES = 2**27  # numbers that the matrix of their weighted derivatives may hold
+OVERFULL = 0.5  # well-determined weights over targets from which these cannot stand for more
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 
 
@@ -18,13 +19,14 @@ def gauss_newton_forms(posterior, theta, hyper):
 
     The dual form serves where there are more than `DUAL_FROM` weights for each target; and for
     networks so large that it would serve with `MOST_ROOTS` targets, although there are more. The
-    curvature is then that of some of the rows (Byrd et al. 2011), see `rows_of_curvature`; the
-    gradient always that of all.
+    curvature is then that of some of the rows (Byrd et al. 2011), see `rows_of_curvature`; where
+    these are too few for what they determine, it is that of all rows in Kronecker factors. The
+    gradient is always that of all.
 
     Returns
     -------
     gradient : ndarray of shape (n_networks, k)
-    curvature : list of DenseCurvature or DualCurvature
+    curvature : list of DenseCurvature, DualCurvature or KroneckerCurvature
         One per network.
 
     Examples
@@ -48,7 +50,15 @@ def gauss_newton_forms(posterior, theta, hyper):
         gradient = posterior.gradient(theta, hyper)
         alphas = posterior.groups.expand(hyper.alpha)
         roots = rows_of_curvature(posterior).weighted_jacobian(theta, hyper)
-        return gradient, [DualCurvature(a, S) for a, S in zip(alphas, roots, strict=True)]
+        forms = [DualCurvature(a, S) for a, S in zip(alphas, roots, strict=True)]
+        if is_of_some_rows(posterior):
+            forms = [
+                KroneckerCurvature(posterior.kronecker_factors(theta[i], hyper.select(i)))
+                if form.determined() > OVERFULL * len(form.S)
+                else form
+                for i, form in enumerate(forms)
+            ]
+        return gradient, forms
     pairs = [  # one by one: the arrays of one network fit into the processor's cache
         posterior.gradient_and_hessian(theta[i], hyper.select(i)) for i in range(len(theta))
     ]
@@ -79,7 +89,8 @@ def rows_of_curvature(posterior):
 
     Every one counts as many times as there are rows in its place. The curvature is right on
     average; directions that fewer than all rows do not determine keep the width of the prior, and
-    so ``gamma`` and ``log det A`` are too small rather than too large.
+    so ``gamma`` and ``log det A`` are too small rather than too large. That is little as long as
+    the weights determined are few beside the rows taken (`OVERFULL`).
 
     Parameters
     ----------
@@ -145,6 +156,12 @@ class DualCurvature:
         """Gaussian with precision ``A + damping diag(A)``; ``None`` if numerically singular."""
         return DualGaussian(self.alpha + damping * self.diagonal, self.S)
 
+    def determined(self):
+        """How many weights the targets in ``S`` determine well: ``Tr(A^-1 S^T S)``."""
+        values = np.linalg.eigvalsh((self.S / self.alpha) @ self.S.T)
+        values = np.maximum(values, 0.0)
+        return np.sum(values / (1.0 + values))
+
     def quadratic(self, step):
         """``step^T A step``."""
         return self.alpha @ step**2 + np.sum((self.S @ step) ** 2)
@@ -156,6 +173,34 @@ class DualCurvature:
         return np.array(
             [form.alpha @ variances + np.sum(gaussian.project(form.S[:, None])) for form in forms]
         )
+
+
+class KroneckerCurvature:
+    """Gauss-Newton ``A`` of all rows with every layer's block as a Kronecker product.
+
+    Layers are independent of each other, and in a layer its inputs of the derivatives by its summed
+    inputs. Unlike fewer rows that hardly changes what is well determined; log determinants are too
+    large, so that there is no evidence.
+    """
+
+    def __init__(self, factors):
+        self.factors = factors
+        diagonals = [D[:, None] + np.outer(np.diag(F), np.diag(G)) for D, F, G in factors]
+        self._ends = np.cumsum([part.size for part in diagonals])[:-1]
+        self.diagonal = np.concatenate([part.ravel() for part in diagonals])
+
+    def gaussian(self, damping=0.0):
+        """Gaussian with precision ``(1 + damping) A``."""
+        scale = 1.0 + damping
+        return KroneckerGaussian([(scale * D, scale * F, G) for D, F, G in self.factors])
+
+    def quadratic(self, step):
+        """``step^T A step``."""
+        total = 0.0
+        for part, (D, F, G) in zip(np.split(step, self._ends), self.factors, strict=True):
+            B = part.reshape(len(D), len(G))
+            total += np.sum(B * (D[:, None] * B + F @ B @ G))
+        return total
 
 
 def third_order(posterior, theta, hyper, gaussian, moves, one_sided=False):

@@ -262,7 +262,7 @@ def evaluate(posterior, settled, settings, pruned):
 
 
 def _exceeds_the_rows(posterior, gamma):
-    """Whether a curvature of some rows misses much of what all rows determine."""
+    """Whether a curvature of some rows would miss much of what all rows determine."""
     n_targets = n_rows_of_curvature(posterior) * posterior.network.n_outputs
     return is_of_some_rows(posterior) and np.sum(gamma) > FULL * n_targets
 

@@ -31,11 +31,12 @@ from skbayesnn.posterior import (
 LEVEL = "level"  # the prior group of the output biases
 ROUNDS = 10
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-ENOUGH = 0.5  # nats: a round of completing that gains less is the last one
+ENOUGH = 0.05  # nats: a round of completing that gains less is the last one
 REFINING_ROUNDS = 4  # of polishing with the precisions
 STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
-MEMORY = 5  # rounds from which the fixed point is extrapolated
+NEAR = 0.01  # largest change of any log precision from which the fixed point is extrapolated
+MEMORY = 5  # from how many rounds it is
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
 
@@ -322,21 +323,30 @@ def settle(pair, complete, polish):
             break
     for _ in range(REFINING_ROUNDS):
         best = best.round(partial(Side.polished, polish=polish, refine=True))
-    found = with_noise(best)
-    if np.isnan(found.log_evidence):
-        return found
-    point = FixedPoint(best.noise.outputs().ravel(), MEMORY, 1e-10)
+    point = _Extrapolated(best.noise.outputs())
     for _ in range(POLISHING_ROUNDS):
-        given = point.x
-        best = best.round(
-            partial(Side.polished, polish=polish, refine=False),
-            lambda found, given=given: point.move(found.ravel() - given).reshape(found.shape),
-        )
-        change = np.max(np.abs(best.noise.outputs().ravel() - given))
-        if change < POLISHED:
+        best = best.round(partial(Side.polished, polish=polish, refine=False), point.next)
+        if point.change < POLISHED:
             break
     found = with_noise(best)
-    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
+    return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
+
+
+class _Extrapolated:
+    """Log precisions for the means to go on with: those found, nearer to their fixed point."""
+
+    def __init__(self, log_precision):
+        self._point = FixedPoint(log_precision.ravel(), MEMORY, 1e-10)
+        self.change = np.inf
+
+    def next(self, found):
+        """What to go on with instead of what was found."""
+        move = found.ravel() - self._point.x
+        self.change = np.max(np.abs(move))
+        if self.change > NEAR:  # extrapolation may lead astray
+            self._point = FixedPoint(found.ravel(), MEMORY, 1e-10)
+            return found
+        return self._point.move(move).reshape(found.shape)
 
 
 def _given_noise(mean, log_precision):

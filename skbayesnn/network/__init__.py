@@ -11,6 +11,7 @@ from skbayesnn.network._products import (
     hidden_gradient,
     jacobian,
     jacobian_vector,
+    kronecker_factors,
     second_derivative_along,
     vector_jacobian,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "hidden_gradient",
     "jacobian",
     "jacobian_vector",
+    "kronecker_factors",
     "outputs",
     "row_blocks",
     "second_derivative_along",

@@ -192,3 +192,40 @@ def jacobian(trace):
             else:
                 delta = delta @ back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
     return result
+
+
+def kronecker_factors(trace, roots, sample_weight):
+    """Second moments whose Kronecker products stand for the layers' Gauss-Newton matrices.
+
+    Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
+    Grosse 2015, "Optimizing neural networks with Kronecker-factored approximate curvature").
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+        Of one network.
+    roots : ndarray of shape (n, m, n_outputs)
+        With ``R^T R`` the curvature of the misfit in the outputs.
+    sample_weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    list of tuple
+        ``sum_n s_n z_n z_n^T`` and ``sum_n d_n d_n^T`` of every layer; the matrix is their product
+        over ``sum_n s_n``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, kronecker_factors
+    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
+    >>> ((F, G),) = kronecker_factors(trace, np.ones((2, 1, 1)), np.ones(2))
+    >>> F, G
+    (array([[10.,  4.],
+           [ 4.,  2.]]), array([[2.]]))
+    """
+    deltas = [back_propagate(trace, root) for root in np.swapaxes(roots, 0, 1)]
+    return [
+        ((z.T * sample_weight) @ z, sum(delta[layer].T @ delta[layer] for delta in deltas))
+        for layer, z in enumerate(trace.inputs)
+    ]

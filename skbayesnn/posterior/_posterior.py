@@ -12,6 +12,7 @@ from skbayesnn.network import (
     hessian_product,
     hessian_width,
     jacobian,
+    kronecker_factors,
     row_blocks,
     second_derivative_along,
     vector_jacobian,
@@ -314,6 +315,36 @@ class Posterior:
                 J = _symmetric_root(curvature) @ J
             parts.append(J.reshape(*J.shape[:-3], -1, J.shape[-1]))
         return np.concatenate(parts, axis=-2)
+
+    def kronecker_factors(self, theta, hyper):
+        """Factors of every layer's Gauss-Newton matrix of one network, the prior among them.
+
+        Returns
+        -------
+        list of tuple
+            See `KroneckerGaussian`. Where weights from one input have several precisions their
+            mean takes their place.
+        """
+        total, width = None, sum(self.network.layer_sizes)
+        for rows in row_blocks(len(self.X), width * self.network.n_outputs):
+            trace = forward(self.network, theta, self.X[rows], 1)
+            s = self.sample_weight[rows]
+            _, curvature = self.likelihood.derivatives(
+                trace.outputs, self.y[rows], s, hyper.beta, False
+            )
+            if curvature.ndim == trace.outputs.ndim:
+                roots = np.sqrt(curvature)[..., None] * np.eye(self.network.n_outputs)
+            else:
+                roots = _symmetric_root(curvature)
+            found = kronecker_factors(trace, roots, s)
+            if total is not None:
+                found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]
+            total = found
+        prior = self.network.layers(self.groups.expand(hyper.alpha))
+        return [
+            (alpha.mean(axis=1), F / self.n_rows, G)
+            for alpha, (F, G) in zip(prior, total, strict=True)
+        ]
 
     def _blocks(self, theta, beta, exact, order, doubles_per_row):
         """Traces with residual and curvature (for steps unless ``exact``), block by block."""

@@ -4,7 +4,14 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import _descent, _evidence, _gauss_newton, _minima, _minimum
+from skbayesnn.inference import (
+    KroneckerGaussian,
+    _descent,
+    _evidence,
+    _gauss_newton,
+    _minima,
+    _minimum,
+)
 
 
 def rows(n=40, d=4, seed=0):
@@ -83,6 +90,28 @@ def test_no_evidence_from_too_few_rows(monkeypatch):
     assert np.isnan(model.log_evidence_)
     assert model.score(X, y) > 0.9
     assert np.all(model.predict_std(X, kind="epistemic") > 0)
+
+
+def test_kronecker_factors_where_rows_of_curvature_are_too_few(monkeypatch):
+    """Of all rows: otherwise no more weights could be determined than there are rows."""
+    X, y = rows(800)
+    for module in (_minimum, _evidence):
+        monkeypatch.setattr(module, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", 20)
+    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
+    model = EvidenceMLPRegressor((40,), noise="constant", n_restarts=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="too few for so many weights"):
+        model.fit(X, y)
+    assert isinstance(model._members[0].gaussian, KroneckerGaussian)
+    assert 20 < model.n_effective_weights_ < 150
+    assert model.noise_std_ == pytest.approx(0.1, rel=0.1)
+    X_new, y_new = rows(400, seed=1)
+    low, high = model.predict_interval(X_new, 0.9).T
+
+    assert 0.85 < np.mean((low < y_new) & (y_new < high)) < 0.95
+    draws = model.sample_y(X[:5], 2000, random_state=0)
+    std = model.predict_std(X[:5], kind="epistemic")
+    np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.1)
 
 
 def test_exact_fits_are_called_so():

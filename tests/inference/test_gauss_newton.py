@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import _gauss_newton
-from skbayesnn.inference._gauss_newton import gauss_newton_forms, rows_of_curvature, serves_dual
-from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+from skbayesnn.inference._gauss_newton import (
+    KroneckerCurvature,
+    gauss_newton_forms,
+    rows_of_curvature,
+    serves_dual,
+)
+from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian, KroneckerGaussian
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Hyperparameters, Posterior, weight_groups
 
@@ -52,6 +57,37 @@ def test_curvature_of_some_rows_stands_for_that_of_all(many_rows, monkeypatch):
     ratio = np.sqrt(some_rows.project(J) / all_rows.project(J)).ravel()
     assert 1.0 < np.median(ratio) < 1.25
     assert np.all((ratio > 0.7) & (ratio < 1.6))
+
+
+@pytest.mark.parametrize("alpha", [10.0, 0.1])
+def test_kronecker_factors_where_rows_are_too_few(many_rows, monkeypatch, alpha):
+    """They are nearer to all rows than the rows that could be taken."""
+    posterior, theta, hyper = many_rows
+    hyper = hyper._replace(alpha=np.full_like(hyper.alpha, alpha))
+    _, all_rows = gaussian_of(posterior, theta, hyper)
+    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", ROOTS // 4)
+    _, factors = gaussian_of(posterior, theta, hyper)
+    assert isinstance(factors, KroneckerGaussian)
+    monkeypatch.setattr(_gauss_newton, "OVERFULL", 1.0)
+    _, some_rows = gaussian_of(posterior, theta, hyper)
+    assert isinstance(some_rows, DualGaussian)
+    J = posterior.weighted_jacobian(theta[0], hyper.select(0))[::50, None]
+    ratios = [
+        np.median(np.sqrt(gaussian.project(J) / all_rows.project(J)))
+        for gaussian in (factors, some_rows)
+    ]
+    assert 0.8 < ratios[0] < 1.6 < 2.0 < ratios[1]
+
+
+def test_forms_of_kronecker_factors(many_rows):
+    posterior, theta, hyper = many_rows
+    curvature = KroneckerCurvature(posterior.kronecker_factors(theta[0], hyper.select(0)))
+    A = np.linalg.inv(curvature.gaussian().covariance())
+    np.testing.assert_allclose(curvature.diagonal, np.diag(A), rtol=1e-8)
+    step = np.random.default_rng(1).standard_normal(theta.size)
+    np.testing.assert_allclose(curvature.quadratic(step), step @ A @ step, rtol=1e-8)
+    damped = curvature.gaussian(0.5)
+    np.testing.assert_allclose(damped.solve(step), np.linalg.solve(1.5 * A, step), rtol=1e-6)
 
 
 def test_chosen_rows_count_for_all(many_rows, monkeypatch):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
-from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian
+from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian, KroneckerGaussian
 
 K, M = 9, 5
 rng = np.random.default_rng(0)
@@ -9,15 +10,28 @@ PRIOR = np.exp(rng.uniform(-2, 2, K))
 S = rng.standard_normal((M, K))
 A = np.diag(PRIOR) + S.T @ S
 
+FACTORS = [  # two layers, of 2 x 3 and 3 x 1 weights
+    (np.exp(rng.uniform(-2, 2, fan_in)), B.T @ B, C.T @ C)
+    for fan_in, B, C in (
+        (2, rng.standard_normal((5, 2)), rng.standard_normal((2, 3))),
+        (3, rng.standard_normal((2, 3)), rng.standard_normal((4, 1))),
+    )
+]
+LAYERS = block_diag(*(np.kron(np.diag(D), np.eye(len(G))) + np.kron(F, G) for D, F, G in FACTORS))
+
 each_form = pytest.mark.parametrize(
-    "gaussian",
-    [DenseGaussian.from_precision(A), DualGaussian(PRIOR, S)],
-    ids=["dense", "dual"],
+    ("gaussian", "A"),
+    [
+        (DenseGaussian.from_precision(A), A),
+        (DualGaussian(PRIOR, S), A),
+        (KroneckerGaussian(FACTORS), LAYERS),
+    ],
+    ids=["dense", "dual", "kronecker"],
 )
 
 
 @each_form
-def test_against_plain_numpy(gaussian):
+def test_against_plain_numpy(gaussian, A):
     rng = np.random.default_rng(1)
     inverse = np.linalg.inv(A)
     one, several = rng.standard_normal(K), rng.standard_normal((K, 3))
@@ -32,7 +46,7 @@ def test_against_plain_numpy(gaussian):
 
 
 @each_form
-def test_covariance_of_draws(gaussian):
+def test_covariance_of_draws(gaussian, A):
     size = 40_000
     draws = gaussian.draw(np.random.default_rng(2), size)
     assert draws.shape == (size, K)
@@ -45,13 +59,13 @@ def test_covariance_of_draws(gaussian):
 
 
 @each_form
-def test_draws_follow_the_generator(gaussian):
+def test_draws_follow_the_generator(gaussian, A):
     first, second = (gaussian.draw(np.random.default_rng(3), 5) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
 @each_form
-def test_whiten(gaussian):
+def test_whiten(gaussian, A):
     b = np.random.default_rng(4).standard_normal((K, 3))
     white = gaussian.whiten(b)
     np.testing.assert_allclose(white.T @ white, b.T @ np.linalg.solve(A, b), rtol=1e-11)
