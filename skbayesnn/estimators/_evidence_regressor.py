@@ -204,13 +204,13 @@ class EvidenceMLPRegressor(ChoosingNoise, Regression, EvidenceMLP):
         self._forget_noise()
         problem, minima, others = super()._minima_of(problem, seeds, tried)
         if self.noise == "auto":
-            (problem, minima), *rest = self._compared(problem, minima, seeds)
+            (problem, minima), *rest = self._compared(problem, minima)
             if self.combine == "tempered":
                 others += [(other.posterior, m) for other, some in rest for m in some]
             return problem, minima, others
         self.noise_ = self.noise
         if self.noise in OTHER_NOISES:
-            return *self._under(self.noise, problem, minima, seeds), []
+            return *self._under(self.noise, problem, minima), []
         self._noise_p_values = self._residual_tests(problem.posterior, minima[0])
         return problem, minima, others
 

@@ -219,7 +219,7 @@ class HMCMLPRegressor(ChoosingNoise, Regression, HMCMLP):
             self.noise_ = chosen
             return with_noise(self, problem, chosen), minima
         seeds = self._seeds(problem.posterior.network.hidden_layer_sizes, self._n_scouts)
-        found = self._compared(problem, minima or self._find(problem, seeds), seeds)[0]
+        found = self._compared(problem, minima or self._find(problem, seeds))[0]
         return (problem, minima) if self.noise_ == "constant" else found
 
     def _noise_chosen_before(self):

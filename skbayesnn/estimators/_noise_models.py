@@ -28,7 +28,7 @@ class ChoosingNoise:
 
     _noises = "constant", "shared", *OTHER_NOISES, "auto"
 
-    def _compared(self, problem, minima, seeds):
+    def _compared(self, problem, minima):
         """Try other noise models than the constant one where residuals speak for them.
 
         Sets ``noise_``, ``noise_log_evidences_`` and the p values of the report.
@@ -38,7 +38,6 @@ class ChoosingNoise:
         problem : Problem
             Under constant noise.
         minima : list of Minimum
-        seeds : list of numpy.random.SeedSequence
 
         Returns
         -------
@@ -49,7 +48,7 @@ class ChoosingNoise:
         comparable = np.isfinite(minima[0].log_evidence)
         suspected = [noise for noise, p in p_values.items() if comparable and p < SIGNIFICANT]
         found = {"constant": (problem, minima)}
-        found |= {noise: self._under(noise, problem, minima, seeds) for noise in suspected}
+        found |= {noise: self._under(noise, problem, minima) for noise in suspected}
         if suspected:
             # what is a minimum with other noise may be one with constant noise, too
             further = [found[noise][1][0] for noise in suspected]
@@ -60,7 +59,7 @@ class ChoosingNoise:
         self.noise_log_evidences_ = evidences
         return [found.pop(self.noise_), *found.values()]
 
-    def _under(self, noise, problem, minima, seeds):
+    def _under(self, noise, problem, minima):
         """The problem and its minima under another noise model than the constant one.
 
         They are searched from minima under constant noise: what the network of the means has not

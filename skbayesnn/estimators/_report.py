@@ -102,7 +102,7 @@ class EvidenceReport:
         Of tests at the best minimum under constant noise: whether residuals are larger at some
         inputs than at others (``"input_dependent"``; `noise_trend`), and whether they have heavier
         tails than a Gaussian (``"student_t"``; `heavy_tails`). Empty for classifiers, and where
-        the noise model or ``noise_std`` is given.
+        one of these noise models, or ``noise_std``, is given.
     noise_log_evidences : dict
         The attribute of the estimator; empty unless ``noise="auto"``.
     """

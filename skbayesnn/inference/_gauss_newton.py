@@ -158,9 +158,7 @@ class DualCurvature:
 
     def determined(self):
         """How many weights the targets in ``S`` determine well: ``Tr(A^-1 S^T S)``."""
-        values = np.linalg.eigvalsh((self.S / self.alpha) @ self.S.T)
-        values = np.maximum(values, 0.0)
-        return np.sum(values / (1.0 + values))
+        return self.gaussian().determined
 
     def quadratic(self, step):
         """``step^T A step``."""

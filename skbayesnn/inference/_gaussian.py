@@ -119,6 +119,11 @@ class DualGaussian:
         """``log det A`` by the matrix determinant lemma."""
         return np.sum(np.log(self.prior_precision)) + self._inner.log_det
 
+    @property
+    def determined(self):
+        """``Tr(A^-1 S^T S)``, the number of well-determined weights."""
+        return len(self.S) - np.sum(self._inner.variances())
+
     def solve(self, vectors):
         """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         prior = (vectors.T / self.prior_precision).T

@@ -99,6 +99,11 @@ def test_the_precision_is_neither_changed_nor_repaired():
     np.testing.assert_array_equal(DenseGaussian.from_precision(frozen).factor, gaussian.factor)
 
 
+def test_well_determined_weights_of_the_dual_form():
+    expected = K - np.sum(PRIOR * np.diag(np.linalg.inv(A)))
+    np.testing.assert_allclose(DualGaussian(PRIOR, S).determined, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(1, 6), (4, 4), (12, 6)], ids=str)
 def test_primal_equals_dual(shape):
     rng = np.random.default_rng(5)

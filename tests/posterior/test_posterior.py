@@ -247,3 +247,39 @@ def test_select_of_hyperparameters():
     one = hyper.select(2)
     np.testing.assert_array_equal(one.alpha, [4.0, 5.0])
     np.testing.assert_array_equal(one.beta, [2.0])
+
+
+@each_likelihood
+@each_depth
+@pytest.mark.parametrize("prior", ["layer", "ard"])
+def test_kronecker_factors_are_exact_for_a_single_row(name, hidden, prior):
+    posterior, theta, hyper = make_problem(name, hidden, prior=prior)
+    rows = {part: getattr(posterior, part)[:1] for part in ("X", "y", "sample_weight")}
+    posterior = replace(posterior, **rows)
+    dense = posterior.hessian(theta, hyper, exact=False)
+    factors = posterior.kronecker_factors(theta, hyper)
+    for part, (D, F, G) in zip(posterior.network.slices, factors, strict=True):
+        block = np.kron(np.diag(D), np.eye(len(G))) + np.kron(F, G)
+        np.testing.assert_allclose(block, dense[part, part], rtol=1e-10, atol=1e-12)
+
+
+@each_likelihood
+def test_kronecker_factors_add_up_over_rows(name, monkeypatch):
+    posterior, theta, hyper = make_problem(name, (4, 3))
+    whole = posterior.kronecker_factors(theta, hyper)
+    expected = [(0.0, 0.0)] * len(whole)
+    for row in range(len(posterior.X)):
+        arrays = {p: getattr(posterior, p)[[row]] for p in ("X", "y", "sample_weight")}
+        one = replace(posterior, **arrays).kronecker_factors(theta, hyper)
+        share = posterior.sample_weight[row] / posterior.n_rows
+        expected = [(F + share * f, G + g) for (F, G), (_, f, g) in zip(expected, one, strict=True)]
+    for (_, *factors), sums in zip(whole, expected, strict=True):
+        for factor, total in zip(factors, sums, strict=True):
+            np.testing.assert_allclose(factor, total, rtol=1e-10, atol=1e-14)
+    monkeypatch.setattr(_forward, "BLOCK_DOUBLES", 20)
+    for (D, *factors), (same, *blocked) in zip(
+        whole, posterior.kronecker_factors(theta, hyper), strict=True
+    ):
+        np.testing.assert_array_equal(D, same)
+        for factor, other in zip(factors, blocked, strict=True):
+            np.testing.assert_allclose(other, factor, rtol=1e-10, atol=1e-14)
