@@ -333,15 +333,20 @@ def mixture(means, stds):
 
 REGRESSORS = {
     "evidence": our_regressor(EvidenceMLPRegressor),
-    "evidence, (16,)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16,)),
-    "evidence, (16, 16)": our_regressor(EvidenceMLPRegressor, hidden_layer_sizes=(16, 16)),
+    "evidence, constant noise": our_regressor(EvidenceMLPRegressor, noise="constant"),
+    "evidence, (16,)": our_regressor(
+        EvidenceMLPRegressor, hidden_layer_sizes=(16,), noise="constant"
+    ),
+    "evidence, (16, 16)": our_regressor(
+        EvidenceMLPRegressor, hidden_layer_sizes=(16, 16), noise="constant"
+    ),
     "evidence, noise of inputs": our_regressor(EvidenceMLPRegressor, noise="input_dependent"),
     "evidence, linear log noise": our_regressor(
         EvidenceMLPRegressor, noise="input_dependent", noise_hidden_layer_sizes=()
     ),
-    "evidence, constant noise": our_regressor(EvidenceMLPRegressor, noise="constant"),
     "hmc": our_regressor(HMCMLPRegressor),
     "hmc, constant noise": our_regressor(HMCMLPRegressor, noise="constant"),
+    "hmc, noise of inputs": our_regressor(HMCMLPRegressor, noise="input_dependent"),
     "gaussian process": gaussian_process,
     "mlp grid": network,
     "boosting": boosting,
