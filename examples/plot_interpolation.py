@@ -44,11 +44,11 @@ y = truth(X[:, 0]) + NOISE * rng.standard_normal(40)
 
 def interpolant(basis):
     """A fixed-basis model, not fitted yet."""
-    return make_pipeline(basis, EvidenceMLPRegressor((), standardize=False))
+    return make_pipeline(basis, EvidenceMLPRegressor((), noise="constant", standardize=False))
 
 
 hermite = interpolant(HermiteFunctionFeatures(3)).fit(X, y)
-network = make_pipeline(EvidenceMLPRegressor((8,), random_state=0)).fit(X, y)
+network = make_pipeline(EvidenceMLPRegressor((8,), noise="constant", random_state=0)).fit(X, y)
 
 # %%
 # The width ``r`` of radial functions is a continuous parameter that nobody knows beforehand. With a

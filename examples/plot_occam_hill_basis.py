@@ -37,7 +37,7 @@ y_test = truth(X_test[:, 0]) + NOISE * rng.standard_normal(500)
 
 def search(basis, name, values):
     """Fits with every value of a parameter of the basis."""
-    model = make_pipeline(basis, EvidenceMLPRegressor((), standardize=False))
+    model = make_pipeline(basis, EvidenceMLPRegressor((), noise="constant", standardize=False))
     return EvidenceSearch(model, {name: list(values)}).fit(X, y)
 
 
