@@ -311,7 +311,7 @@ def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
     assert sampler.comparison_.adequate
     assert sampler.comparison_.shift < 0.02
     gap = abs(sampler.log_evidence_ - evidence.log_evidence_)
-    assert sampler.log_evidence_std_ < 0.3
+    assert sampler.log_evidence_std_ < 0.5
     assert gap < 3.0 * sampler.log_evidence_std_ + 0.1
     kinds = ["epistemic", "aleatoric"]
     if noise == "student_t":  # the sampler averages over degrees of freedom
