@@ -2,10 +2,13 @@
 
 import importlib
 import pkgutil
+from copy import copy
 
 import numpy as np
 
 import skbayesnn
+from skbayesnn.estimators import BayesianMLP
+from skbayesnn.inference import Limits
 from skbayesnn.network import Network, forward
 from skbayesnn.posterior import (
     Bernoulli,
@@ -53,7 +56,7 @@ def draw_weights(network, X, rng, lead=()):
 
 
 def make_likelihood(name):
-    """A likelihood with its number of outputs and of noise levels."""
+    """A likelihood with its number of outputs."""
     return {
         "gaussian": (Gaussian.per_output(2), 2),
         "gaussian_shared": (Gaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
@@ -91,8 +94,6 @@ def make_problem(name, hidden=(4,), activation="tanh", prior="layer", lead=(), n
     posterior = Posterior(network, likelihood, groups, X, y, rng.uniform(0.5, 3.0, n))
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
-    if not likelihood.has_noise:
-        beta = np.ones_like(beta)
     return posterior, theta, Hyperparameters(alpha, beta)
 
 
@@ -102,3 +103,45 @@ def public_modules():
     for module in pkgutil.walk_packages(skbayesnn.__path__, "skbayesnn."):
         if not any(part.startswith("_") for part in module.name.split(".")):
             yield importlib.import_module(module.name)
+
+
+def result_of(model):
+    """What the engine of a fitted estimator has found: `EvidenceFit` or `SampledFit`."""
+    return model._result
+
+
+def draws_of(model):
+    """`Draws` of a fitted sampler."""
+    return model._result.draws
+
+
+def parts_of(model):
+    """Minima or drawn networks that predict together."""
+    return model._ensemble.parts
+
+
+def shares_of(model):
+    """Weights of all networks in the predictions."""
+    return model._ensemble.member_weights
+
+
+def standardised(model, X):
+    """Inputs as the networks see them."""
+    return model._X_scaling.transform(X)
+
+
+def set_limits(monkeypatch, **limits):
+    """Other `Limits` for all estimators, so that small problems are treated as large ones."""
+    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**limits))
+
+
+def set_block_doubles(monkeypatch, doubles):
+    """Another bound of the memory that sums over rows take at a time, as `BLOCK_DOUBLES`."""
+    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", doubles)
+
+
+def with_ensemble(model, ensemble):
+    """A fitted estimator that predicts by other networks."""
+    other = copy(model)
+    other._ensemble = ensemble
+    return other

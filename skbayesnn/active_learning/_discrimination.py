@@ -83,10 +83,10 @@ def model_discrimination(
         inputs.append(prepare(X_candidates))
     _check_comparable(*models)
     if is_classifier(models[0]):
-        p = [model._probabilities(X, True) for model, X in zip(models, inputs, strict=True)]
+        p = [model._ensemble.probabilities(X) for model, X in zip(models, inputs, strict=True)]
         return _of_classes(p, P, method)
     rule = _exactly if method == "exact" else _approximately
-    width = sum(model._doubles_per_row() for model in models)
+    width = sum(model._ensemble.doubles_per_row for model in models)
     blocks = row_blocks(len(inputs[0]), width)
     return np.concatenate(
         [
@@ -123,10 +123,10 @@ def _check_comparable(first, second):
 
 def _predictive(model, X):
     """Weights, means ``(m, n, p)`` and covariances ``(m, n, p, p)`` of a mixture, y units."""
-    means, covariances = model._activations(X)
+    means, covariances = model._ensemble.member_moments(X)
     scale = model._y_scaling.scale
-    covariances = model._noisy(covariances, X) * scale[:, None] * scale
-    return model._member_weights, model._y_scaling.inverse(means), covariances
+    covariances = covariances * scale[:, None] * scale
+    return model._ensemble.member_weights, model._y_scaling.inverse(means), covariances
 
 
 def _approximately(mixtures, P):

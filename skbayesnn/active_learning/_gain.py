@@ -12,6 +12,7 @@ from skbayesnn.active_learning._draws import (
 )
 from skbayesnn.active_learning._inputs import SAMPLERS, linear_models, pose, resolve
 from skbayesnn.network import row_blocks
+from skbayesnn.predictive import class_probabilities
 
 
 def information_gain(
@@ -138,16 +139,17 @@ def _gains_by_draws(model, question, X):
     """Mutual information between predictions and drawn networks."""
     n_points = 0 if question.X_interest is None else len(question.X_interest)
     n_classes = max(2, model.n_outputs_)
-    width = max(model._doubles_per_row(), n_points * n_classes**2)
+    (draws,) = model._ensemble.parts
+    width = max(draws.doubles_per_row, n_points * n_classes**2)
 
     def probabilities(X):
-        return model._most_probable(model._activations(X, False)[0])
+        return class_probabilities(draws.outputs(X))
 
     if not is_classifier(model):
 
         def gain(X):
-            f = model._activations(X, False)[0]
-            return regression_total(f, np.broadcast_to(model._noise_at(X), f.shape))
+            f = draws.outputs(X)
+            return regression_total(f, np.broadcast_to(draws.noise.variances(X), f.shape))
 
     elif question.kind == "total":
 
@@ -156,7 +158,7 @@ def _gains_by_draws(model, question, X):
 
     else:
         interest = question.X_interest
-        blocks = row_blocks(n_points, model._doubles_per_row())
+        blocks = row_blocks(n_points, draws.doubles_per_row)
         p_interest = np.concatenate([probabilities(interest[rows]) for rows in blocks], axis=1)
 
         def gain(X):

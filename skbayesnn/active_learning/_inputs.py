@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.active_learning._linear import of_draws, of_member
+from skbayesnn.active_learning._linear import of_part
 from skbayesnn.estimators import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
@@ -109,7 +109,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
     X_interest = prepare(X_interest)
     weight = _normalised(interest_weight, len(X_interest))
     if kind == "joint" and isinstance(model, SAMPLERS):
-        n_draws, wanted = len(model._theta), X_interest.shape[0] * model.n_outputs_
+        n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
         if n_draws < DRAWS_PER_TARGET * wanted:
             raise ValueError(
                 f"The joint gain about {wanted} outputs cannot be told from {n_draws} draws, whose "
@@ -145,13 +145,10 @@ def linear_models(model):
     Returns
     -------
     list of LinearModel
-    weights : ndarray
+    weights : list of float
     """
-    if isinstance(model, SAMPLERS):
-        noise = None if is_classifier(model) else lambda X: model._noise_at(X).mean(axis=0)
-        shape = len(model._theta), model.n_outputs_
-        return [of_draws(lambda X: model._activations(X, False)[0], noise, *shape)], np.ones(1)
-    return [of_member(member) for member in model._members], model._member_weights
+    ensemble = model._ensemble
+    return [of_part(part) for part in ensemble.parts], [w.sum() for w in ensemble.weights]
 
 
 def check_number(value, name, least):

@@ -8,11 +8,13 @@ networks have the same form: their deviations from the mean, divided by ``m^(1/2
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from skbayesnn.inference import DualPrecision
 from skbayesnn.network import row_blocks
 
 LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a target tells nothing
@@ -126,18 +128,21 @@ def curved(mean, V):
     return (root[..., None] * np.swapaxes(vectors, -1, -2)) @ V
 
 
-def of_member(member):
-    """One minimum with its Gaussian posterior.
+def of_part(part):
+    """Networks that predict, by the mean and the covariances of their outputs.
 
     Parameters
     ----------
-    member : Member
+    part : Part
+        A minimum with its Gaussian posterior, or drawn networks.
 
     Returns
     -------
     LinearModel
     """
-    return _of_weights(member, member.gaussian.whiten)
+    noise_variances = None if part.noise is None else partial(_mean_noise, part)
+    expand = _in_units(part.whitened, noise_variances)
+    return LinearModel(expand, part.n_unknowns, part.network.n_outputs, noise_variances)
 
 
 def of_prior(member, precisions):
@@ -154,8 +159,10 @@ def of_prior(member, precisions):
     LinearModel
         Of a classifier its targets' equivalents of unit noise, see `curved`.
     """
-    root = np.sqrt(precisions)[:, None]
-    linear = _of_weights(replace(member, shift=None), lambda J: J / root)
+    none_seen = np.zeros((0, len(precisions)))
+    linear = of_part(
+        replace(member, shift=None, free=None, precision=DualPrecision(precisions, none_seen))
+    )
     if linear.noise_variances is not None:
         return linear
 
@@ -166,43 +173,10 @@ def of_prior(member, precisions):
     return replace(linear, expand=expand, noise_variances=lambda X: np.ones((len(X), 1)))
 
 
-def of_draws(activations, noise_variances, n_draws, n_outputs):
-    """Drawn networks, by the mean and the covariances of their outputs.
-
-    Parameters
-    ----------
-    activations : callable
-        From rows to outputs ``(n_draws, n, n_outputs)``.
-    noise_variances : callable or None
-        From rows to the variances of the noise, ``(n, n_outputs)``; ``None`` for classifiers.
-    n_draws, n_outputs : int
-
-    Returns
-    -------
-    LinearModel
-    """
-
-    def expand(X):
-        f = activations(X)
-        mean = f.mean(axis=0)
-        return mean, np.moveaxis(f - mean, 0, -1) / np.sqrt(n_draws)
-
-    return LinearModel(_in_units(expand, noise_variances), n_draws, n_outputs, noise_variances)
-
-
-def _of_weights(member, whiten):
-    """One network, linearised in its weights (MacKay 1992, section 2.6)."""
-
-    def expand(X):
-        mean, J = member.linearised(X)
-        n, n_outputs, k = J.shape
-        return mean, whiten(J.reshape(n * n_outputs, k).T).T.reshape(n, n_outputs, k)
-
-    noise_variances = member.noise_variances if np.any(member.noise_variance) else None
-    network = member.network
-    return LinearModel(
-        _in_units(expand, noise_variances), network.n_weights, network.n_outputs, noise_variances
-    )
+def _mean_noise(part, X):
+    """Noise variance at every row, mean over the networks: ``(n, n_outputs)``."""
+    mean = part.noise.variances(X).mean(axis=0)
+    return np.broadcast_to(mean, (len(X), part.network.n_outputs))
 
 
 def _in_units(expand, noise_variances):

@@ -164,14 +164,16 @@ def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     model, prepare = resolve(estimator, EVIDENCE)
     X = prepare(X)
     _check_choice(n, len(X), price)
-    minima = [*model._minima, *model._others]
-    used = [m for m, w in zip(minima, model._mixture_weights, strict=True) if w > 0]
+    ensemble, fit = model._ensemble, model._result
+    minima = [*fit.minima, *(minimum for _, minimum in fit.others)][: len(model._shares)]
+    used = [m for m, share in zip(minima, model._shares, strict=True) if share > 0]
     models = [
         of_prior(member, minimum.groups.expand(minimum.hyper.alpha))
-        for member, minimum in zip(model._members, used, strict=True)
+        for member, minimum in zip(ensemble.parts, used, strict=True)
     ]
     question = Question("total", "exact", None, None, model._y_scaling.scale)
-    return _greedy(models, model._member_weights, question, False, X, n, price, return_gains)
+    weights = ensemble.member_weights
+    return _greedy(models, weights, question, False, X, n, price, return_gains)
 
 
 def _check_choice(n, n_rows, price):

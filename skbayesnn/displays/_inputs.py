@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators import (
     AveragedClassifier,
     AveragedRegressor,
+    BayesianMLP,
     before_final_step,
     final_step,
 )
-from skbayesnn.estimators._base import BayesianMLP
 
 NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
 TASKS = {"regressor": is_regressor, "classifier": is_classifier}

@@ -4,7 +4,7 @@ import numpy as np
 
 from skbayesnn.displays._display import BLUE, Display
 from skbayesnn.displays._inputs import fitted_network
-from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.estimators import HMCMLP
 from skbayesnn.estimators._parameters import fixed_values
 
 QUANTILES = (0.1587, 0.8413)  # of a Gaussian at one standard deviation on either side
@@ -139,7 +139,7 @@ def _interval(network):
     """Ends of error bars of one standard deviation, ``(n_features, 2)``."""
     n = network.n_features_in_
     if isinstance(network, HMCMLP):
-        alpha = network._sampled.draws.alpha[..., :n]
+        alpha = network._result.draws.alpha[..., :n]
         return np.quantile(alpha**-0.5, QUANTILES, axis=(0, 1)).T
     std = np.array(list(network.evidence_report_.minima[0].log_precision_std.values()))[:n]
     groups = network.weight_group_names_

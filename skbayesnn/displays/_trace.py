@@ -8,8 +8,9 @@ from sklearn.base import is_classifier
 
 from skbayesnn.displays._display import COLORS, Display
 from skbayesnn.displays._inputs import class_name, fitted_network, output_index
+from skbayesnn.estimators import HMCMLP
 from skbayesnn.estimators._diagnostics import LEAST_DRAWS, spread_rows
-from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.predictive import class_probabilities
 from skbayesnn.samplers import r_hat
 
 WIDE = 20.0  # ratio of largest to smallest value beyond which an axis is logarithmic
@@ -178,7 +179,8 @@ def _noise(network):
     if is_classifier(network):
         return []
     shape = network.diagnostics_.energy.shape
-    sds = np.sqrt(network._noise_variances).reshape(*shape, -1) * network._y_scaling.scale
+    variances = network._ensemble.typical_noise_variances
+    sds = np.sqrt(variances).reshape(*shape, -1) * network._y_scaling.scale
     several = sds.shape[-1] > 1
     return [
         Trace(f"noise sd of y{i}" if several else "noise sd", sd, _r_hat(np.log(sd)), True)
@@ -189,7 +191,7 @@ def _noise(network):
 
 def _prior(network):
     """Prior standard deviations of the weight groups that were inferred, largest R-hat first."""
-    alpha = network._sampled.draws.alpha
+    alpha = network._result.draws.alpha
     found = network.diagnostics_.hyper_r_hat
     traces = [
         Trace(f"prior sd, {name}", alpha[..., group] ** -0.5, found[name], True)
@@ -201,9 +203,9 @@ def _prior(network):
 
 def _functions(network, X, output):
     """An output in units of y, or a class probability, ``(n_chains, n_draws, n)``."""
-    f, _ = network._activations(X, need_covariance=False)
+    f = network._ensemble.outputs(X)
     if is_classifier(network):
-        values = network._most_probable(f)
+        values = class_probabilities(f)
         output = values.shape[-1] - 1 if output is None else output
     else:
         values = network._y_scaling.inverse(f)
@@ -219,7 +221,7 @@ def _output_name(network, output):
 
 def _training_rows(network, output, n_rows):
     """Outputs at training rows, from that of largest R-hat to that of median R-hat."""
-    X = network._sampled.joint.posterior.X
+    X = network._result.posed.posterior.X
     X = X[spread_rows(len(X))]
     values = _functions(network, X, output)
     found = _r_hat(values)

@@ -1,8 +1,9 @@
-"""What all estimators share: from user data to a posterior in standardised units, and back."""
+"""What all estimators share: from user data to a problem in standardised units, and back."""
 
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,19 +12,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
-from skbayesnn.inference import FreeHyperparameters, Settings
-from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
-
-
-class Problem(NamedTuple):
-    """A fit in standardised units."""
-
-    posterior: Posterior
-    settings: Settings
-    X_scaling: Scaling
-    y_scaling: Scaling
-    row_index: np.ndarray  # from rows as given to those of the posterior; -1 for zero weight
+from skbayesnn.inference import (
+    Limits,
+    Method,
+    Problem,
+    Workers,
+    machine_memory,
+    memory_of_search,
+    readable,
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +63,20 @@ def generator(random_state):
 class BayesianMLP(BaseEstimator):
     """Common part of all estimators.
 
-    An engine (evidence, sampling) adds ``_infer`` and what the fit leaves; a task (regression,
-    classification) adds what targets are and what is predicted.
+    An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
+    which sets the fitted attributes, and ``_trouble``, what to warn of. A task (regression,
+    classification) adds what targets are and what is predicted. A fitted estimator holds the
+    scalings, the engine's result (``_result``) and the ensemble that predicts (``_ensemble``).
+
+    Examples
+    --------
+    >>> from skbayesnn import HMCMLPClassifier
+    >>> from skbayesnn.estimators import BayesianMLP
+    >>> issubclass(HMCMLPClassifier, BayesianMLP)
+    True
     """
+
+    _limits = Limits()
 
     def fit(self, X, y, sample_weight=None):
         """Infer the weights with all precisions and noise levels from training data.
@@ -94,15 +102,26 @@ class BayesianMLP(BaseEstimator):
         """
         with _all_or_nothing(self):
             hidden_layer_sizes = check_parameters(self)
+            previous = self._forget()
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
             rows = canonical_rows(X, y, sample_weight)
             self._check_domain(rows)
-            self._infer(rows, hidden_layer_sizes)
+            problem = self._pose(rows, hidden_layer_sizes)
+            self._keep(self._infer(problem, hidden_layer_sizes, previous), rows)
+            self._warn()
         return self
 
     def __sklearn_is_fitted__(self):
         """Whether `fit` was completed."""
-        return hasattr(self, "_X_scaling")
+        return hasattr(self, "_ensemble")
+
+    def _forget(self):
+        """Delete what an earlier fit has left; its result is returned if this one goes on."""
+        previous = vars(self).get("_result") if self.warm_start else None
+        for name in list(vars(self)):
+            if name == "_result" or (name.endswith("_") and not name.startswith("_")):
+                delattr(self, name)
+        return previous
 
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
@@ -132,29 +151,77 @@ class BayesianMLP(BaseEstimator):
             )
 
     def _pose(self, rows, hidden_layer_sizes):
-        """Standardise, and gather everything that defines the posterior."""
+        """Standardise, and gather everything that defines the problem."""
         d = rows.X.shape[1]
         X_scaling = Scaling.standard(rows.X, rows.weight) if self.standardize else Scaling.none(d)
         y, y_scaling, likelihood = self._targets(rows)
-        network = Network((d, *hidden_layer_sizes, y.shape[1]), self.activation)
-        self.n_outputs_ = network.n_outputs
         names = getattr(self, "feature_names_in_", None)
-        if not isinstance(self.prior, str) and np.shape(self.prior) != (network.n_weights,):
-            raise ValueError(
-                f"prior given as an array needs one group label for each of the "
-                f"{network.n_weights} weights; got shape {np.shape(self.prior)}."
-            )
-        groups = weight_groups(network, self.prior, None if names is None else list(names))
-        free_alpha, alpha = fixed_values(self.weight_precision, groups.names, "weight_precision")
-        free_beta, beta = self._noise_precisions(y_scaling, likelihood)
-        settings = Settings(
-            free=FreeHyperparameters(free_alpha, free_beta, LogUniform()),
-            fixed=Hyperparameters(alpha, beta),
+        self._X_scaling, self._y_scaling = X_scaling, y_scaling
+        self.n_outputs_ = y.shape[1]
+        problem = Problem(
+            X_scaling.transform(rows.X),
+            y,
+            rows.weight,
+            likelihood,
+            activation=self.activation,
+            prior=self.prior,
+            feature_names=None if names is None else list(names),
+            weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
+            limits=self._limits,
+            **self._noise_options(y_scaling, likelihood, rows),
             **self._search_options(),
         )
-        X = X_scaling.transform(rows.X)
-        posterior = Posterior(network, likelihood, groups, X, y, rows.weight)
-        return Problem(posterior, settings, X_scaling, y_scaling, rows.index)
+        if not isinstance(self.prior, str):
+            n_weights = problem.network(hidden_layer_sizes).n_weights
+            if np.shape(self.prior) != (n_weights,):
+                raise ValueError(
+                    f"prior given as an array needs one group label for each of the {n_weights} "
+                    f"weights; got shape {np.shape(self.prior)}."
+                )
+        return problem
+
+    def _search_options(self):
+        """Parameters of the search for minima."""
+        return {}
+
+    @property
+    def _entropy(self):
+        """Of all random numbers of a fit."""
+        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+
+    @property
+    def _workers(self):
+        """Processes, and where progress is told."""
+        return Workers(self.n_jobs, self._announce, print if self.verbose else None)
+
+    def _announce(self, posterior, settings, n_starts):
+        """Say what a search will take; warn if the machine has less memory."""
+        plan = str(Method.choose(posterior, settings))
+        n_bytes = memory_of_search(posterior, settings, n_starts, self.n_jobs)
+        if self.verbose:
+            print(f"{plan}; about {readable(n_bytes)} of memory")
+        if n_bytes > machine_memory():
+            warnings.warn(
+                f"The fit needs about {readable(n_bytes)} of memory, and the machine has "
+                f"{readable(machine_memory())} ({plan}). Use fewer hidden units, n_jobs=1, fewer "
+                "n_restarts, or some of the rows.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _keep_common(self, result):
+        """Attributes that all estimators have; ``ard`` needs precisions to be set."""
+        posterior = result.posed.posterior
+        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
+        if result.growth:
+            self.growth_ = result.growth
+
+    def _warn(self):
+        """The one place where the states of the algorithms become a warning."""
+        trouble = self._trouble()
+        if trouble is not None:
+            message, category = trouble
+            warnings.warn(message, category, stacklevel=3)
 
     def _input_scaling_folded_in(self, network, theta):
         """Layers of a network that takes X in the user's units."""
@@ -180,5 +247,4 @@ class BayesianMLP(BaseEstimator):
 
     def _draw_prior(self, X, n_samples, rng):
         """Outputs of networks drawn from the prior, ``(n_samples, n, n_outputs)``."""
-        network, sd = self._prior_of_weights(n_samples, rng)
-        return outputs(network, rng.standard_normal(sd.shape) * sd, X)
+        return self._result.draw_prior(X, n_samples, rng)

@@ -1,7 +1,6 @@
 """What classifiers share: classes as targets, and predictions from class probabilities."""
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
@@ -9,6 +8,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from skbayesnn._data import Scaling
 from skbayesnn.estimators._base import generator
 from skbayesnn.posterior import Bernoulli, Categorical
+from skbayesnn.predictive import class_probabilities
 
 TINY = np.finfo(float).tiny
 
@@ -16,8 +16,7 @@ TINY = np.finfo(float).tiny
 class Classification(ClassifierMixin):
     """Predictions of classifiers, whatever the engine.
 
-    An engine provides ``_probabilities(X, moderated)`` and ``_probability_std(X)`` of rows in
-    standardised units.
+    The class probabilities are those of ``_ensemble``, which takes standardised rows.
     """
 
     def predict(self, X):
@@ -56,7 +55,8 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        probabilities = self._probabilities(self._check_X(X), moderated)
+        X = self._check_X(X)
+        probabilities = self._ensemble.probabilities(X, moderated)
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X):
@@ -105,7 +105,8 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._probability_std(self._check_X(X))
+        X = self._check_X(X)
+        return self._ensemble.probability_std(X)
 
     def log_predictive_density(self, X, y):
         """Log of the moderated probability of the true class.
@@ -148,13 +149,7 @@ class Classification(ClassifierMixin):
             Probabilities, summing to 1 over the classes.
         """
         activations = self._draw_prior(self._check_X(X), n_samples, generator(random_state))
-        return np.moveaxis(self._most_probable(activations), 0, -1)
-
-    def _most_probable(self, activations):
-        """Class probabilities ``(..., n_classes)`` of given activations."""
-        if len(self.classes_) == 2:
-            return np.concatenate([expit(-activations), expit(activations)], axis=-1)
-        return softmax(activations, axis=-1)
+        return np.moveaxis(class_probabilities(activations), 0, -1)
 
     def _encode(self, y):
         y = column_or_1d(y, warn=True)
@@ -179,11 +174,6 @@ class Classification(ClassifierMixin):
         y = np.eye(len(self.classes_))[codes]
         return y, Scaling.none(len(self.classes_)), Categorical()
 
-    def _noise_precisions(self, y_scaling, likelihood):
-        return np.zeros(1, dtype=bool), np.ones(1)
-
-    def _scale_term(self, problem):
-        return 0.0
-
-    def _noise_std_of(self, minimum):
-        return None
+    def _noise_options(self, y_scaling, likelihood, rows):
+        """Classes have no noise."""
+        return {}

@@ -78,7 +78,7 @@ def compare_regressors(fitted, sampler, X):
     }
     doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > LARGEST_SHIFT else []
     for name, (a, b) in quantities.items():
-        if not 1.0 / LARGEST_RATIO < a / b < LARGEST_RATIO:
+        if not b / LARGEST_RATIO < a < b * LARGEST_RATIO:
             doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
     return _with_evidence(fitted, sampler, quantities, shift, doubts)
 

@@ -105,15 +105,14 @@ def diagnose(sampled):
     n_chains, n_draws = draws.energy.shape
     rows = posterior.X[spread_rows(len(posterior.X))]
     f = outputs(posterior.network, draws.theta.astype(float), rows)
-    if f.shape[-1] > 1 and not posterior.likelihood.has_noise:
-        f = f - f.mean(axis=-1, keepdims=True)  # a common shift changes no probability
+    f = posterior.likelihood.identified(f)
     f = np.concatenate([f, joint.noise_functions(draws.noise, rows)], axis=-1)
     levels = [f"noise_{level}" for level in range(posterior.likelihood.n_levels)]
     names = zip([*joint.groups.names, *levels], joint.free.mask, strict=True)
     chosen = [name for name, is_free in names if is_free]
     logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., joint.free.mask]
-    if not posterior.likelihood.linear:
-        chosen.append("degrees_of_freedom")
+    if joint.state_names:
+        chosen += joint.state_names
         logs = np.concatenate([logs, np.log(draws.noise)], axis=-1)
     enough = n_draws >= LEAST_DRAWS
     comparable = enough and len(chosen) > 0

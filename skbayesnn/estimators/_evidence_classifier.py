@@ -1,17 +1,7 @@
 """Classification by a multilayer perceptron under MacKay's evidence framework."""
 
-import numpy as np
-
-from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._classification import Classification
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.inference import own_posterior
-from skbayesnn.predictive import (
-    closest_gaussian,
-    moderated_sigmoid,
-    moderated_softmax,
-    sigmoid_variance,
-)
 
 
 class EvidenceMLPClassifier(Classification, EvidenceMLP):
@@ -157,50 +147,3 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
-
-    def _member(self, posterior, minimum):
-        """With the closest Gaussian instead of the one around the minimum."""
-        own = own_posterior(posterior, minimum)
-        with blas_threads(minimum.network.n_weights):
-            return closest_gaussian(super()._member(posterior, minimum), own, minimum.hyper)
-
-    def _probabilities(self, X, moderated):
-        """Class probabilities of the mixture of minima, ``(n, n_classes)``."""
-        means, covariances = self._activations(X, need_covariance=bool(moderated))
-        if not moderated:
-            members = [self._most_probable(mean) for mean in means]
-        else:
-            members = [
-                self._moderated(mean, covariance, moderated)
-                for mean, covariance in zip(means, covariances, strict=True)
-            ]
-        return np.tensordot(self._member_weights, np.stack(members), 1)
-
-    def _probability_std(self, X):
-        """Posterior standard deviation of each class probability, ``(n, n_classes)``."""
-        means, covariances = self._activations(X)
-        probabilities, squares = [], []
-        for mean, covariance in zip(means, covariances, strict=True):
-            p = self._moderated(mean, covariance, True)
-            if len(self.classes_) == 2:
-                variance = sigmoid_variance(mean[:, 0], covariance[:, 0, 0])[:, None]
-            else:
-                variance = moderated_softmax(mean, covariance)[1] ** 2
-            probabilities.append(p)
-            squares.append(variance + p**2)
-        weights = self._member_weights
-        mean = np.tensordot(weights, np.stack(probabilities), 1)
-        return np.sqrt(np.maximum(np.tensordot(weights, np.stack(squares), 1) - mean**2, 0.0))
-
-    def _moderated(self, mean, covariance, method):
-        """Class probabilities averaged over Gaussian activations, shape (n, n_classes)."""
-        if method not in (True, "closed_form"):
-            raise ValueError(f"moderated must be True, False or 'closed_form', got {method!r}.")
-        if len(self.classes_) > 2:
-            if method == "closed_form":
-                raise ValueError("moderated='closed_form' exists for two classes only.")
-            return moderated_softmax(mean, covariance)[0]
-        method = "closed_form" if method == "closed_form" else "quadrature"
-        a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
-        both = [moderated_sigmoid(sign * a, variance, method) for sign in (-1.0, 1.0)]
-        return np.stack(both, axis=1)

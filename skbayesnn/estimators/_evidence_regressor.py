@@ -4,12 +4,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._noise_models import OTHER_NOISES, ChoosingNoise, check_noise
 from skbayesnn.estimators._regression import Regression
-from skbayesnn.predictive import one_table
 
 
-class EvidenceMLPRegressor(ChoosingNoise, Regression, EvidenceMLP):
+class EvidenceMLPRegressor(Regression, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
     The weights have Gaussian priors in groups. The precision of every group and the noise level are
@@ -195,30 +193,15 @@ class EvidenceMLPRegressor(ChoosingNoise, Regression, EvidenceMLP):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _check_engine_parameters(self):
-        super()._check_engine_parameters()
-        check_noise(self)
-
-    def _minima_of(self, problem, seeds, tried):
-        """Minima under the noise model asked for, or under that of highest evidence."""
-        self._forget_noise()
-        problem, minima, others = super()._minima_of(problem, seeds, tried)
-        if self.noise == "auto":
-            (problem, minima), *rest = self._compared(problem, minima)
-            if self.combine == "tempered":
-                others += [(other.posterior, m) for other, some in rest for m in some]
-            return problem, minima, others
-        self.noise_ = self.noise
-        if self.noise in OTHER_NOISES:
-            return *self._under(self.noise, problem, minima), []
-        self._noise_p_values = self._residual_tests(problem.posterior, minima[0])
-        return problem, minima, others
+    def _keep(self, result, rows):
+        super()._keep(result, rows)
+        self._keep_noise(result)
 
     @property
     def noise_std_(self):
         """Noise standard deviation at the best minimum, in units of y."""
         check_is_fitted(self)
-        noise = self._noise_std_of(self._minima[0])
+        noise = self._noise_std_of(self._result.best)
         return float(noise[0]) if self._y_is_1d else noise
 
     @property
@@ -233,7 +216,7 @@ class EvidenceMLPRegressor(ChoosingNoise, Regression, EvidenceMLP):
 
     def _noise_weights(self):
         check_is_fitted(self)
-        noise = self._minima[0].noise
+        noise = self._result.best.noise
         if noise is None:
             raise AttributeError("Only input-dependent noise has a network of its own.")
         layers = self._input_scaling_folded_in(noise.network, noise.theta)
@@ -246,23 +229,9 @@ class EvidenceMLPRegressor(ChoosingNoise, Regression, EvidenceMLP):
         check_is_fitted(self)
         if self.noise_ != "student_t":
             raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
-        return self._minima[0].likelihood.degrees_of_freedom
+        return self._result.best.likelihood.degrees_of_freedom
 
     def _noise_std_of(self, minimum):
         likelihood = minimum.likelihood
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
         return self._y_scaling.scale * np.sqrt(variance)
-
-    def _noise_at(self, X):
-        return np.stack([member.noise_variances(X) for member in self._members])
-
-    def _noise_mixture(self, X):
-        mixtures = [member.noise_mixture(X) for member in self._members]
-        return one_table([(shares[None], variances[None]) for shares, variances in mixtures])
-
-    def _member_log_densities(self, X, y):
-        members = zip(self._members, *self._activations(X), strict=True)
-        return np.stack([m.log_density(y - mean, covariance, X) for m, mean, covariance in members])
-
-    def _doubles_per_row(self):
-        return max(member.n_gaussians for member in self._members) * super()._doubles_per_row()

@@ -1,55 +1,30 @@
 """The sampling engine of the estimators: networks drawn from the posterior."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from inspect import signature
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators._base import FittedNetwork
+from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
-from skbayesnn.estimators._evidence import EvidenceMLP, fits
-from skbayesnn.estimators._growth import Growing
-from skbayesnn.estimators._noise_models import same_noise, same_plan
+from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
-from skbayesnn.inference import SamplingSettings, estimate_evidence, run_chains, start_sampling
-from skbayesnn.network import outputs
+from skbayesnn.inference import Recipe, fit_by_sampling, fits
+from skbayesnn.predictive import ensemble_of_draws
 from skbayesnn.samplers import Plan
 
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
 DTYPES = ("float32", "float64", np.float32, np.float64)
-LEAST_LIMIT = 64  # of the steps of a trajectory
-LARGEST_WORK = 2**16  # of a trajectory, steps times rows, beyond that many steps
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
 
 def thawed(init):
     """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
     return init.estimator if isinstance(init, FrozenEstimator) else init
-
-
-def _tuned_plan(posterior, noise_plan=None):
-    """How the tuned sampler makes its transitions.
-
-    With hidden layers and few rows trajectories are short: what is slow are the scales of whole
-    groups of weights, which have transitions of their own. With many rows they are short because of
-    what they cost. Where the output layer stays in the position the curvature changes so much from
-    place to place that its mean is no guide to a metric.
-    """
-    networks = (
-        [posterior.network] if noise_plan is None else [posterior.network, noise_plan.network]
-    )
-    if not any(network.hidden_layer_sizes for network in networks):
-        return Plan()
-    n_rows = len(posterior.X)  # distinct ones, which set the time
-    max_steps = max(LEAST_LIMIT, min(n_rows, LARGEST_WORK // n_rows))
-    return Plan(max_steps=max_steps, metric_power=0.5 if posterior.likelihood.has_noise else 0.0)
 
 
 class NetworkDraws(Sequence):
@@ -64,18 +39,26 @@ class NetworkDraws(Sequence):
         self._estimator = estimator
 
     def __len__(self):
-        return len(self._estimator._theta)
+        return len(self._estimator._draws.theta)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        theta = self._estimator._theta[index].astype(float)
-        weights = self._estimator._in_user_units(self._estimator._network, theta)
+        theta = self._estimator._draws.theta[index].astype(float)
+        weights = self._estimator._in_user_units(self._estimator._draws.network, theta)
         return FittedNetwork(*weights, weight=1.0 / len(self), log_evidence=np.nan)
 
 
-class HMCMLP(Growing):
-    """Common part of `HMCMLPRegressor` and `HMCMLPClassifier`."""
+class HMCMLP(BayesianMLP):
+    """Common part of `HMCMLPRegressor` and `HMCMLPClassifier`.
+
+    Examples
+    --------
+    >>> from skbayesnn import HMCMLPClassifier
+    >>> from skbayesnn.estimators import HMCMLP
+    >>> issubclass(HMCMLPClassifier, HMCMLP)
+    True
+    """
 
     @classmethod
     def from_evidence(cls, fitted, **parameters):
@@ -99,29 +82,6 @@ class HMCMLP(Growing):
         if "noise" in taken:
             taken["noise"] = fitted.noise_
         return cls(**{**taken, "init": FrozenEstimator(fitted), **parameters})
-
-    def _infer(self, rows, hidden_layer_sizes):
-        """Sample, estimate the evidence, and say whether the chains agree."""
-        hidden_layer_sizes, minima = self._choose_layers(rows, hidden_layer_sizes)
-        problem, minima = self._choose_noise(self._pose(rows, hidden_layer_sizes), minima)
-        settings = self._sampling_settings(problem)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        chain_seed, evidence_seed = np.random.SeedSequence(seed).spawn(2)
-        seeds = chain_seed.spawn(self.n_chains)
-        sampled = self._sample(problem, settings, seeds, minima)
-        self._keep(problem, sampled)
-        self.log_evidence_, self.log_evidence_std_ = np.nan, np.nan
-        if self.evidence:
-            log_evidence, std = estimate_evidence(
-                sampled.joint, sampled.draws, evidence_seed, self.n_jobs
-            )
-            self.log_evidence_ = log_evidence + self._scale_term(problem)
-            self.log_evidence_std_ = std
-        vars(self).pop("comparison_", None)  # of an earlier fit with another init
-        if not isinstance(self.init, str) and self._is_same_model(thawed(self.init)):
-            rows = problem.posterior.X[spread_rows(len(problem.posterior.X))]
-            self.comparison_ = self._compare(thawed(self.init), self._X_scaling.inverse(rows))
-        self._warn_of_trouble(sampled)
 
     def _check_engine_parameters(self):
         one_of(self, "sampler", ("auto", *N_STEPS))
@@ -149,127 +109,82 @@ class HMCMLP(Growing):
 
     def _is_fitted_for_this_task(self, init):
         same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
-        return same_task and hasattr(init, "_minima")
+        return same_task and hasattr(init, "_result")
 
-    def _search_options(self):
-        return {}
+    def _infer(self, problem, hidden_layer_sizes, previous):
+        """Sample, and estimate the evidence."""
+        return fit_by_sampling(
+            problem,
+            hidden_layer_sizes,
+            self._recipe(),
+            self._entropy,
+            getattr(self, "noise", "constant"),
+            self._init_fit(problem, hidden_layer_sizes),
+            (self.init, self.random_state),
+            previous,
+            self._workers,
+        )
 
-    def _sampling_settings(self, problem):
-        tuned = self.sampler == "auto"
-        plan = _tuned_plan(problem.posterior, problem.settings.noise_plan)
-        if not tuned:
-            n_steps = N_STEPS[self.sampler] if self.n_steps is None else self.n_steps
+    def _recipe(self):
+        """What is wanted of the chains."""
+        plan = None
+        if self.sampler != "auto":
             dynamics = self.sampler == "stochastic_dynamics"
             plan = Plan(
                 step_size=self.step_size,
-                n_steps=n_steps,
+                n_steps=N_STEPS[self.sampler] if self.n_steps is None else self.n_steps,
                 persistence=PERSISTENCE if dynamics else 0.0,
                 metropolis=not dynamics,
             )
-        return SamplingSettings(
-            search=problem.settings,
-            plan=plan,
-            n_warmup=self.n_warmup,
-            n_draws=self.n_draws,
-            thin=self.thin,
-            tuned=tuned,
-            dtype=np.dtype(self.dtype),
+        return Recipe(
+            plan,
+            self.n_chains,
+            self.n_warmup,
+            self.n_draws,
+            self.thin,
+            np.dtype(self.dtype).name,
+            isinstance(self.init, str) and self.init == "prior",
+            self.evidence,
         )
 
-    def _choose_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers, and minima of that network if it was chosen by their evidence."""
+    def _init_fit(self, problem, hidden_layer_sizes):
+        """The fit of an estimator given as ``init``, whose minima must be some of this network."""
+        if isinstance(self.init, str):
+            return None
+        fit = thawed(self.init)._result
         if hidden_layer_sizes == "auto":
-            if not isinstance(self.init, str):
-                hidden_layer_sizes = thawed(self.init).hidden_layer_sizes_
-            elif self.warm_start and hasattr(self, "growth_"):
-                return self.hidden_layer_sizes_, ()
-        hidden_layer_sizes, tried = self._grown(rows, hidden_layer_sizes)
-        return hidden_layer_sizes, tried[hidden_layer_sizes][1] if tried else ()
+            hidden_layer_sizes = fit.posed.posterior.network.hidden_layer_sizes
+        posterior = problem.posed(hidden_layer_sizes).posterior
+        if not all(fits(m, posterior.network, posterior.groups) for m in fit.minima):
+            raise ValueError(
+                "The estimator given as init was fitted with other inputs, outputs, hidden "
+                "layers, activation or prior; its minima are no starting points for this network."
+            )
+        return fit
 
-    def _choose_noise(self, problem, minima):
-        """The problem under the noise model asked for, or chosen, and minima to start from."""
-        return problem, minima
-
-    def _sample(self, problem, settings, seeds, minima):
-        """Run the chains, or go on with those of the last fit if only their length changed."""
-        progress = print if self.verbose else None
-        posterior = problem.posterior
-        old = getattr(self, "_sampled", None) if self.warm_start else None
-        if old is not None and self._continues(old, problem, settings):
-            done = old.draws.energy.shape[1]
-            if done == self.n_draws:
-                return old
-            rest = settings._replace(n_draws=self.n_draws - done)
-            more = run_chains(old.joint, old.chains, rest, False, self.n_jobs, progress)
-            return more.after(old)
-        minima = self._minima_to_start_from(problem, minima)
-        from_prior = isinstance(self.init, str) and self.init == "prior"
-        joint, chains = start_sampling(posterior, settings, seeds, minima, from_prior, self.n_jobs)
-        return run_chains(joint, chains, settings, True, self.n_jobs, progress)
-
-    def _continues(self, old, problem, settings):
-        """Whether an earlier run was of the same posterior, sampled in the same way."""
-        new, last = problem.posterior, old.joint.posterior
-        n_chains, n_draws = old.draws.energy.shape
-        same = new.network == last.network and self._origin == (self.init, self.random_state)
-        same = same and self.n_chains == n_chains and self.n_draws >= n_draws
-        same = same and settings._replace(n_draws=0, search=None) == self._settings._replace(
-            n_draws=0, search=None
-        )
-        search, before = problem.settings, self._settings.search
-        same = same and same_noise(new.likelihood, last.likelihood)
-        same = same and same_plan(search.noise_plan, before.noise_plan)
-        arrays = zip(
-            (new.X, new.y, new.sample_weight, new.groups.labels, *search.fixed),
-            (last.X, last.y, last.sample_weight, last.groups.labels, *before.fixed),
-            strict=True,
-        )
-        same = same and np.array_equal(search.free.mask, before.free.mask)
-        return same and all(np.array_equal(a, b) for a, b in arrays)
-
-    def _minima_to_start_from(self, problem, minima):
-        """Some of this network, or those of a fitted evidence estimator given as ``init``."""
-        posterior, plan = problem.posterior, problem.settings.noise_plan
-        if not isinstance(self.init, str):
-            minima = thawed(self.init)._minima
-        sizes = posterior.network.layer_sizes
-        for minimum in minima:
-            theirs = minimum.network.layer_sizes
-            inside = len(theirs) == len(sizes) and np.all(np.less_equal(theirs, sizes))
-            ends = theirs[0] == sizes[0] and theirs[-1] == sizes[-1]
-            if not (inside and ends and minimum.groups.names == posterior.groups.names):
-                raise ValueError(
-                    "The estimator given as init was fitted with other inputs, outputs, hidden "
-                    "layers or prior; its minima are no starting points for this network."
-                )
-        if plan is not None:  # a noise network of another layout is no starting point
-            minima = [m if fits(m.noise, *plan) else replace(m, noise=None) for m in minima]
-        return minima
-
-    def _keep(self, problem, sampled):
+    def _keep(self, result, rows):
         """Set the fitted attributes."""
-        posterior, draws = problem.posterior, sampled.draws
-        self._sampled, self._settings = sampled, self._sampling_settings(problem)
-        self._origin = self.init, self.random_state
-        self._X_scaling, self._y_scaling = problem.X_scaling, problem.y_scaling
-        self._likelihood, self._network = posterior.likelihood, posterior.network
-        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
-        self.diagnostics_ = diagnose(sampled)
-        self.weight_group_names_ = list(sampled.joint.groups.names)
+        self._result, draws = result, result.draws
+        self._keep_common(result)
+        self._ensemble = ensemble_of_draws(result)
+        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
+        self.diagnostics_ = diagnose(result.sampled)
+        self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
-        vars(self).pop("feature_relevance_", None)  # of an earlier fit with another prior
         if isinstance(self.prior, str) and self.prior == "ard":
             inputs = draws.alpha[..., : self.n_features_in_]
             self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * self.thin
-        best = self._theta[np.argmin(draws.energy)].astype(float)
-        self.coefs_, self.intercepts_ = self._in_user_units(posterior.network, best)
+        best = self._draws.theta[self._draws.best].astype(float)
+        self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)
+        if not isinstance(self.init, str) and self._is_same_model(thawed(self.init)):
+            inputs = rows.X[spread_rows(len(rows.X))]
+            self.comparison_ = self._compare(thawed(self.init), inputs)
 
     @property
-    def _theta(self):
-        """Weights of all draws, ``(n_total, k)``, chain by chain."""
-        theta = self._sampled.draws.theta
-        return theta.reshape(-1, theta.shape[-1])
+    def _draws(self):
+        """Drawn networks with their noise."""
+        return self._ensemble.parts[0]
 
     @property
     def networks_(self):
@@ -277,11 +192,10 @@ class HMCMLP(Growing):
         check_is_fitted(self)
         return NetworkDraws(self)
 
-    def _warn_of_trouble(self, sampled):
-        """The one place where the states of the algorithms become a warning."""
-        found = self.diagnostics_
-        draws = sampled.draws
-        stuck = found.divergences > 0.1 * draws.energy.size * self.thin
+    def _trouble(self):
+        """A warning about the chains, with its category, or ``None``."""
+        found, sampled = self.diagnostics_, self._result.sampled
+        stuck = found.divergences > 0.1 * sampled.draws.energy.size * self.thin
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
         elif self.sampler == "stochastic_dynamics" and found.divergences:
@@ -305,8 +219,8 @@ class HMCMLP(Growing):
                 "make step_size smaller, or raise n_warmup"
             )
         else:
-            return
-        warnings.warn(message + "; see diagnostics_.", ConvergenceWarning, stacklevel=4)
+            return None
+        return message + "; see diagnostics_.", ConvergenceWarning
 
     def to_inference_data(self):
         """Draws for ArviZ, an optional dependency.
@@ -326,9 +240,9 @@ class HMCMLP(Growing):
             raise ImportError(
                 "to_inference_data needs ArviZ: pip install skbayesnn[arviz]."
             ) from error
-        draws = self._sampled.draws
+        draws = self._result.draws
         posterior = {"weights": draws.theta, "prior_sd": draws.alpha**-0.5}
-        if self._likelihood.has_noise:
+        if not is_classifier(self):
             posterior |= self._noise_to_inference_data()
         stats = {
             "energy": draws.energy,
@@ -345,32 +259,3 @@ class HMCMLP(Growing):
     def _is_same_model(self, fitted):
         """Whether an evidence fit says something about the same posterior."""
         return True
-
-    # --- what tasks ask for ---------------------------------------------------------------------
-
-    @property
-    def _member_weights(self):
-        return np.full(len(self._theta), 1.0 / len(self._theta))
-
-    def _doubles_per_row(self):
-        """Memory that a row to predict takes: all drawn networks side by side."""
-        width = max(*self._network.layer_sizes[1:], self.n_outputs_**2)
-        return len(self._theta) * width // 4
-
-    def _activations(self, X, need_covariance=True):
-        """Outputs of all draws, ``(m, n, n_outputs)``, and zeros for their covariances."""
-        f = outputs(self._network, self._theta.astype(float), X)
-        if not need_covariance:
-            return f, None
-        return f, np.broadcast_to(0.0, (*f.shape, f.shape[-1]))
-
-    def _draw_functions(self, X, n_samples, rng):
-        """Outputs of drawn networks, ``(n_samples, n, n_outputs)``."""
-        chosen = rng.integers(len(self._theta), size=n_samples)
-        return outputs(self._network, self._theta[chosen].astype(float), X)
-
-    def _prior_of_weights(self, n_samples, rng):
-        """The network, and prior sds of its weights under drawn precisions, ``(n_samples, k)``."""
-        alpha = self._sampled.draws.alpha
-        alpha = alpha.reshape(-1, alpha.shape[-1])[rng.integers(len(self._theta), size=n_samples)]
-        return self._network, self._sampled.joint.posterior.groups.expand(alpha) ** -0.5

@@ -25,7 +25,7 @@ def check_parameters(estimator):
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
-        one_of(estimator, "noise", estimator._noises)
+        estimator._check_noise()
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)

@@ -1,19 +1,16 @@
 """What regressors share: targets with noise, and predictions from mixtures of Gaussians."""
 
 import numbers
-from functools import partial
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import Scaling
 from skbayesnn.estimators._base import generator
-from skbayesnn.estimators._parameters import fixed_values
-from skbayesnn.network import row_blocks
+from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
+from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.posterior import Gaussian
-from skbayesnn.predictive import log_normal_density, mixture_moments, mixture_quantile
 
 KINDS = ("total", "epistemic", "aleatoric")
 
@@ -21,12 +18,8 @@ KINDS = ("total", "epistemic", "aleatoric")
 class Regression(RegressorMixin):
     """Predictions of regressors, whatever the engine.
 
-    An engine provides members with weights ``_member_weights`` ``(m,)``, ``_activations``,
-    ``_noise_variances``, ``_joint_covariances`` and ``_draw_functions``; for other than constant
-    Gaussian noise also ``_noise_at`` and ``_noise_mixture``.
+    Those of ``_ensemble``, which takes rows and gives targets in standardised units.
     """
-
-    _noises = ("constant", "shared")
 
     def __sklearn_tags__(self):
         """Several outputs are welcome."""
@@ -58,14 +51,18 @@ class Regression(RegressorMixin):
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
-        X = self._check_X(X)
+        X, scaling = self._check_X(X), self._y_scaling
+        if not (return_std or return_cov):
+            return self._shaped(scaling.inverse(self._ensemble.mean(X)))
         if return_cov:
-            return self._mean_and_joint_covariance(X)
-        if not return_std:
-            return self._shaped(self._y_scaling.inverse(self._by_rows(self._mean, X)))
-        mean, covariance = self._by_rows(self._moments, X)
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)) * self._y_scaling.scale
-        return self._shaped(self._y_scaling.inverse(mean)), self._shaped(sd)
+            mean, covariance = self._ensemble.joint_moments(X)
+            covariance = covariance * scaling.scale**2
+            return self._shaped(scaling.inverse(mean)), (
+                covariance[..., 0] if self._y_is_1d else covariance
+            )
+        mean, covariance = self._ensemble.moments(X)
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)) * scaling.scale
+        return self._shaped(scaling.inverse(mean)), self._shaped(sd)
 
     def predict_std(self, X, kind="total"):
         """Predictive standard deviation, or one of its parts.
@@ -102,7 +99,8 @@ class Regression(RegressorMixin):
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-        _, covariance = self._by_rows(partial(self._moments, kind=kind), self._check_X(X))
+        X = self._check_X(X)
+        _, covariance = self._ensemble.moments(X, kind)
         scale = self._y_scaling.scale
         return covariance * scale[:, None] * scale
 
@@ -124,7 +122,8 @@ class Regression(RegressorMixin):
         if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")
         tails = 0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)
-        ends = self._by_rows(partial(self._quantiles, probabilities=tails), self._check_X(X))
+        X = self._check_X(X)
+        ends = self._ensemble.quantiles(X, tails)
         return np.stack([self._shaped(self._y_scaling.inverse(end)) for end in ends], axis=-1)
 
     def log_predictive_density(self, X, y):
@@ -142,7 +141,8 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples,)
             In nats, y in its own units; joint over the outputs.
         """
-        density = self._by_rows(self._log_density, *self._check_pairs(X, y))
+        X, y = self._check_pairs(X, y)
+        density = self._ensemble.log_density(X, y)
         return density - np.sum(np.log(self._y_scaling.scale))
 
     def predictive_cdf(self, X, y):
@@ -163,7 +163,8 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Between 0 and 1, for each output by itself.
         """
-        return self._shaped(self._by_rows(self._cdf, *self._check_pairs(X, y)))
+        X, y = self._check_pairs(X, y)
+        return self._shaped(self._ensemble.cdf(X, y))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Functions drawn from the posterior, without noise.
@@ -185,7 +186,7 @@ class Regression(RegressorMixin):
             In units of y.
         """
         X = self._check_X(X)
-        return self._functions(self._draw_functions(X, n_samples, generator(random_state)))
+        return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
     def sample_prior(self, X, n_samples=1, random_state=0):
         """Functions drawn from the prior at the inferred precisions.
@@ -222,16 +223,34 @@ class Regression(RegressorMixin):
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
         return scaling.transform(rows.y), scaling, likelihood
 
-    def _noise_precisions(self, y_scaling, likelihood):
-        """Free noise levels, and the precisions (standardised units) of the others."""
+    def _noise_options(self, y_scaling, likelihood, rows):
+        """Noise levels given by the user, the noise network, and the change to units of y."""
         names = list(range(likelihood.n_levels))
         free, values = fixed_values(self.noise_std, names, "noise_std")
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
-        return free, np.where(free, 1.0, (scale / values) ** 2)
+        return {
+            "noise_precision": (free, np.where(free, 1.0, (scale / values) ** 2)),
+            "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
+            "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
+        }
 
-    def _scale_term(self, problem):
-        return -problem.posterior.n_rows * float(np.sum(np.log(problem.y_scaling.scale)))
+    def _check_noise(self):
+        """Raise ``ValueError`` if the parameters of the noise make no sense together."""
+        one_of(self, "noise", (*NOISE_MODELS, "auto"))
+        layer_sizes(self, "noise_hidden_layer_sizes")
+        given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
+        if self.noise == "input_dependent" and given:
+            raise ValueError(
+                "noise_std fixes a noise level that is the same everywhere; leave it at 'auto' "
+                "with noise='input_dependent'."
+            )
+
+    def _keep_noise(self, result):
+        """Attributes that tell the noise model."""
+        self.noise_ = self.noise if self.noise == "shared" else result.noise
+        if self.noise == "auto" and result.noise_log_evidences:
+            self.noise_log_evidences_ = result.noise_log_evidences
 
     def _check_pairs(self, X, y):
         """Rows with their targets, standardised."""
@@ -243,89 +262,6 @@ class Regression(RegressorMixin):
                 f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
             )
         return X, self._y_scaling.transform(y)
-
-    def _by_rows(self, function, *arrays):
-        """Apply a function to blocks of rows, so that all members fit in memory."""
-        blocks = row_blocks(len(arrays[0]), self._doubles_per_row())
-        parts = [function(*(array[rows] for array in arrays)) for rows in blocks]
-        if isinstance(parts[0], tuple):
-            return [np.concatenate(some) for some in zip(*parts, strict=True)]
-        return np.concatenate(parts)
-
-    def _mean(self, X):
-        means, _ = self._activations(X, need_covariance=False)
-        return np.tensordot(self._member_weights, means, 1)
-
-    def _moments(self, X, kind="total"):
-        """Mean and covariance of the outputs of every row."""
-        means, covariances = self._activations(X)
-        if kind == "aleatoric":
-            means, covariances = 0.0 * means, self._noisy(0.0 * covariances, X)
-        elif kind == "total":
-            covariances = self._noisy(covariances, X)
-        return mixture_moments(self._member_weights, means, covariances)
-
-    def _marginals(self, X):
-        """The mixture's Gaussians: weights, means and standard deviations, ``(m, n, n_outputs)``.
-
-        A member with other than Gaussian noise has several.
-        """
-        means, covariances = self._activations(X)
-        variances = np.diagonal(covariances, axis1=2, axis2=3)
-        shares, noise = self._noise_mixture(X)
-        sds = np.sqrt(variances[:, None] + noise)
-        means = np.broadcast_to(means[:, None], sds.shape)
-        weights = (self._member_weights[:, None] * shares).ravel()
-        return weights, *(values.reshape(-1, *values.shape[2:]) for values in (means, sds))
-
-    def _quantiles(self, X, probabilities):
-        """Of the mixture, one array ``(n, n_outputs)`` per probability."""
-        mixture = self._marginals(X)
-        return tuple(mixture_quantile(*mixture, p) for p in probabilities)
-
-    def _cdf(self, X, y):
-        """Of the mixture at targets in standardised units, ``(n, n_outputs)``."""
-        weights, means, sds = self._marginals(X)
-        return np.tensordot(weights, ndtr((y - means) / sds), 1)
-
-    def _log_density(self, X, y):
-        """Of targets in standardised units, ``(n,)``."""
-        density = self._member_log_densities(X, y)
-        return logsumexp(density + np.log(self._member_weights)[:, None], axis=0)
-
-    def _member_log_densities(self, X, y):
-        """Of every member by itself, ``(m, n)``."""
-        means, covariances = self._activations(X)
-        return log_normal_density(y - means, self._noisy(covariances, X))
-
-    def _noise_at(self, X):
-        """Noise variance of every member, output and row, ``(m, n or 1, n_outputs)``."""
-        return self._noise_variances[:, None]
-
-    def _doubles_per_mixed_row(self):
-        """As `_doubles_per_row`, for `_noise_mixture`."""
-        return self._doubles_per_row()
-
-    def _noise_mixture(self, X):
-        """Noise as Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
-        noise = self._noise_at(X)[:, None]
-        return np.ones((len(noise), 1)), noise
-
-    def _noisy(self, covariances, X):
-        """Add every member's noise to covariances ``(m, n, n_outputs, n_outputs)``."""
-        return covariances + self._noise_at(X)[..., None] * np.eye(self.n_outputs_)
-
-    def _mean_and_joint_covariance(self, X):
-        means, _ = self._activations(X, need_covariance=False)
-        covariances = self._joint_covariances(X)
-        noise = np.swapaxes(self._noise_at(X), 1, 2)  # (m, n_outputs, n or 1)
-        covariances = covariances + noise[..., None] * np.eye(len(X))
-        by_output = np.moveaxis(means, -1, 1)  # (m, n_outputs, n)
-        mean, covariance = mixture_moments(self._member_weights, by_output, covariances)
-        covariance = np.moveaxis(covariance, 0, -1) * self._y_scaling.scale**2
-        if self._y_is_1d:
-            covariance = covariance[..., 0]
-        return self._shaped(self._y_scaling.inverse(mean.T)), covariance
 
     def _functions(self, draws):
         """From ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""

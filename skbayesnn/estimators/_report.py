@@ -4,8 +4,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from skbayesnn.inference import SIGNIFICANT
+
 ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
-SIGNIFICANT = 0.01  # p value below which other noise models are worth trying
 SUSPICIONS = {
     "input_dependent": "Noise seems to depend on the inputs",
     "student_t": "Noise seems to have heavier tails than a Gaussian",
@@ -167,42 +168,35 @@ class EvidenceReport:
         return lines
 
 
-def make_report(
-    minima,
-    log_evidence,
-    mixture_weights,
-    noise_std,
-    n_targets,
-    noise_p_values,
-    noise_log_evidences,
-):
+def make_report(fit, minima, shares, noise_std):
     """Assemble the report of a fit.
 
     Parameters
     ----------
+    fit : EvidenceFit
     minima : list of Minimum
-    log_evidence : float
-    mixture_weights : ndarray of shape (len(minima),)
+        That predict together, their terms in units of the user.
+    shares : ndarray of shape (len(minima),)
     noise_std : callable
         From a minimum to its noise sd in units of y, or ``None``.
-    n_targets : float
-    noise_p_values, noise_log_evidences : dict
 
     Returns
     -------
     EvidenceReport
     """
+    posterior = fit.posed.posterior
+    n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
     reports = [
-        _report_of(minimum, float(weight), noise_std(minimum), n_targets)
-        for minimum, weight in zip(minima, mixture_weights, strict=True)
+        _report_of(minimum, float(share), noise_std(minimum), n_targets)
+        for minimum, share in zip(minima, shares, strict=True)
     ]
     return EvidenceReport(
-        log_evidence,
+        fit.log_evidence,
         tuple(reports),
         n_targets,
         minima[0].network.n_weights,
-        noise_p_values,
-        noise_log_evidences,
+        fit.noise_p_values,
+        fit.noise_log_evidences,
     )
 
 
@@ -267,8 +261,8 @@ def _gpe(minimum, noise_std):
 
 def _verdict(minimum, n_targets):
     """Whether the Gaussian approximation can be trusted at a minimum, and if not, why."""
-    if minimum.problem:
-        return f"no evidence: {minimum.problem}"
+    if minimum.trouble is not None:
+        return f"no evidence: {minimum.trouble.value}"
     doubts = []
     if not minimum.exact:
         doubts.append("Gauss-Newton Hessian: the evidence is approximate")

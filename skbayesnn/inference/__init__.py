@@ -1,50 +1,153 @@
-"""Finding minima, the Gaussian approximation around them, and their evidence."""
+"""Finding minima, the Gaussian approximation around them, their evidence; sampling."""
 
-from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FIRST
-from skbayesnn.inference._evidence import EvidenceTerms, well_determined
-from skbayesnn.inference._gauss_newton import gauss_newton_forms
-from skbayesnn.inference._gaussian import DenseGaussian, DualGaussian, KroneckerGaussian
-from skbayesnn.inference._memory import machine_memory, readable, requirements
-from skbayesnn.inference._minima import (
-    NOISE_MINIMA,
-    distinct,
-    find_minima,
-    is_repeated,
-    own_posterior,
+from skbayesnn.inference._ascent import Derivatives, ascend, evidence_derivatives
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference._engine import (
+    SIGNIFICANT,
+    EvidenceFit,
+    fit_evidence,
+    seeds_of,
+    total_log_evidence,
+    with_chosen_noise,
 )
-from skbayesnn.inference._minimum import Minimum
-from skbayesnn.inference._noise_network import NoisePlan
+from skbayesnn.inference._evidence import (
+    EvidenceTerms,
+    WellDetermined,
+    alpha_occam,
+    log_evidence_fixed,
+    log_occam_gaussian,
+    log_occam_profile,
+    log_symmetry,
+    noise_occam,
+    well_determined,
+)
+from skbayesnn.inference._fixed_point import FixedPoint
+from skbayesnn.inference._growth import Candidate, best_of, grow, grown
+from skbayesnn.inference._limits import Limits
+from skbayesnn.inference._linear import linear_start, scannable
+from skbayesnn.inference._memory import machine_memory, memory_of_search, readable
+from skbayesnn.inference._method import Curvature, Method, Point
+from skbayesnn.inference._minimum import Minimum, Trouble, complete
+from skbayesnn.inference._moves import Renewals
+from skbayesnn.inference._noise_models import NOISE_MODELS, Positions
+from skbayesnn.inference._noise_network import NoisePlan, squared_residuals, with_rows
+from skbayesnn.inference._precision import (
+    DensePrecision,
+    DualPrecision,
+    KroneckerPrecision,
+    Precision,
+    SpectralPrecision,
+)
+from skbayesnn.inference._problem import Posed, Problem
+from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
+from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
+from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling, tuned_plan
 from skbayesnn.inference._sampling_starts import start_sampling
-from skbayesnn.inference._training import FreeHyperparameters, Settings
+from skbayesnn.inference._scale_moves import ScaleMoves
+from skbayesnn.inference._search import (
+    Workers,
+    distinct,
+    find_minima,
+    fits,
+    is_repeated,
+    own_posterior,
+)
+from skbayesnn.inference._settings import FreeHyperparameters, Settings
+from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
+from skbayesnn.inference._steps import Descents, Search, find_mode
+from skbayesnn.inference._stochastic import total_determined
+from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._training import Trained, random_starts, train
+from skbayesnn.inference._widening import widened
 
 __all__ = [
     "DEGREES_OF_FREEDOM",
-    "FIRST",
-    "NOISE_MINIMA",
-    "DenseGaussian",
-    "DualGaussian",
+    "NOISE_MODELS",
+    "SIGNIFICANT",
+    "Candidate",
+    "Curvature",
+    "DensePrecision",
+    "Derivatives",
+    "Descents",
+    "DualPrecision",
+    "EvidenceFit",
     "EvidenceTerms",
+    "FixedPoint",
     "FreeHyperparameters",
-    "KroneckerGaussian",
+    "KroneckerPrecision",
+    "Limits",
+    "Method",
     "Minimum",
     "NoisePlan",
+    "Point",
+    "Posed",
+    "Positions",
+    "Precision",
+    "Problem",
+    "Recipe",
+    "Renewals",
+    "SampledFit",
     "SamplingSettings",
+    "ScaleMoves",
+    "Search",
     "Settings",
+    "SliceMoves",
+    "SpectralPrecision",
+    "Trained",
+    "Trouble",
+    "WellDetermined",
+    "Workers",
+    "align",
+    "alpha_occam",
+    "ascend",
+    "best_of",
+    "complete",
     "distinct",
     "estimate_evidence",
+    "evidence_derivatives",
+    "fair_moves",
     "find_minima",
-    "gauss_newton_forms",
+    "find_mode",
+    "fit_by_sampling",
+    "fit_evidence",
+    "fits",
+    "grow",
+    "grown",
     "heavy_tails",
     "is_repeated",
+    "layers_switched_off",
+    "linear_start",
+    "log_evidence_fixed",
+    "log_occam_gaussian",
+    "log_occam_profile",
+    "log_symmetry",
     "machine_memory",
+    "memory_of_search",
+    "noise_occam",
     "noise_trend",
     "own_posterior",
+    "prune",
+    "random_starts",
     "readable",
-    "requirements",
+    "reestimate",
     "run_chains",
+    "same_minimum",
+    "scannable",
+    "seeds_of",
+    "serves_slices",
+    "shapes_at_modes",
+    "squared_residuals",
     "start_sampling",
+    "subsample",
+    "total_determined",
+    "total_log_evidence",
+    "train",
+    "tuned_plan",
     "well_determined",
+    "widened",
+    "with_chosen_noise",
+    "with_rows",
 ]

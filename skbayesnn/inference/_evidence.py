@@ -7,8 +7,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import gammaln, logsumexp
 
-from skbayesnn.inference._gauss_newton import DENSE_LIMIT, gauss_newton_forms
-from skbayesnn.inference._gaussian import DenseGaussian
 from skbayesnn.posterior import Hyperparameters
 
 GAUSSIAN_FROM = 5.0  # well-determined parameters from which ln alpha is taken as Gaussian
@@ -78,6 +76,28 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
     energies : Energies
     log_det : float
         ``log det A`` at the minimum.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Method, Problem, find_mode, log_evidence_fixed
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
+    >>> y = X + 0.1 * rng.standard_normal((20, 1))
+    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
+    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
+    >>> method = Method.choose(posterior, settings)
+    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
+    >>> value = log_evidence_fixed(posterior, hyper, point.energies, point.precision.log_det)
+    >>> Phi = np.hstack([X, np.ones((20, 1))])
+    >>> K = Phi @ Phi.T + 0.01 * np.eye(20)  # covariance of the targets
+    >>> exact = -0.5 * (y.T @ np.linalg.solve(K, y) + np.linalg.slogdet(2 * np.pi * K)[1])
+    >>> bool(np.isclose(value, exact[0, 0]))
+    True
     """
     prior = 0.5 * posterior.groups.sizes @ np.log(hyper.alpha)
     noise = posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
@@ -103,6 +123,15 @@ def log_symmetry(network, labels, switched_off=()):
     -------
     float
         ``nan`` where units can be rotated continuously (linear hidden layers of several units).
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import log_symmetry
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network = Network((1, 2, 1))
+    >>> round(log_symmetry(network, weight_groups(network, "single").labels), 3)  # ln (2! 2^2)
+    2.079
     """
     groups = network.layers(labels)
     total = 0.0
@@ -143,6 +172,17 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
     -------
     float
         ``log int P(ln lambda) P(D | lambda) / P(D | lambda_0) d ln lambda``, at most 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import log_occam_gaussian, log_occam_profile
+    >>> from skbayesnn.posterior import LogUniform
+    >>> given = LogUniform(), 0.0, 50.0, 100.0, np.zeros(1), np.zeros(1)  # all well determined
+    >>> log_occam_profile(*given) < -3.0
+    True
+    >>> abs(log_occam_profile(*given) - log_occam_gaussian(LogUniform(), 100.0)) < 0.002
+    True
     """
     low, high = prior.log_range
     x = np.linspace(low, high, PROFILE_POINTS)
@@ -159,7 +199,25 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
 
 
 def log_occam_gaussian(prior, degrees):
-    """``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15)."""
+    """``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
+
+    Parameters
+    ----------
+    prior : LogUniform
+    degrees : float
+        Well-determined parameters that measure the precision.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import log_occam_gaussian
+    >>> from skbayesnn.posterior import LogUniform
+    >>> print(round(log_occam_gaussian(LogUniform(), degrees=100.0), 2))
+    -4.36
+    """
     return float(min(prior.log_density + 0.5 * np.log(4.0 * np.pi / degrees), 0.0))
 
 
@@ -171,19 +229,24 @@ class WellDetermined(NamedTuple):
     gamma : ndarray of shape (n_groups,)
         ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, between 0 and ``k_c``.
     noise_gamma : ndarray of shape (n_levels,)
-        ``gamma_l = beta_l Tr(A^-1 B_l)``; both sum to the same total.
-    gaussian : DenseGaussian or DualGaussian
-    covariance : ndarray of shape (k, k) or None
-        ``None`` for networks of more than `DENSE_LIMIT` weights.
+        ``gamma_l = beta_l Tr(A^-1 B_l)``; with noise levels both sum to the same total.
+    precision : Precision
+        Positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DensePrecision, WellDetermined
+    >>> WellDetermined(np.array([1.5]), np.array([1.5]), DensePrecision(np.eye(2))).gamma
+    array([1.5])
     """
 
     gamma: np.ndarray
     noise_gamma: np.ndarray
-    gaussian: object
-    covariance: np.ndarray
+    precision: object
 
 
-def well_determined(posterior, theta, hyper):
+def well_determined(posterior, method, theta, hyper):
     """Effective numbers of parameters (MacKay 1992, equations 2.23 and 3.18).
 
     Returns
@@ -194,47 +257,38 @@ def well_determined(posterior, theta, hyper):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import well_determined
+    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, well_determined
     >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, Posterior, weight_groups
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
     >>> network = Network((1, 1))
     >>> X, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
     >>> groups = weight_groups(network, "single")
     >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
     >>> hyper = Hyperparameters(alpha=np.array([1e-3]), beta=np.array([1e3]))
-    >>> well_determined(posterior, np.array([2.0, 1.0]), hyper).gamma.round(2)  # both weights
+    >>> method = Method.choose(posterior, Settings(free, hyper))
+    >>> determined = well_determined(posterior, method, np.array([2.0, 1.0]), hyper)
+    >>> determined.gamma.round(2)  # both weights
     array([2.])
     """
-    if posterior.network.n_weights > DENSE_LIMIT:
-        return _well_determined_large(posterior, theta, hyper)
-    gaussian = DenseGaussian.from_precision(posterior.hessian(theta, hyper, exact=False))
-    if gaussian is None:
+    point = method.gauss_newton(posterior, theta, hyper)
+    precision = point.precision
+    if not precision.definite:
         return None
-    covariance = gaussian.covariance()
-    groups, n_levels = posterior.groups, posterior.likelihood.n_levels
-    gamma = groups.sizes - hyper.alpha * groups.sums(np.diag(covariance))
-    noise_gamma = np.empty(n_levels)
-    for level in range(n_levels - 1):
-        noise_gamma[level] = np.sum(
-            covariance * posterior.level_information(theta, hyper.beta, level)
-        )
-    noise_gamma[-1] = gamma.sum() - noise_gamma[:-1].sum()
-    return WellDetermined(gamma, noise_gamma, gaussian, covariance)
+    gamma = method.determined(posterior, point)
+    counts = posterior.level_counts
+    noise_gamma = gamma.sum() * counts / max(counts.sum(), 1.0)
+    if method.dense and len(counts) > 1:
+        covariance = precision.covariance()
+        for level in range(len(counts) - 1):
+            B = posterior.level_hessian(theta, hyper.beta, level)
+            noise_gamma[level] = np.sum(covariance * B)
+        noise_gamma[-1] = gamma.sum() - noise_gamma[:-1].sum()
+    return WellDetermined(gamma, noise_gamma, precision)
 
 
-def _well_determined_large(posterior, theta, hyper):
-    """`well_determined` without any dense covariance; gamma is shared out among noise levels."""
-    _, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))
-    gaussian = curvature.gaussian()
-    if gaussian is None:
-        return None
-    groups = posterior.groups
-    gamma = groups.sizes - hyper.alpha * groups.sums(gaussian.variances())
-    sizes = posterior.likelihood.level_sizes()
-    return WellDetermined(gamma, gamma.sum() * sizes / sizes.sum(), gaussian, None)
-
-
-def alpha_occam(posterior, theta, hyper, energies, free, determined):
+def alpha_occam(posterior, method, point, free, determined):
     """Sum of the log Occam factors of the free weight precisions.
 
     The Gaussian form is used where more than `GAUSSIAN_FROM` parameters determine a precision and
@@ -244,56 +298,88 @@ def alpha_occam(posterior, theta, hyper, energies, free, determined):
     Parameters
     ----------
     posterior : Posterior
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    energies : Energies
+    method : Method
+    point : Point
     free : FreeHyperparameters
     determined : WellDetermined
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Method, Problem, alpha_occam, find_mode, well_determined
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
+    >>> y = X + 0.1 * rng.standard_normal((20, 1))
+    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
+    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
+    >>> method = Method.choose(posterior, settings)
+    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
+    >>> determined = well_determined(posterior, method, point.theta, hyper)
+    >>> alpha_occam(posterior, method, point, settings.free, determined) < 0
+    True
     """
-    groups, prior = posterior.groups, free.prior
-    total = 0.0
+    groups, prior, total = posterior.groups, free.prior, 0.0
     for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
-        log_value = np.log(hyper.alpha[c])
-        dense = determined.covariance is not None
-        if not dense or _gaussian_serves(prior, log_value, determined.gamma[c]):
-            total += log_occam_gaussian(prior, max(determined.gamma[c], 1e-3))
+        alpha, gamma = point.hyper.alpha[c], determined.gamma[c]
+        if not method.dense or _gaussian_serves(prior, np.log(alpha), gamma):
+            total += log_occam_gaussian(prior, max(gamma, 1e-3))
             continue
         members = np.flatnonzero(groups.labels == c)
-        b, vectors = eigh(determined.covariance[np.ix_(members, members)])
-        b = np.clip(b, 0.0, 1.0 / hyper.alpha[c])  # exact bounds, up to rounding
-        q2 = b * (vectors.T @ theta[members]) ** 2
-        energy = energies.weights[c]
-        total += log_occam_profile(prior, log_value, energy, len(members), b, q2)
+        b, vectors = eigh(determined.precision.covariance()[np.ix_(members, members)])
+        b = np.clip(b, 0.0, 1.0 / alpha)  # exact bounds, up to rounding
+        q2 = b * (vectors.T @ point.theta[members]) ** 2
+        energy = point.energies.weights[c]
+        total += log_occam_profile(prior, np.log(alpha), energy, len(members), b, q2)
     return total
 
 
-def noise_occam(posterior, theta, hyper, energies, free, determined):
-    """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`."""
-    prior, gaussian, total = free.prior, determined.gaussian, 0.0
+def noise_occam(posterior, method, point, free, determined):
+    """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Method, Problem, find_mode, noise_occam, well_determined
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
+    >>> y = X + 0.1 * rng.standard_normal((20, 1))
+    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
+    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
+    >>> method = Method.choose(posterior, settings)
+    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
+    >>> determined = well_determined(posterior, method, point.theta, hyper)
+    >>> print(round(noise_occam(posterior, method, point, settings.free, determined), 1))
+    -3.5
+    """
+    prior, hyper, total = free.prior, point.hyper, 0.0
+    counts = posterior.level_counts
     if np.any(free.beta) and not posterior.likelihood.linear:
-        return _noise_occam_gaussian(posterior, theta, hyper, free)
-    counts = posterior.n_rows * posterior.likelihood.level_sizes()
+        return _joint_noise_occam(posterior, point, free)
     for level in np.flatnonzero(free.beta):
-        log_value = np.log(hyper.beta[level])
-        degrees = counts[level] - determined.noise_gamma[level]
-        dense = determined.covariance is not None
-        if not dense or _gaussian_serves(prior, log_value, degrees):
+        beta, degrees = hyper.beta[level], counts[level] - determined.noise_gamma[level]
+        if not method.dense or _gaussian_serves(prior, np.log(beta), degrees):
             total += log_occam_gaussian(prior, max(degrees, 1e-3))
             continue
         alone = Hyperparameters(0.0 * hyper.alpha, np.eye(len(hyper.beta))[level])
-        gradient, B = posterior.gradient_and_hessian(theta, alone, exact=False)
-        white = gaussian.whiten(gaussian.whiten(B).T)
+        _, gradient, B = posterior.expansion(point.theta, alone)
+        whiten = determined.precision.whiten
+        white = whiten(whiten(B).T)
         b, vectors = eigh(0.5 * (white + white.T))
-        b = np.clip(b, 0.0, 1.0 / hyper.beta[level])
-        q2 = (vectors.T @ gaussian.whiten(gradient)) ** 2
-        total += log_occam_profile(prior, log_value, energies.data[level], counts[level], b, q2)
+        b = np.clip(b, 0.0, 1.0 / beta)
+        q2 = (vectors.T @ whiten(gradient)) ** 2
+        energy = point.energies.errors[level]
+        total += log_occam_profile(prior, np.log(beta), energy, counts[level], b, q2)
     return total
 
 
-def _noise_occam_gaussian(posterior, theta, hyper, free):
+def _joint_noise_occam(posterior, point, free):
     """Log Occam factor of all free noise precisions together, as jointly Gaussian logarithms."""
-    information = posterior.noise_information(theta, hyper.beta)[np.ix_(free.beta, free.beta)]
-    sign, log_det = np.linalg.slogdet(information)
+    information = posterior.level_information(point.theta, point.hyper.beta)
+    sign, log_det = np.linalg.slogdet(information[np.ix_(free.beta, free.beta)])
     if sign <= 0:  # everything is fitted exactly
         return 0.0
     n = np.sum(free.beta)

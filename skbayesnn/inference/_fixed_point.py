@@ -33,7 +33,7 @@ class FixedPoint:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference._fixed_point import FixedPoint
+    >>> from skbayesnn.inference import FixedPoint
     >>> point = FixedPoint(np.array([1.0]), memory=1, cut=1e-10)
     >>> for _ in range(3):
     ...     x = point.move(0.5 - 0.1 * point.x)

@@ -1,12 +1,19 @@
-"""One minimum of the energy: the way to it from trained weights, and its evidence."""
+"""One minimum of the energy: the way to it from trained weights, and its evidence.
+
+The order of calls of `complete`::
+
+    needed = prune, find_mode, prune, ...       until no unit is redundant
+    ascend (Gauss-Newton evidence), needed      where the `Method` refines precisions
+    find_mode, ascend (exact evidence)
+    evaluate                                    every term of the evidence
+"""
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
-from scipy.linalg import eigvalsh
-from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skbayesnn.inference._descent import by_descent
+from skbayesnn.inference._ascent import ascend
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
     alpha_occam,
@@ -14,15 +21,33 @@ from skbayesnn.inference._evidence import (
     noise_occam,
     well_determined,
 )
-from skbayesnn.inference._gauss_newton import DENSE_LIMIT, is_of_some_rows, n_rows_of_curvature
-from skbayesnn.inference._newton import find_large_mode, find_mode
-from skbayesnn.inference._polish import Settled, maximise_evidence, reestimate_to_convergence
+from skbayesnn.inference._method import Method
 from skbayesnn.inference._redundancy import layers_switched_off, prune
+from skbayesnn.inference._steps import find_mode
 
-CHEAP_HESSIAN = 2e9  # rows times squared weights up to which Hessians may be had by the hundred
-ASCENT = 20.0  # that of the ascent, which ends with the exact Hessian
-FULL = 0.2  # well-determined weights over targets of the curvature, if there are more targets
-POLISH_SIZE = 5000  # weights times precisions up to which these are refined after training
+ASCENT = 20.0  # times the tolerance: that of the first ascent, which the exact one follows
+PRUNING = 1e-6  # nats above the minimum at which units are told to be redundant
+TO_ROUNDING = 1e-12  # nats above the minimum, and left to gain, at the end
+APPROXIMATELY = 1e-8  # the same with Gauss-Newton curvature
+TRIALS, FEW_TRIALS = 120, 30  # of steps towards a minimum, where Hessians are cheap or not
+
+
+class Trouble(Enum):
+    """Why there is no evidence.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Trouble
+    >>> Trouble.INDEFINITE.value
+    'the Hessian is not positive definite'
+    """
+
+    ROTATION = "hidden units can be rotated into each other: the minimum is not a point"
+    INDEFINITE = "the Hessian is not positive definite"
+    NOT_REACHED = "the minimum was not reached"
+    SINGULAR = "the curvature is numerically singular"
+    STRUCTURED = "curvature in Kronecker factors, as of so large a network, gives none"
+    NOISE_NETWORK = "the minimum of the noise network has none"
 
 
 @dataclass(frozen=True)
@@ -36,18 +61,18 @@ class Minimum:
     network : Network
         After pruning.
     groups : WeightGroups
-    likelihood : Gaussian, StudentT, Bernoulli or Categorical
+    likelihood : Likelihood
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
-    gaussian : DenseGaussian or None
-        Posterior of the weights; ``None`` where there is none.
+    precision : Precision or None
+        Of the weights; ``None`` where it is not definite.
     terms : EvidenceTerms
     data_errors : ndarray of shape (n_levels,)
-        ``E_D`` of every noise level, or ``-G``.
+        ``E_D`` of every noise level.
     gamma : ndarray of shape (n_groups,)
     noise_gamma : ndarray of shape (n_levels,)
     noise_counts : ndarray of shape (n_levels,)
-        Targets of every noise level; infinite for classifiers.
+        Targets of every noise level.
     gradient_norm : float
     smallest_eigenvalue : float
         Of the exact Hessian.
@@ -56,8 +81,8 @@ class Minimum:
     converged : bool
     exact : bool
         Whether the log determinant is that of the exact Hessian.
-    problem : str
-        Why the evidence is ``nan``; empty otherwise.
+    trouble : Trouble or None
+        Why the evidence is ``nan``.
     noise : Minimum or None
         Of the noise network, if there is one.
 
@@ -86,7 +111,7 @@ class Minimum:
     likelihood: object
     theta: np.ndarray
     hyper: object
-    gaussian: object
+    precision: object
     terms: EvidenceTerms
     data_errors: np.ndarray
     gamma: np.ndarray
@@ -98,7 +123,7 @@ class Minimum:
     n_iter: int
     converged: bool
     exact: bool
-    problem: str
+    trouble: Trouble | None
     noise: object = None
 
     @property
@@ -109,7 +134,7 @@ class Minimum:
     @property
     def log_evidence(self):
         """``log P(D | H)`` of this minimum, all its symmetric copies included; or ``nan``."""
-        return np.nan if self.problem else self.terms.total
+        return self.terms.total if self.trouble is None else np.nan
 
 
 def complete(posterior, theta, hyper, settings):
@@ -125,38 +150,33 @@ def complete(posterior, theta, hyper, settings):
     Returns
     -------
     Minimum
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Settings, complete
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
+    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> groups, y = weight_groups(network, "single"), 0.5 * X
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([False]), LogUniform())
+    >>> hyper = Hyperparameters(np.ones(1), np.array([100.0]))
+    >>> theta = np.random.default_rng(0).standard_normal(10)
+    >>> len(complete(posterior, theta, hyper, Settings(free, hyper)).pruned)  # a line needs one
+    2
     """
-    pruned, settled = [], None
-    while posterior.network.n_weights > DENSE_LIMIT:
-        posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
-        pruned += units
-        if settled is not None and not units:
-            return evaluate(posterior, settled, settings, tuple(pruned))
-        mode = find_large_mode(posterior, theta, hyper)
-        theta, settled = mode.theta, Settled(hyper, mode, mode.converged)
-    exact, free = settings.exact, settings.free
-    tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
-    settled, to_ascend = None, np.any(free.mask)
-    while True:
-        posterior, theta, units = prune(posterior, theta, _noise_sd(posterior, hyper))
-        pruned += units
-        cheap, small = _cheap(posterior), _small(posterior, free)
-        max_iter = 100 if cheap else 20
-        if units or settled is None:
-            mode = find_mode(posterior, theta, hyper, max_iter, tol=1e-6, exact=exact)
-            settled = Settled(hyper, mode, mode.converged)
-        elif to_ascend and small:
-            settled = reestimate_to_convergence(posterior, settled, free, tol=tol)
-            to_ascend = False
-        else:
-            break
-        theta, hyper = settled.mode.theta, settled.hyper
-    tol = 1e-12 if exact else 1e-8
-    mode = find_mode(posterior, theta, hyper, max_iter, tol=tol, exact=exact)
-    settled = settled._replace(mode=mode, converged=settled.converged and mode.converged)
-    if np.any(free.mask) and small and exact and mode.gaussian is not None:
-        settled = maximise_evidence(posterior, settled, free)
-    return evaluate(posterior, settled, settings, tuple(pruned))
+    free = settings.free
+    posterior, search, pruned = _needed(posterior, theta, hyper, settings)
+    method, settled = Method.choose(posterior, settings), search.converged
+    if method.refines and np.any(free.mask):
+        tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
+        search, settled = ascend(posterior, method, search, free, exact=False, tol=tol)
+        posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
+        pruned, method = pruned + more, Method.choose(posterior, settings)
+    search = _polished(posterior, method, search, settings, refine=True)
+    return evaluate(posterior, method, search, settings, pruned, settled)
 
 
 def polish(posterior, theta, hyper, settings, refine):
@@ -164,116 +184,114 @@ def polish(posterior, theta, hyper, settings, refine):
 
     As `complete`, but nothing is deleted, and precisions stay unless ``refine``.
     """
-    if posterior.network.n_weights > DENSE_LIMIT:
-        mode = find_large_mode(posterior, theta, hyper)
-        return evaluate(posterior, Settled(hyper, mode, mode.converged), settings, ())
-    exact, free = settings.exact, settings.free
-    tol = 1e-12 if exact else 1e-8
-    mode = find_mode(posterior, theta, hyper, 30, tol=tol, exact=exact)
-    settled = Settled(hyper, mode, mode.converged)
-    if (
-        refine
-        and np.any(free.mask)
-        and _small(posterior, free)
-        and exact
-        and mode.gaussian is not None
-    ):
-        settled = maximise_evidence(posterior, settled, free)
-    return evaluate(posterior, settled, settings, ())
+    method = Method.choose(posterior, settings)
+    search = find_mode(posterior, method, theta, hyper, FEW_TRIALS, PRUNING)
+    search = _polished(posterior, method, search, settings, refine)
+    return evaluate(posterior, method, search, settings, ())
 
 
-def _cheap(posterior):
-    """Whether Hessians may be had by the hundred."""
-    work = len(posterior.X) * posterior.network.n_weights**2
-    return work <= CHEAP_HESSIAN and not by_descent(posterior)
+def evaluated(posterior, theta, hyper, settings):
+    """The minimum that is next to given weights, precisions and units as they are."""
+    method = Method.choose(posterior, settings)
+    search = find_mode(posterior, method, theta, hyper, TRIALS, TO_ROUNDING)
+    return evaluate(posterior, method, search, settings, ())
 
 
-def _small(posterior, free):
-    """Whether precisions are worth refining by evidence gradients."""
-    size = posterior.network.n_weights * np.sum(free.mask)
-    return _cheap(posterior) and size <= POLISH_SIZE
+def _needed(posterior, theta, hyper, settings, search=None):
+    """The minimum of a network without redundant units.
+
+    Returns
+    -------
+    posterior : Posterior
+        Of what is left.
+    search : Search
+        As it was, if given and nothing is redundant.
+    pruned : tuple of Pruned
+    """
+    pruned = ()
+    while True:
+        tolerance = posterior.likelihood.noise_sd(hyper.beta)
+        posterior, theta, units = prune(posterior, theta, tolerance)
+        if search is not None and not units:
+            return posterior, search, pruned
+        pruned, method = pruned + tuple(units), Method.choose(posterior, settings)
+        search = find_mode(posterior, method, theta, hyper, _trials(method), PRUNING)
+        theta = search.point.theta
 
 
-def _noise_sd(posterior, hyper):
-    if not posterior.likelihood.has_noise:
-        return 1.0
-    return posterior.likelihood.precisions(hyper.beta) ** -0.5
+def _polished(posterior, method, search, settings, refine):
+    """At the minimum to rounding; with ``refine`` at that of highest evidence nearby."""
+    free, (theta, hyper) = settings.free, search.point[:2]
+    if method.dense:
+        tol = TO_ROUNDING if method.exact else APPROXIMATELY
+        search = find_mode(posterior, method, theta, hyper, _trials(method), tol)
+    refine = refine and method.refines and method.exact and np.any(free.mask)
+    if refine and search.point.precision.definite:
+        search, _ = ascend(posterior, method, search, free, True, TO_ROUNDING, max_iter=10)
+    return search
 
 
-def evaluate(posterior, settled, settings, pruned):
-    """Every term of the evidence at a minimum."""
-    hyper, mode = settled.hyper, settled.mode
-    theta, energies, free = mode.theta, mode.energies, settings.free
-    groups, likelihood = posterior.groups, posterior.likelihood
-    determined = well_determined(posterior, theta, hyper)
-    off = layers_switched_off(posterior, theta, _noise_sd(posterior, hyper))
-    symmetry = log_symmetry(posterior.network, groups.labels, off)
-    gaussian = mode.gaussian
-    log_det = np.nan if gaussian is None else gaussian.log_det
-    unknown = determined is None
-    counts = posterior.n_rows * likelihood.level_sizes()
-    n_groups, n_levels = len(hyper.alpha), likelihood.n_levels
+def _trials(method):
+    return TRIALS if method.cheap else FEW_TRIALS
+
+
+def evaluate(posterior, method, search, settings, pruned, settled=True):
+    """Every term of the evidence at a minimum; ``settled``: whether its precisions are."""
+    free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
+    point = search.point
+    theta, hyper, energies, gradient, precision = point
+    determined = well_determined(posterior, method, theta, hyper)
+    if determined is not None and not method.exact:
+        precision = determined.precision
+    off = layers_switched_off(posterior, theta, likelihood.noise_sd(hyper.beta))
+    occam = np.full(2, np.nan)
+    if determined is not None:
+        given = posterior, method, point, free, determined
+        occam = alpha_occam(*given), noise_occam(*given)
     terms = EvidenceTerms(
-        misfit=float(-hyper.beta @ energies.data - energies.excess),
+        misfit=-float(energies.misfit),
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
         weight_prior=float(
             -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha)
         ),
-        log_det=-0.5 * log_det,
-        symmetry=symmetry,
-        weight_precision_occam=np.nan
-        if unknown
-        else alpha_occam(posterior, theta, hyper, energies, free, determined),
-        noise_occam=np.nan
-        if unknown
-        else noise_occam(posterior, theta, hyper, energies, free, determined),
+        log_det=-0.5 * precision.log_det if precision.definite else np.nan,
+        symmetry=log_symmetry(posterior.network, groups.labels, off),
+        weight_precision_occam=occam[0],
+        noise_occam=occam[1],
     )
-    problem = ""
-    if np.isnan(symmetry):
-        problem = "hidden units can be rotated into each other: the minimum is not a point"
-    elif gaussian is None:
-        problem = "the Hessian is not positive definite"
-    elif not mode.converged:
-        problem = "the minimum was not reached"
-    elif unknown:
-        problem = "the curvature is numerically singular"
-    elif _exceeds_the_rows(posterior, determined.gamma):
-        problem = "the rows of which the curvature takes account are too few for so many weights"
+    usable = precision if precision.definite else determined and determined.precision
+    eigenvalue = precision.smallest_eigenvalue() if method.dense else np.nan
+    missing = np.full(len(hyper.alpha), np.nan), np.full(len(hyper.beta), np.nan)
     return Minimum(
         network=posterior.network,
         groups=groups,
         likelihood=likelihood,
         theta=theta,
         hyper=hyper,
-        gaussian=gaussian or (None if unknown else determined.gaussian),
+        precision=usable and usable.condensed(),
         terms=terms,
-        data_errors=energies.data,
-        gamma=np.full(n_groups, np.nan) if unknown else determined.gamma,
-        noise_gamma=np.full(n_levels, np.nan) if unknown else determined.noise_gamma,
-        noise_counts=counts if likelihood.has_noise else np.full(n_levels, np.inf),
-        gradient_norm=mode.gradient_norm,
-        smallest_eigenvalue=_smallest_eigenvalue(mode),
+        data_errors=energies.errors,
+        gamma=missing[0] if determined is None else determined.gamma,
+        noise_gamma=missing[1] if determined is None else determined.noise_gamma,
+        noise_counts=posterior.level_counts,
+        gradient_norm=float(np.linalg.norm(gradient)),
+        smallest_eigenvalue=eigenvalue,
         pruned=pruned,
         n_iter=1,
-        converged=settled.converged,
-        exact=settings.exact and mode.hessian is not None,
-        problem=problem,
+        converged=bool(settled and search.converged),
+        exact=method.exact,
+        trouble=_trouble(method, search, terms, determined),
     )
 
 
-def _exceeds_the_rows(posterior, gamma):
-    """Whether a curvature of some rows would miss much of what all rows determine."""
-    n_targets = n_rows_of_curvature(posterior) * posterior.network.n_outputs
-    return is_of_some_rows(posterior) and np.sum(gamma) > FULL * n_targets
-
-
-def _smallest_eigenvalue(mode):
-    """Smallest eigenvalue of ``A``, by inverse Lanczos iterations where that is cheaper."""
-    if mode.hessian is None:
-        return np.nan
-    size = len(mode.theta)
-    if mode.gaussian is None or size < 300:
-        return float(eigvalsh(mode.hessian, subset_by_index=[0, 0])[0])
-    inverse = LinearOperator((size, size), matvec=mode.gaussian.solve, dtype=float)
-    start = np.ones(size)
-    return float(1.0 / eigsh(inverse, k=1, v0=start, tol=1e-6, return_eigenvectors=False)[0])
+def _trouble(method, search, terms, determined):
+    """Why there is no evidence, or ``None``."""
+    if np.isnan(terms.symmetry):
+        return Trouble.ROTATION
+    if not method.has_evidence:
+        return Trouble.STRUCTURED
+    if np.isnan(terms.log_det):
+        return Trouble.INDEFINITE
+    if not search.converged:
+        return Trouble.NOT_REACHED
+    return Trouble.SINGULAR if determined is None else None

@@ -9,6 +9,25 @@ class Renewals:
     Parameters
     ----------
     joint : StudentTJoint
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Renewals
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
+    >>> from skbayesnn.posterior import StudentT, StudentTJoint
+    >>> from skbayesnn.samplers import start
+    >>> network, X, rng = Network((1, 1)), np.zeros((5, 1)), np.random.default_rng(0)
+    >>> groups, noise = weight_groups(network, "single"), StudentT.per_output(1)
+    >>> posterior = Posterior(network, noise, groups, X, X, np.ones(5))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> given = free, Hyperparameters(np.ones(1), np.ones(1)), np.zeros(1)
+    >>> joint = StudentTJoint(posterior, *given, degrees_of_freedom=(2.5, 5.0))
+    >>> phase = start(joint.energy, joint.draw_prior(rng)[None])
+    >>> moved = Renewals(joint)(joint.energy, phase, [rng])
+    >>> moved.position[0] == phase.position[0]  # precisions stay; factors and weights are new
+    array([ True,  True, False, False, False, False, False, False, False, False])
     """
 
     def __init__(self, joint):

@@ -15,14 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference._fixed_point import FixedPoint
-from skbayesnn.inference._gauss_newton import gauss_newton_forms
-from skbayesnn.inference._noise_evidence import with_noise
-from skbayesnn.inference._training import FreeHyperparameters, random_starts, train
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._minimum import Minimum, Trouble, complete, polish
+from skbayesnn.inference._noise_evidence import NoiseNetworkTerms, occam_of_idle
+from skbayesnn.inference._settings import FreeHyperparameters
+from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     Hyperparameters,
     Posterior,
-    RowGaussian,
     SquaredResiduals,
     WeightGroups,
     weight_groups,
@@ -31,14 +32,15 @@ from skbayesnn.posterior import (
 LEVEL = "level"  # the prior group of the output biases
 ROUNDS = 10
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-ENOUGH = 0.05  # nats: a round of completing that gains less is the last one
+WORTH_A_ROUND = 0.05  # nats: a round of completing that gains less is the last one
 REFINING_ROUNDS = 4  # of polishing with the precisions
 STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
-NEAR = 0.01  # largest change of any log precision from which the fixed point is extrapolated
+CLOSE = 0.01  # largest change of any log precision from which the fixed point is extrapolated
 MEMORY = 5  # from how many rounds it is
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
+OFF = 0.1  # well-determined weights below which the noise network does nothing
 
 
 class NoisePlan(NamedTuple):
@@ -84,12 +86,9 @@ class NoisePlan(NamedTuple):
         prior = settings.free.prior
         free = np.arange(len(self.groups.names)) < len(self.groups.names) - 1
         width = 2.0 * np.pi * np.exp(2.0 * prior.log_density)
-        fixed = Hyperparameters(np.where(free, 1.0, width), np.ones(1))
-        return settings._replace(
-            free=FreeHyperparameters(free, np.zeros(1, dtype=bool), prior),
-            fixed=fixed,
-            noise_plan=None,
-        )
+        fixed = Hyperparameters(np.where(free, 1.0, width), np.ones(0))
+        free = FreeHyperparameters(free, np.zeros(0, dtype=bool), prior)
+        return settings._replace(free=free, fixed=fixed)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Side:
     theta: np.ndarray
     hyper: Hyperparameters
     settings: object
-    minimum: object = None
+    minimum: Minimum | None = None
     moved: float = np.inf
 
     def outputs(self):
@@ -121,43 +120,72 @@ class Side:
 
     def trained(self, tol_factor=1.0):
         """After training from where it is."""
-        hyper = self.settings.with_fixed(self.hyper).repeated(1)
         settings = self.settings._replace(tol=tol_factor * self.settings.tol)
-        found = train(self.posterior, self.theta[None], hyper, settings)
-        return replace(self, theta=found.theta[0], hyper=found.hyper.select(0))
+        found = train(self.posterior, Trained(self.theta, self.hyper), settings)
+        return replace(self, theta=found.theta, hyper=found.hyper)
 
-    def completed(self, complete):
+    def completed(self, finish=complete):
         """At the nearest minimum, redundant units deleted."""
         hyper = self.settings.with_fixed(self.hyper)
-        found = complete(self.posterior, self.theta, hyper, self.settings)
+        found = finish(self.posterior, self.theta, hyper, self.settings)
         if self.minimum is not None:
             found = replace(found, pruned=self.minimum.pruned + found.pruned)
         posterior = self.posterior.with_network(found.network, found.groups.labels)
-        return replace(
-            self,
-            posterior=posterior,
-            theta=found.theta,
-            hyper=found.hyper,
-            minimum=found,
-            moved=np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha))),
-        )
+        moved = np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha)))
+        return Side(posterior, found.theta, found.hyper, self.settings, found, moved)
 
-    def polished(self, polish, refine):
+    def polished(self, refine):
         """At the minimum to rounding, its precisions refined as long as that moves them."""
-        refine = refine and self.moved > STILL
-        return self.completed(partial(polish, refine=refine))
+        return self.completed(partial(polish, refine=refine and self.moved > STILL))
 
 
 def with_rows(posterior, log_precision):
-    """The posterior of the means given the log precision of every residual, and ``ln beta``."""
+    """The posterior of the means given the log precision of every residual, and ``ln beta``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, with_rows
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 3)[:, None]
+    >>> posterior, _ = Problem(X, X, np.ones(3), Gaussian.per_output(1)).posed(())
+    >>> own, level = with_rows(posterior, np.log([[1.0], [4.0], [16.0]]))
+    >>> print(np.exp(level), own.factors.T)
+    [4.] [[0.25 1.   4.  ]]
+    """
     level = posterior.sample_weight @ log_precision / posterior.n_rows
-    y = np.hstack([posterior.y[:, : posterior.network.n_outputs], log_precision - level])
-    likelihood = RowGaussian(posterior.likelihood.levels, posterior.likelihood.relative)
-    return replace(posterior, likelihood=likelihood, y=y), level
+    return replace(posterior, factors=np.exp(log_precision - level)), level
 
 
-def squared_residuals(posterior, theta, hyper, floor):
-    """Targets of the noise network: squared residuals and their degrees of freedom.
+def residuals_and_gamma(posterior, theta, hyper, precision):
+    """Residuals of the means, and how many degrees of freedom each has left.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With Gaussian noise.
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    precision : Precision
+        Of the weights.
+
+    Returns
+    -------
+    residuals, gamma : ndarray of shape (n, n_outputs)
+        ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992, chapter 6).
+    """
+    parts, n_outputs = [], posterior.network.n_outputs
+    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
+        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
+        targets = posterior.targets(rows)._replace(weight=np.ones(len(trace.outputs)))
+        _, beta = posterior.likelihood.derivatives(trace.outputs, targets, hyper.beta)
+        variance = np.diagonal(precision.project(jacobian(trace)), axis1=1, axis2=2)
+        parts.append((trace.outputs - targets.y, 1.0 - beta * variance))
+    return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
+
+
+def squared_residuals(posterior, theta, hyper, settings):
+    """Targets of the noise network, and their factors, see `SquaredResiduals`.
 
     Parameters
     ----------
@@ -165,28 +193,33 @@ def squared_residuals(posterior, theta, hyper, floor):
         Of the means, see `with_rows`.
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
-    floor : float
-        Smallest noise variance: added to the squares, so that noise-free data do no harm.
+    settings : Settings
 
     Returns
     -------
-    ndarray of shape (n, 2 * n_outputs)
+    y, factors : ndarray of shape (n, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, squared_residuals
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X = np.linspace(-1, 1, 3)[:, None]
+    >>> posterior, settings = Problem(X, X, np.ones(3), Gaussian.per_output(1)).posed(())
+    >>> hyper = Hyperparameters(np.full(1, 1e-6), np.ones(1))
+    >>> y, gamma = squared_residuals(posterior, np.array([1.0, 0.0]), hyper, settings)
+    >>> gamma.T.round(3)  # a line takes two of the three degrees of freedom
+    array([[0.167, 0.667, 0.167]])
     """
-    _, (curvature,) = gauss_newton_forms(posterior, theta[None], hyper.repeated(1))
-    gaussian = curvature.gaussian()
-    n_outputs, parts = posterior.network.n_outputs, []
-    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
-        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
-        variance = 0.0
-        if gaussian is not None:  # else numerically singular
-            variance = np.diagonal(gaussian.project(jacobian(trace)), axis1=1, axis2=2)
-        _, precision = posterior.likelihood.derivatives(
-            trace.outputs, posterior.y[rows], np.ones(len(trace.outputs)), hyper.beta
-        )
-        gamma = np.clip(1.0 - precision * variance, LEAST_GAMMA, 1.0)  # MacKay 1992, chapter 6
-        squares = (trace.outputs - posterior.y[rows, :n_outputs]) ** 2
-        parts.append(np.hstack([squares + floor * gamma, gamma]))
-    return np.concatenate(parts)
+    precision = Method.choose(posterior, settings).point(posterior, theta, hyper).precision
+    if precision.definite:
+        residuals, gamma = residuals_and_gamma(posterior, theta, hyper, precision)
+    else:  # numerically singular
+        residuals = outputs(posterior.network, theta, posterior.X) - posterior.y
+        gamma = np.ones_like(residuals)
+    gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
+    floor = settings.free.prior.lower**2  # so that noise-free data do no harm
+    return residuals**2 / gamma + floor, gamma
 
 
 class Pair(NamedTuple):
@@ -206,7 +239,7 @@ class Pair(NamedTuple):
     n_iter: int = 1
 
     @classmethod
-    def start(cls, posterior, trained, settings, seed):
+    def start(cls, posterior, trained, settings, plan, seed):
         """Means as trained under constant noise, and a random noise network.
 
         Parameters
@@ -214,9 +247,8 @@ class Pair(NamedTuple):
         posterior : Posterior
             With `Gaussian` noise.
         trained : Trained
-            One network.
         settings : Settings
-            With a ``noise_plan``.
+        plan : NoisePlan
         seed : numpy.random.SeedSequence
             That of the start; the noise network's is derived from it.
 
@@ -224,21 +256,20 @@ class Pair(NamedTuple):
         -------
         Pair
         """
-        plan = settings.noise_plan
         noise = _noise_posterior(posterior, plan.network, plan.groups)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
-        v, hyper = random_starts(noise, [np.random.default_rng(seed)])
+        (start,) = random_starts(noise, [np.random.default_rng(seed)])
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
-        v[0, -plan.network.n_outputs :] = level
+        start.theta[-plan.network.n_outputs :] = level
         return cls(
-            Side(posterior, trained.theta, trained.hyper, settings._replace(noise_plan=None)),
-            Side(noise, v[0], hyper.select(0), plan.settings(settings)),
+            Side(posterior, trained.theta, trained.hyper, settings),
+            Side(noise, start.theta, start.hyper, plan.settings(settings)),
             plan,
             int(trained.n_iter),
         )
 
     @classmethod
-    def resume(cls, posterior, old, settings):
+    def resume(cls, posterior, old, settings, plan):
         """Where an earlier fit left both networks.
 
         Parameters
@@ -247,42 +278,65 @@ class Pair(NamedTuple):
             With the layout and the noise of ``old``.
         old : Minimum
         settings : Settings
+        plan : NoisePlan
 
         Returns
         -------
         Pair
         """
         noise = _noise_posterior(posterior, old.noise.network, old.noise.groups)
-        own = settings.noise_plan.settings(settings)
         return cls(
-            Side(posterior, old.theta, old.hyper, settings._replace(noise_plan=None)),
-            Side(noise, old.noise.theta, old.noise.hyper, own),
-            settings.noise_plan,
+            Side(posterior, old.theta, old.hyper, settings),
+            Side(noise, old.noise.theta, old.noise.hyper, plan.settings(settings)),
+            plan,
         )
 
     def round(self, advance, extrapolated=lambda log_precision: log_precision):
         """Noise network given the residuals, then means given the noise."""
         mean, noise = self.mean, self.noise
-        floor = noise.settings.free.prior.lower**2
-        targets = squared_residuals(mean.posterior, mean.theta, mean.hyper, floor)
-        noise = advance(replace(noise, posterior=replace(noise.posterior, y=targets)))
+        y, gamma = squared_residuals(mean.posterior, mean.theta, mean.hyper, mean.settings)
+        noise = advance(replace(noise, posterior=replace(noise.posterior, y=y, factors=gamma)))
         mean = _given_noise(mean, extrapolated(noise.outputs()))
         return self._replace(mean=advance(mean), noise=noise)
 
+    @property
+    def minimum(self):
+        """Both minima as one: the evidence of the whole (MacKay 1992, equation 6.1).
+
+        That of the means, whose ``noise`` is the minimum of the noise network.
+        """
+        mean, noise = self.mean.minimum, self.noise.minimum
+        biases = noise.groups.labels == len(noise.groups.names) - 1
+        pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
+        occam = noise.terms.weight_precision_occam
+        if np.sum(noise.gamma[:-1]) < OFF:
+            occam = occam_of_idle(*self.plan, self.noise.posterior, self.noise.settings.free.prior)
+        terms = NoiseNetworkTerms(
+            **vars(mean.terms),
+            noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases
+            noise_log_det=noise.terms.log_det,
+            noise_symmetry=noise.terms.symmetry,
+            noise_weight_precision_occam=occam,
+        )
+        return replace(
+            mean,
+            terms=terms,
+            noise=noise,
+            converged=mean.converged and noise.converged,
+            trouble=mean.trouble or (noise.trouble and Trouble.NOISE_NETWORK),
+            n_iter=self.n_iter,
+        )
+
 
 def _noise_posterior(posterior, network, groups):
-    """Posterior of a noise network that has not seen any residuals yet."""
-    empty = np.zeros((len(posterior.X), 2 * network.n_outputs))
-    return Posterior(
-        network, SquaredResiduals(), groups, posterior.X, empty, posterior.sample_weight
-    )
+    """Posterior of a noise network whose residuals are as large as it expects at level 1."""
+    y = np.ones((len(posterior.X), network.n_outputs))
+    return Posterior(network, SquaredResiduals(), groups, posterior.X, y, posterior.sample_weight)
 
 
-def expected_noise_posterior(posterior, network, groups):
-    """Posterior of a noise network whose residuals are as large as it expects."""
-    noise = _noise_posterior(posterior, network, groups)
-    gamma = np.ones((len(posterior.X), network.n_outputs))
-    return replace(noise, y=np.hstack([0.0 * gamma, gamma]))
+def expected_noise_posterior(posterior, plan):
+    """Posterior of a noise network that has not seen any residuals: for its curvature alone."""
+    return _noise_posterior(posterior, plan.network, plan.groups)
 
 
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
@@ -296,15 +350,13 @@ def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     return pair
 
 
-def settle(pair, complete, polish):
+def settle(pair):
     """Take both networks to their minima, in turns.
 
     Parameters
     ----------
     pair : Pair
         After `train_with_noise`.
-    complete, polish : callable
-        Those of the module of minima.
 
     Returns
     -------
@@ -314,21 +366,21 @@ def settle(pair, complete, polish):
     pair = train_with_noise(pair, SETTLED, 1.0)
     best, highest = None, -np.inf
     for _ in range(ROUNDS):
-        pair = pair.round(partial(Side.completed, complete=complete))
-        value = with_noise(pair).log_evidence
+        pair = pair.round(Side.completed)
+        value = pair.minimum.log_evidence
         gain = value - highest
         if best is None or gain > 0.0:
             best, highest = pair, value
-        if not gain > ENOUGH:  # also if there is no evidence
+        if not gain > WORTH_A_ROUND:  # also if there is no evidence
             break
     for _ in range(REFINING_ROUNDS):
-        best = best.round(partial(Side.polished, polish=polish, refine=True))
+        best = best.round(partial(Side.polished, refine=True))
     point = _Extrapolated(best.noise.outputs())
     for _ in range(POLISHING_ROUNDS):
-        best = best.round(partial(Side.polished, polish=polish, refine=False), point.next)
+        best = best.round(partial(Side.polished, refine=False), point.next)
         if point.change < POLISHED:
             break
-    found = with_noise(best)
+    found = best.minimum
     return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
 
 
@@ -343,7 +395,7 @@ class _Extrapolated:
         """What to go on with instead of what was found."""
         move = found.ravel() - self._point.x
         self.change = np.max(np.abs(move))
-        if self.change > NEAR:  # extrapolation may lead astray
+        if self.change > CLOSE:  # extrapolation may lead astray
             self._point = FixedPoint(found.ravel(), MEMORY, 1e-10)
             return found
         return self._point.move(move).reshape(found.shape)
@@ -352,9 +404,8 @@ class _Extrapolated:
 def _given_noise(mean, log_precision):
     """The network of the means, with the noise of every row fixed."""
     posterior, level = with_rows(mean.posterior, log_precision)
-    free = mean.settings.free
+    free, fixed = mean.settings.free, mean.settings.fixed
     settings = mean.settings._replace(
-        free=free._replace(beta=np.zeros_like(free.beta)),
-        fixed=mean.settings.fixed._replace(beta=np.exp(level)),
+        free=free._replace(beta=np.zeros_like(free.beta)), fixed=fixed._replace(beta=np.exp(level))
     )
     return replace(mean, posterior=posterior, settings=settings)

@@ -40,6 +40,18 @@ def prune(posterior, theta, tolerance):
     posterior : Posterior
     theta : ndarray of shape (k,)
     pruned : list of Pruned
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, prune
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> posterior, _ = Problem(X, X, np.ones(20), Gaussian.per_output(1)).posed((2,))
+    >>> theta = np.array([3.0, 2.0, 0.0, 0.5, 1.0, 0.0, 0.2])  # the second unit leads nowhere
+    >>> smaller, theta, pruned = prune(posterior, theta, np.array([0.1]))
+    >>> smaller.network.hidden_layer_sizes, pruned[0].reason
+    ((1,), 'off')
     """
     posterior, theta, pruned = merge_linear_units(posterior, theta, tolerance)
     while (change := prune_one(posterior, theta, tolerance)) is not None:
@@ -178,7 +190,18 @@ def _without(posterior, layers, layer, units):
 
 
 def layers_switched_off(posterior, theta, tolerance):
-    """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum."""
+    """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, layers_switched_off
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> posterior, _ = Problem(X, X, np.ones(20), Gaussian.per_output(1)).posed((1,))
+    >>> layers_switched_off(posterior, np.array([3.0, 0.0, 0.0, 0.2]), np.array([0.1]))
+    [0]
+    """
     network = posterior.network
     trace = forward(network, theta, _rows_to_look_at(posterior.X))
     layers = network.layers(theta)
@@ -225,6 +248,16 @@ def align(network, theta, reference):
     -------
     ndarray of shape (k,)
         Weights of the same function as ``theta``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import align
+    >>> from skbayesnn.network import Network
+    >>> reference = np.array([3.0, 1.0, 0.2, 0.5, 1.0, 2.0, 0.0])
+    >>> swapped = np.array([1.0, -3.0, 0.5, -0.2, 2.0, -1.0, 0.0])  # and one sign changed
+    >>> align(Network((1, 2, 1)), swapped, reference)
+    array([3. , 1. , 0.2, 0.5, 1. , 2. , 0. ])
     """
     layers = [w.copy() for w in network.layers(theta)]
     targets = network.layers(reference)
@@ -248,6 +281,25 @@ def same_minimum(network, theta, reference, tol=1e-2):
 
     The distance is relative for weights larger than 1 in all, so that networks whose weights have
     all vanished are the same.
+
+    Parameters
+    ----------
+    network : Network
+    theta, reference : ndarray of shape (k,)
+    tol : float
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import same_minimum
+    >>> from skbayesnn.network import Network
+    >>> one, other = np.array([3.0, 0.1, 1.0, 0.0]), np.array([-3.0, -0.1, -1.0, 0.0])
+    >>> same_minimum(Network((1, 1, 1)), one, other)
+    True
     """
     distance = np.linalg.norm(align(network, theta, reference) - reference)
     return bool(distance <= tol * max(1.0, np.linalg.norm(reference)))

@@ -124,21 +124,16 @@ def estimate_evidence(joint, draws, seed, n_jobs=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
+    >>> from skbayesnn.inference import Problem, SamplingSettings
     >>> from skbayesnn.inference import estimate_evidence, run_chains, start_sampling
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
-    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> from skbayesnn.posterior import Gaussian
     >>> from skbayesnn.samplers import Plan
-    >>> network, X = Network((1, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> X = np.linspace(-1, 1, 20)[:, None]
     >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
-    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
-    >>> seeds = np.random.SeedSequence(0).spawn(2)
-    >>> joint, chains = start_sampling(posterior, sampling, seeds)
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> posed, seeds = problem.posed(()), np.random.SeedSequence(0).spawn(2)
+    >>> sampling = SamplingSettings(posed.settings, Plan(), n_warmup=20, n_draws=20)
+    >>> joint, chains = start_sampling(problem, posed, sampling, seeds)
     >>> draws = run_chains(joint, chains, sampling).draws
     >>> value, error = estimate_evidence(joint, draws, np.random.SeedSequence(1))
     >>> 0 < error < 1

@@ -8,13 +8,12 @@ from joblib import Parallel, delayed
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._settings import Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
-from skbayesnn.inference._training import Settings
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
 
 SWEEPS = 3  # of scale moves after every trajectory
-DENSE_LIMIT = 3000  # sampled weights up to which the metric is a dense matrix
 
 
 class SamplingSettings(NamedTuple):
@@ -136,21 +135,15 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
-    >>> from skbayesnn.inference import run_chains, start_sampling
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
-    >>> from skbayesnn.posterior import Posterior, weight_groups
+    >>> from skbayesnn.inference import Problem, SamplingSettings, run_chains, start_sampling
+    >>> from skbayesnn.posterior import Gaussian
     >>> from skbayesnn.samplers import Plan
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> X = np.linspace(-1, 1, 20)[:, None]
     >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
-    >>> sampling = SamplingSettings(settings, Plan(), n_warmup=20, n_draws=20)
-    >>> seeds = np.random.SeedSequence(0).spawn(2)
-    >>> joint, chains = start_sampling(posterior, sampling, seeds)
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> posed, seeds = problem.posed((3,)), np.random.SeedSequence(0).spawn(2)
+    >>> sampling = SamplingSettings(posed.settings, Plan(), n_warmup=20, n_draws=20)
+    >>> joint, chains = start_sampling(problem, posed, sampling, seeds)
     >>> run_chains(joint, chains, sampling).draws.theta.shape
     (2, 20, 10)
     """
@@ -168,7 +161,8 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
 def _warm_up(joint, chains, settings, progress):
     """Warm-up of one batch of chains."""
     shaped = settings.tuned and settings.plan.metric_power > 0
-    curvature = joint.curvature if shaped and joint.dimension <= DENSE_LIMIT else None
+    small = joint.dimension <= settings.search.limits.dense
+    curvature = joint.curvature if shaped and small else None
     tell = None if progress is None else _Teller(progress, settings)
     with blas_threads(joint.posterior.network.n_weights):
         move = _moves(joint, settings)
@@ -180,7 +174,7 @@ def _warm_up(joint, chains, settings, progress):
 def _moves(joint, settings):
     """Transitions beside those of the dynamics."""
     if settings.tuned and serves_slices(joint):
-        return SliceMoves(joint, shapes_at_modes(joint.posterior))
+        return SliceMoves(joint, shapes_at_modes(joint))
     return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 

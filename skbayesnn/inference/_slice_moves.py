@@ -8,7 +8,9 @@ by itself (Neal 2003), and the outputs along a line cost one product with the in
 
 import numpy as np
 
-from skbayesnn.inference._newton import find_mode
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._settings import Settings
+from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Metric
 
@@ -26,34 +28,76 @@ def serves_slices(joint):
 
     That is where wide priors have some share of the evidence (Laplace approximation). Elsewhere the
     dynamics do well by themselves.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, serves_slices
+    >>> from skbayesnn.posterior import Bernoulli, JointPosterior
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> posterior, search = Problem(X, 1.0 * (X > 0), np.ones(20), Bernoulli()).posed(())
+    >>> joint = JointPosterior(posterior, search.free, search.fixed, information=np.zeros(1))
+    >>> serves_slices(joint)  # a threshold separates the classes
+    True
     """
     posterior = joint.posterior
-    linear = not (posterior.likelihood.has_noise or posterior.network.hidden_layer_sizes)
+    linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
     if not linear or posterior.network.n_weights > LARGEST:
         return False
     log_evidence = [
-        -mode.energies.total(hyper)
-        + 0.5 * np.sum(np.log(posterior.groups.expand(hyper.alpha)))
-        - 0.5 * np.linalg.slogdet(mode.hessian)[1]
-        for mode, hyper in _modes(posterior)
+        0.5 * np.sum(np.log(posterior.groups.expand(mode.hyper.alpha)))
+        - 0.5 * mode.precision.log_det
+        - mode.energy
+        for mode in _modes(joint)
     ]
     return bool(max(log_evidence[1:]) > log_evidence[0] - NEGLIGIBLE)
 
 
-def _modes(posterior):
-    """Minima of ``M(w)`` with their precisions, from the narrowest prior to the widest."""
-    theta, modes = np.zeros(posterior.network.n_weights), []
+def _modes(joint):
+    """Minima of ``M(w)`` as points, from the narrowest prior to the widest."""
+    posterior, modes = joint.posterior, []
+    theta = np.zeros(posterior.network.n_weights)
+    method = Method.choose(posterior, Settings(joint.free, joint.fixed))
     for sd in PRIOR_SDS:
-        hyper = Hyperparameters(np.full(len(posterior.groups.names), sd**-2), np.ones(1))
-        mode = find_mode(posterior, theta, hyper, NEWTON_STEPS, tol=1e-6, exact=False)
-        theta = mode.theta
-        modes.append((mode, hyper))
+        hyper = Hyperparameters(np.full(len(posterior.groups.names), sd**-2), np.ones(0))
+        modes.append(find_mode(posterior, method, theta, hyper, NEWTON_STEPS, tol=1e-6).point)
+        theta = modes[-1].theta
     return modes
 
 
-def shapes_at_modes(posterior):
-    """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``."""
-    hessians = np.stack([mode.hessian for mode, _ in _modes(posterior)])
+def shapes_at_modes(joint):
+    """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+        Of a classifier without hidden layers.
+
+    Returns
+    -------
+    ndarray of shape (m, k, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, shapes_at_modes
+    >>> from skbayesnn.posterior import Bernoulli, JointPosterior
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> posterior, search = Problem(X, 1.0 * (X > 0), np.ones(20), Bernoulli()).posed(())
+    >>> joint = JointPosterior(posterior, search.free, search.fixed, information=np.zeros(1))
+    >>> shapes_at_modes(joint).shape  # under three priors
+    (3, 2, 2)
+    """
+    posterior = joint.posterior
+    hessians = np.stack([posterior.hessian(mode.theta, mode.hyper) for mode in _modes(joint)])
     return Metric.from_precisions(hessians).factor
 
 
@@ -71,6 +115,28 @@ class SliceMoves:
         Of a classifier without hidden layers. Targets may be ``(n_chains, n, n_outputs)``.
     shapes : ndarray of shape (m, k, k)
         Linear maps, of which one chosen at random makes a direction from normal random numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, SliceMoves
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
+    >>> from skbayesnn.posterior import Bernoulli, JointPosterior
+    >>> from skbayesnn.samplers import start
+    >>> network, X, rng = Network((1, 1)), np.array([[-1.0], [1.0]]), np.random.default_rng(0)
+    >>> groups, y = weight_groups(network, "single"), np.array([[0.0], [1.0]])
+    >>> posterior = Posterior(network, Bernoulli(), groups, X, y, np.ones(2))
+    >>> free = FreeHyperparameters(np.array([True]), np.ones(0, dtype=bool), LogUniform())
+    >>> fixed = Hyperparameters(np.ones(1), np.ones(0))
+    >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
+    >>> phase, move = start(joint.energy, np.zeros((1, 3))), SliceMoves(joint, np.eye(2)[None])
+    >>> slopes = []
+    >>> for _ in range(200):
+    ...     phase = move(joint.energy, phase, [rng])
+    ...     slopes.append(joint.place(phase.position).theta[0, 0])
+    >>> bool(np.min(np.abs(slopes)) < 0.1 and np.max(slopes) > 100.0)  # the classes are apart
+    True
     """
 
     def __init__(self, joint, shapes):

@@ -1,4 +1,6 @@
-"""Starting a wider network from the minimum of a narrower one."""
+"""The minimum of a network in a wider one."""
+
+import numpy as np
 
 FAINT = 0.01  # size of weights from new units to old ones, relative to those of a random start
 
@@ -19,6 +21,22 @@ def widened(minimum, network, rng):
     Returns
     -------
     ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, find_minima, widened
+    >>> from skbayesnn.network import outputs
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> minimum = find_minima(*problem.posed((2,)), np.random.SeedSequence(0).spawn(1))[0]
+    >>> wide = problem.network((4,))
+    >>> theta = widened(minimum, wide, np.random.default_rng(0))
+    >>> change = outputs(wide, theta, X) - outputs(minimum.network, minimum.theta, X)
+    >>> bool(np.max(np.abs(change)) < 0.1)
+    True
     """
     layers = []
     narrow = minimum.network.layers(minimum.theta)
@@ -29,3 +47,23 @@ def widened(minimum, network, rng):
         new[:n_in, :n_out], new[-1, :n_out] = old[:-1], old[-1]
         layers.append(new)
     return network.pack(layers)
+
+
+def embedded(minimum, network):
+    """Weights of a minimum in the full layout: pruned units come back switched off.
+
+    Parameters
+    ----------
+    minimum, network
+        As of `widened`.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    theta = np.zeros(network.n_weights)
+    small = minimum.network.layers(minimum.theta)
+    for layer, part in zip(network.layers(theta), small, strict=True):
+        layer[: part.shape[0] - 1, : part.shape[1]] = part[:-1]
+        layer[-1, : part.shape[1]] = part[-1]
+    return theta

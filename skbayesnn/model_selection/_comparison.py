@@ -130,11 +130,13 @@ def compare(models):
 
     Examples
     --------
+    >>> from sklearn.base import clone
     >>> from sklearn.datasets import load_diabetes
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.model_selection import compare
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> fits = {p: EvidenceMLPRegressor((), prior=p).fit(X, y) for p in ("layer", "ard")}
+    >>> model = EvidenceMLPRegressor((), noise="constant")
+    >>> fits = {p: clone(model).set_params(prior=p).fit(X, y) for p in ("layer", "ard")}
     >>> compare(fits)["model"]
     ['layer', 'ard']
     """

@@ -36,7 +36,7 @@ def evidence_score(estimator, X=None, y=None):
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.model_selection import AllData, evidence_score
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = EvidenceMLPRegressor(hidden_layer_sizes=())
+    >>> model = EvidenceMLPRegressor(hidden_layer_sizes=(), noise="constant")
     >>> grid = {"prior": ["layer", "ard"]}
     >>> search = GridSearchCV(model, grid, scoring=evidence_score, cv=AllData()).fit(X, y)
     >>> search.best_params_

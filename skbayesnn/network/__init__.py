@@ -5,7 +5,7 @@ Nothing here knows targets, noise or priors.
 
 from skbayesnn.network._activations import ACTIVATIONS
 from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
-from skbayesnn.network._forward import BLOCK_DOUBLES, forward, outputs, row_blocks
+from skbayesnn.network._forward import BLOCK_DOUBLES, Inputs, forward, outputs, row_blocks
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
@@ -19,6 +19,7 @@ from skbayesnn.network._products import (
 __all__ = [
     "ACTIVATIONS",
     "BLOCK_DOUBLES",
+    "Inputs",
     "Network",
     "forward",
     "hessian",

@@ -15,7 +15,8 @@ sum over rows of the first term is one matrix product between the (few) pairs of
 (few) pairs of inputs; by symmetry only half of each is needed when ``l = m``. That costs less than
 ``J^T J`` alone if there are several outputs. For a single one, whose ``J^T J`` is faster, only the
 second-order contraction is found in this way; between the units of the last hidden layer its ``C``
-is diagonal.
+is diagonal. With one hidden layer it is nearly free, as pairs of inputs are the same for all
+weights (`Inputs`).
 """
 
 from functools import lru_cache
@@ -58,6 +59,9 @@ def hessian(blocks, exact=True):
         if network.n_outputs == 1:
             matrix = matrix + _outer_products(trace, curvature.reshape(residual.shape))
             curvature = None
+        if exact and _is_plain(network):
+            _add_plain_contraction(matrix, trace, residual)
+            continue
         if exact or curvature is not None:
             for key, value in _block_sums(trace, residual, curvature, exact):
                 sums[key] = sums[key] + value if key in sums else value
@@ -141,12 +145,42 @@ def _triangle(size):
     return first, second, position
 
 
-def _pairs(z):
-    """Products ``z_i z_j`` with ``i <= j``: ``(..., d, n)`` to ``(..., d (d + 1) / 2, n)``."""
-    first, second, _ = _triangle(z.shape[-2])
-    products = z.take(first, axis=-2)
-    products *= z.take(second, axis=-2)
+def _pairs(left, right):
+    """Products ``l_i r_j`` with ``i <= j``: ``(..., d, n)`` to ``(..., d (d + 1) / 2, n)``."""
+    *lead, d, n = left.shape
+    products, start = np.empty((*lead, d * (d + 1) // 2, n)), 0
+    for i in range(d):  # one by one is far faster than a gather
+        end = start + d - i
+        np.multiply(left[..., i : i + 1, :], right[..., i:, :], out=products[..., start:end, :])
+        start = end
     return products
+
+
+def _is_plain(network):
+    """One hidden layer and one output."""
+    return len(network.layer_sizes) == 3 and network.n_outputs == 1
+
+
+def _add_plain_contraction(matrix, trace, residual):
+    """Add the second-order contraction for one hidden layer and one output, in place.
+
+    With the output weights ``v`` it is, for inputs ``a`` and ``b`` and unit ``i``::
+
+        H_(a,i),(b,i) += sum_n x_a x_b r v_i phi''_i,    H_(a,i),i += sum_n x_a r phi'_i
+    """
+    given, (n_inputs, width) = trace.given, trace.network.shapes[0]
+    n_first, units = n_inputs * width, np.arange(width)
+    bent = residual * trace.layers[1][..., None, :-1, 0] * trace.bends[0]
+    own = (given.pairs @ bent).take(_triangle(n_inputs)[2], axis=-2)  # a, b, i
+    lead = own.shape[:-3]
+    block = matrix[..., :n_first, :n_first].reshape(*lead, n_inputs, width, n_inputs, width)
+    block[..., units, :, units] += np.moveaxis(own, -1, 0)
+    mixed = np.swapaxes(given.rows, 0, 1) @ (residual * trace.slopes[0])  # a, i
+    for view in (
+        matrix[..., :n_first, n_first:],
+        np.swapaxes(matrix, -1, -2)[..., :n_first, n_first:],
+    ):
+        view.reshape(*lead, n_inputs, width, width + 1)[..., units, units] += mixed
 
 
 def _rows_last(array):
@@ -170,6 +204,7 @@ class _Layers(NamedTuple):
     ``deltas`` are the derivatives of ``sum_n r_n . f_n`` with respect to the summed inputs.
     """
 
+    given: object
     inputs: list
     slopes: list
     bends: list
@@ -182,7 +217,8 @@ class _Layers(NamedTuple):
         lists = trace.inputs, trace.slopes, trace.bends if exact else []
         inputs, slopes, bends = ([_rows_last(a) for a in arrays] for arrays in lists)
         deltas = [_rows_last(d) for d in back_propagate(trace, residual)] if exact else None
-        return cls(inputs, slopes, bends, [w[..., :-1, :] for w in trace.layers], deltas)
+        weights = [w[..., :-1, :] for w in trace.layers]
+        return cls(trace.given, inputs, slopes, bends, weights, deltas)
 
 
 def _block_sums(trace, residual, curvature, exact):
@@ -220,7 +256,8 @@ def _own_sum(layers, own, layer):
     if not _is_diagonal(layers, own):
         first, second, _ = _triangle(own.shape[-2])
         own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
-    return _over_rows(own, _pairs(layers.inputs[layer]))
+    inputs = layers.inputs[layer]
+    return _over_rows(own, _pairs(inputs, inputs) if layer else layers.given.pairs)
 
 
 def _mixed(layers, own, upper):

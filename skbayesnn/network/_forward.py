@@ -1,10 +1,46 @@
 """Forward propagation, and the block sizes that bound its memory."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 BLOCK_DOUBLES = 2**20  # numbers that one temporary array may hold per network (8 MiB)
+
+
+class Inputs:
+    """Rows of inputs, with what is made of them once however many networks see them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, n_features + 1)
+        With a column of ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Inputs
+    >>> Inputs(np.array([[2.0]])).pairs.T  # 2 times 2, 2 times 1, 1 times 1
+    array([[4., 2., 1.]])
+    """
+
+    def __init__(self, X):
+        self.rows = _augment(X)
+
+    @cached_property
+    def columns(self):
+        """The same, rows last: what belongs to one input lies together in memory."""
+        return np.ascontiguousarray(self.rows.T)
+
+    @cached_property
+    def pairs(self):
+        """Products of all pairs of inputs, each once: ``((d + 1) (d + 2) / 2, n)``."""
+        first, second = np.triu_indices(len(self.columns))
+        return self.columns[first] * self.columns[second]
 
 
 class Trace(NamedTuple):
@@ -13,6 +49,7 @@ class Trace(NamedTuple):
     Attributes
     ----------
     network : Network
+    given : Inputs
     layers : list of ndarray
         Augmented weight matrices ``(..., fan_in + 1, fan_out)``.
     inputs : list of ndarray
@@ -24,6 +61,7 @@ class Trace(NamedTuple):
     """
 
     network: object
+    given: Inputs
     layers: list
     inputs: list
     slopes: list
@@ -46,7 +84,7 @@ def forward(network, theta, X, order=0):
     ----------
     network : Network
     theta : ndarray of shape (..., k)
-    X : ndarray of shape (n, n_features)
+    X : ndarray of shape (n, n_features) or Inputs
     order : {0, 1, 2}
         How many derivatives of the activations later steps need.
 
@@ -64,8 +102,8 @@ def forward(network, theta, X, order=0):
     array([[1.],
            [7.]])
     """
-    layers = network.layers(theta)
-    inputs, slopes, bends = [_augment(X)], [], []
+    layers, given = network.layers(theta), X if isinstance(X, Inputs) else Inputs(X)
+    inputs, slopes, bends = [given.rows], [], []
     for weights in layers[:-1]:
         z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
         inputs.append(_augment(z))
@@ -73,7 +111,7 @@ def forward(network, theta, X, order=0):
             slopes.append(derivatives[0])
         if order > 1:
             bends.append(derivatives[1])
-    return Trace(network, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
+    return Trace(network, given, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
 
 
 def row_blocks(n_rows, doubles_per_row):

@@ -61,7 +61,7 @@ class Coordinates:
     @cached_property
     def integrated(self):
         """Whether the output layer is integrated out."""
-        return self.integrate_outputs and self.posterior.likelihood.has_noise
+        return self.integrate_outputs and self.posterior.likelihood.n_levels > 0
 
     @cached_property
     def n_mean(self):

@@ -92,7 +92,7 @@ class JointPosterior(Coordinates):
     @cached_property
     def _counts(self):
         """Targets of every noise level."""
-        return self.posterior.n_rows * self.posterior.likelihood.level_sizes()
+        return self.posterior.level_counts
 
     @cached_property
     def _row_weights(self):
@@ -213,6 +213,11 @@ class JointPosterior(Coordinates):
         """Precisions at positions; that of the noise is a typical one if it is not constant."""
         return self.place(q).hyper
 
+    @property
+    def state_names(self):
+        """Names of what `noise_state` holds, where these are positive parameters."""
+        return []
+
     def noise_state(self, q):
         """What the noise has besides its level, ``(..., m)``: nothing."""
         return np.empty((*q.shape[:-1], 0))
@@ -264,13 +269,8 @@ class JointPosterior(Coordinates):
     def _sum_groups(self, values):
         return (values[..., None, :] @ self._membership)[..., 0, :]
 
-    @cached_property
-    def _levels(self):
-        likelihood = self.posterior.likelihood
-        return (likelihood.levels[:, None] == np.arange(likelihood.n_levels)).astype(float)
-
     def _sum_levels(self, values):
-        return (values[..., None, :] @ self._levels)[..., 0, :]
+        return (values[..., None, :] @ self.posterior.likelihood.membership)[..., 0, :]
 
     def _likelihood(self, place):
         """`Derivatives` of the likelihood."""
@@ -292,10 +292,9 @@ class JointPosterior(Coordinates):
     def _complete(self, theta, hyper):
         """Likelihood given all weights."""
         posterior = self.posterior
-        errors, gradient = posterior.misfit(theta, hyper.beta)
-        value = (hyper.beta * errors).sum(axis=-1)
-        value = value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
-        by_beta = hyper.beta * errors - 0.5 * self._counts
+        misfit, gradient = posterior.misfit_and_gradient(theta, hyper.beta)
+        value = misfit.value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+        by_beta = hyper.beta * misfit.errors - 0.5 * self._counts
         return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _features(self, theta):

@@ -100,6 +100,11 @@ class StudentTJoint(JointPosterior):
         place = self.place(q)
         return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
 
+    @property
+    def state_names(self):
+        """Of `noise_state`."""
+        return ["degrees_of_freedom"]
+
     def noise_state(self, q):
         """Degrees of freedom ``(..., 1)``."""
         n_rows = len(self.posterior.X)
@@ -124,14 +129,11 @@ class StudentTJoint(JointPosterior):
         return self._misfit(f, self.place(q).hyper.beta, self.noise_state(q)[..., 0])
 
     def _misfit(self, f, beta, nu):
-        posterior = self.posterior
-        given = f, posterior.y, posterior.sample_weight, beta
-        value = np.empty(f.shape[:-2])
+        posterior, value = self.posterior, np.empty(f.shape[:-2])
         for degrees in np.unique(nu):
             likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees)
-            errors = np.sum(beta * likelihood.errors(*given), axis=-1)
-            normaliser = likelihood.log_normaliser(beta, posterior.n_rows)
-            some = errors + likelihood.excess(*given) - normaliser
+            some = likelihood.misfit(f, posterior.targets(), beta).value
+            some = some - likelihood.log_normaliser(beta, posterior.n_rows)
             value = np.where(nu == degrees, some, value)
         return value
 

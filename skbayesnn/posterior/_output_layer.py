@@ -78,6 +78,21 @@ class Rows(NamedTuple):
         return squares.sum(axis=-2) if self.weight is None else self.weight @ squares
 
 
+class System(NamedTuple):
+    """Normal equations of a ridge regression in units of the prior.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (..., n_outputs, width, width)
+        ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the rows' weights ``W``.
+    moment : ndarray of shape (..., n_outputs, width)
+        ``A^(-1/2) tau Z^T W y``.
+    """
+
+    gram: np.ndarray
+    moment: np.ndarray
+
+
 def regression_system(rows, z, sd):
     """Ridge regression of the targets on hidden units ``z``, in units of the prior.
 
@@ -90,10 +105,7 @@ def regression_system(rows, z, sd):
 
     Returns
     -------
-    gram : ndarray of shape (..., n_outputs, width, width)
-        ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the rows' weights ``W``.
-    moment : ndarray of shape (..., n_outputs, width)
-        ``A^(-1/2) tau Z^T W y``.
+    System
     """
     weights = rows.weights
     if rows.alike:
@@ -105,7 +117,8 @@ def regression_system(rows, z, sd):
         gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
         moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
     by_precision = sd * rows.precision[..., None]
-    return gram * (by_precision[..., :, None] * sd[..., None, :]), moment * by_precision
+    gram = gram * (by_precision[..., :, None] * sd[..., None, :])
+    return System(gram, moment * by_precision)
 
 
 def integrated(rows, z, sd, need_factors=False):

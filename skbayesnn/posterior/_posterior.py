@@ -1,11 +1,13 @@
 """The energy ``M(w)``: minus the log posterior of the weights, with its derivatives."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from skbayesnn.network import (
+    Inputs,
     Network,
     forward,
     hessian,
@@ -17,11 +19,16 @@ from skbayesnn.network import (
     second_derivative_along,
     vector_jacobian,
 )
+from skbayesnn.posterior._likelihoods import Targets
+from skbayesnn.posterior._output_layer import regression_system
 from skbayesnn.posterior._priors import WeightGroups
+from skbayesnn.posterior._ridge import ridge_mean
 
 
 class Hyperparameters(NamedTuple):
     """Precisions of weight groups, ``(..., n_groups)``, and of the noise, ``(..., n_levels)``.
+
+    Classifiers have no noise level: their ``beta`` is empty.
 
     Examples
     --------
@@ -45,33 +52,56 @@ class Hyperparameters(NamedTuple):
 
 
 class Energies(NamedTuple):
-    """``E_W^c`` of every weight group, ``(..., n_groups)``, and ``E_D`` of every noise level.
+    """What ``M(w)`` consists of, at the noise precisions at which it was evaluated.
 
-    ``excess`` is what the misfit has beyond ``sum_l beta_l E_D,l``: zero unless it depends on
-    ``beta`` in another way, and then all belongs to the ``beta`` at which it was evaluated.
+    Attributes
+    ----------
+    weights : ndarray of shape (..., n_groups)
+        ``E_W^c`` of every weight group.
+    misfit : ndarray of shape (...)
+        ``sum_l beta_l E_D,l`` for Gaussian noise, ``-G`` for classes.
+    errors : ndarray of shape (..., n_levels)
+        ``E_D`` of every noise level, see `Misfit`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skbayesnn.posterior import Energies, Hyperparameters
-    >>> energies = Energies(weights=np.array([2.0]), data=np.array([0.5]))
+    >>> energies = Energies(weights=np.array([2.0]), misfit=2.0, errors=np.array([0.5]))
     >>> print(energies.total(Hyperparameters(alpha=np.array([0.1]), beta=np.array([4.0]))))
     2.2
     """
 
     weights: np.ndarray
-    data: np.ndarray
-    excess: np.ndarray = 0.0
+    misfit: np.ndarray
+    errors: np.ndarray
 
     def total(self, hyper):
         """``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
-        terms = np.sum(hyper.alpha * self.weights, -1) + np.sum(hyper.beta * self.data, -1)
-        return terms + self.excess
+        return np.sum(hyper.alpha * self.weights, axis=-1) + self.misfit
 
-    def select(self, index):
-        """The energies of some of many networks (the leading axis)."""
-        excess = self.excess[index] if np.ndim(self.excess) else self.excess
-        return Energies(self.weights[index], self.data[index], excess)
+
+class Expansion(NamedTuple):
+    """``M(w)`` to second order.
+
+    Attributes
+    ----------
+    energies : Energies
+    gradient : ndarray of shape (..., k)
+    hessian : ndarray of shape (..., k, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Energies, Expansion
+    >>> energies = Energies(np.array([2.0]), 2.0, np.array([0.5]))
+    >>> Expansion(energies, np.zeros(1), np.eye(1)).gradient
+    array([0.])
+    """
+
+    energies: Energies
+    gradient: np.ndarray
+    hessian: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -84,12 +114,14 @@ class Posterior:
     Parameters
     ----------
     network : Network
-    likelihood : Gaussian, Bernoulli or Categorical
+    likelihood : Likelihood
     groups : WeightGroups
     X : ndarray of shape (n, n_features)
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
         How often every row counts.
+    factors : ndarray of shape (n, n_outputs), optional
+        Of the misfit of every target, see `Targets`.
 
     Examples
     --------
@@ -114,72 +146,98 @@ class Posterior:
     X: np.ndarray
     y: np.ndarray
     sample_weight: np.ndarray
+    factors: np.ndarray | None = None
+
+    @cached_property
+    def _inputs(self):
+        """Of few rows what is made of them once."""
+        return Inputs(self.X)
+
+    def __getstate__(self):
+        """Without what can be made anew."""
+        return {name: value for name, value in vars(self).items() if name != "_inputs"}
 
     @property
     def n_rows(self):
         """Number of rows, counted with their weights."""
         return float(np.sum(self.sample_weight))
 
+    @property
+    def level_counts(self):
+        """Number of targets of every noise level, ``(n_levels,)``."""
+        return self.n_rows * self.likelihood.level_sizes()
+
     def with_network(self, network, labels):
         """The same data for a network of another layout, with its weights' group labels."""
         return replace(self, network=network, groups=WeightGroups(labels, self.groups.names))
 
-    def energies(self, theta, beta=None):
-        """Energies of the weights and of the data, by group and level.
+    def of_rows(self, rows):
+        """The posterior of some of the rows."""
+        factors = None if self.factors is None else self.factors[rows]
+        X, y, weight = self.X[rows], self.y[rows], self.sample_weight[rows]
+        return replace(self, X=X, y=y, sample_weight=weight, factors=factors)
 
-        Only a misfit that is not linear in ``beta`` asks for it.
-        """
-        data, excess = 0.0, 0.0
-        for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
-            f = forward(self.network, theta, self.X[rows]).outputs
-            given = (f, self.y[rows], self.sample_weight[rows], beta)
-            data = data + self.likelihood.errors(*given)
-            excess = excess + self.likelihood.excess(*given)
-        return Energies(0.5 * self.groups.sums(theta**2), data, excess)
+    def targets(self, rows=slice(None)):
+        """`Targets` of some rows."""
+        factors = None if self.factors is None else self.factors[rows]
+        return Targets(self.y[rows], self.sample_weight[rows], factors)
 
-    def misfit(self, theta, beta):
-        """``E_D`` of every noise level, and the gradient of ``sum_l beta_l E_D,l``.
+    def energies(self, theta, beta):
+        """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
+        total = None
+        for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
+            total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
+        return self._energies(theta, total)
 
-        Returns
-        -------
-        errors : ndarray of shape (..., n_levels)
-        gradient : ndarray of shape (..., k)
-        """
-        errors, gradient = 0.0, 0.0
-        for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
-            trace = forward(self.network, theta, self.X[rows], 1)
-            some_errors, residual = self.likelihood.errors_and_gradient(
-                trace.outputs, self.y[rows], self.sample_weight[rows], beta
-            )
-            errors = errors + some_errors
+    def energies_and_gradient(self, theta, hyper):
+        """`energies` and `gradient` from one pass through the network, without any curvature."""
+        misfit, gradient = self.misfit_and_gradient(theta, hyper.beta)
+        return self._energies(theta, misfit), self.groups.expand(hyper.alpha) * theta + gradient
+
+    def misfit_and_gradient(self, theta, beta):
+        """`Misfit`, and its gradient in the weights ``(..., k)``."""
+        total, gradient = None, 0.0
+        for targets, trace in self._traces(theta, 1, max(self.network.layer_sizes)):
+            misfit, residual = self.likelihood.misfit_and_gradient(trace.outputs, targets, beta)
+            total = _plus(total, misfit)
             gradient = gradient + vector_jacobian(trace, residual)
-        return errors, gradient
+        return total, gradient
 
     def gradient(self, theta, hyper):
         """``dM/dw`` of shape ``(..., k)``."""
         return self.energies_and_gradient(theta, hyper)[1]
 
-    def energies_and_gradient(self, theta, hyper):
-        """`energies` and `gradient` from one pass through the network, without any curvature."""
-        errors, gradient = self.misfit(theta, hyper.beta)
-        energies = Energies(0.5 * self.groups.sums(theta**2), errors)
-        if not self.likelihood.linear:
-            energies = self.energies(theta, hyper.beta)
-        return energies, self.groups.expand(hyper.alpha) * theta + gradient
-
     def hessian(self, theta, hyper, exact=True):
         """``A = grad grad M`` of shape ``(..., k, k)``; Gauss-Newton unless ``exact``."""
-        return self.gradient_and_hessian(theta, hyper, exact)[1]
+        return self.expansion(theta, hyper, exact).hessian
+
+    def expansion(self, theta, hyper, exact=False):
+        """`Expansion` from one pass through the network; Gauss-Newton unless ``exact``."""
+        alpha, total = self.groups.expand(hyper.alpha), None
+        gradient = alpha * theta
+
+        def blocks():
+            nonlocal total, gradient
+            width = hessian_width(self.network)
+            for targets, trace in self._traces(theta, 1 + exact, width):
+                total = _plus(total, self.likelihood.misfit(trace.outputs, targets, hyper.beta))
+                given = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, exact)
+                gradient = gradient + vector_jacobian(trace, given[0])
+                yield trace, *given
+
+        matrix = hessian(blocks(), exact)
+        diagonal = np.arange(self.network.n_weights)
+        matrix[..., diagonal, diagonal] += alpha
+        return Expansion(self._energies(theta, total), gradient, matrix)
 
     def data_hessian(self, theta, beta, exact=True):
         """Hessian of the misfit."""
-        width = hessian_width(self.network)
-        return hessian(self._blocks(theta, beta, exact, 1 + exact, width), exact)
+        return hessian(self._blocks(theta, beta, exact, 1 + exact), exact)
 
-    def level_information(self, theta, beta, level):
+    def level_hessian(self, theta, beta, level):
         """Gauss-Newton Hessian of the misfit, of the outputs of one noise level alone."""
         mine = self.likelihood.levels == level
-        blocks = self._blocks(theta, beta, False, 1, hessian_width(self.network))
+        blocks = self._blocks(theta, beta, False, 1)
         return hessian(((trace, r, curvature * mine) for trace, r, curvature in blocks), False)
 
     def level_derivatives(self, theta, beta, level, exact=True):
@@ -194,43 +252,23 @@ class Posterior:
 
         def blocks():
             nonlocal gradient
-            for rows in row_blocks(len(self.X), hessian_width(self.network)):
-                trace = forward(self.network, theta, self.X[rows], 1 + exact)
+            for targets, trace in self._traces(theta, 1 + exact, hessian_width(self.network)):
                 block = self.likelihood.level_derivatives(
-                    trace.outputs, self.y[rows], self.sample_weight[rows], beta, level, exact
+                    trace.outputs, targets, beta, level, exact
                 )
                 gradient = gradient + vector_jacobian(trace, block[0])
-                yield (trace, *block)
+                yield trace, *block
 
         matrix = hessian(blocks(), exact)
         return gradient, matrix
 
-    def noise_information(self, theta, beta):
+    def level_information(self, theta, beta):
         """Second derivatives of the misfit in ``ln beta``, ``(n_levels, n_levels)``."""
-        total = 0.0
-        for rows in row_blocks(len(self.X), max(self.network.layer_sizes)):
-            f = forward(self.network, theta, self.X[rows]).outputs
-            total = total + self.likelihood.noise_information(
-                f, self.y[rows], self.sample_weight[rows], beta
-            )
+        total = np.zeros((self.likelihood.n_levels, self.likelihood.n_levels))
+        if total.size:
+            for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
+                total = total + self.likelihood.level_information(trace.outputs, targets, beta)
         return total
-
-    def gradient_and_hessian(self, theta, hyper, exact=False):
-        """`gradient` and `hessian` from one pass through the network."""
-        alpha = self.groups.expand(hyper.alpha)
-        gradient = alpha * theta
-
-        def blocks():
-            nonlocal gradient
-            width = hessian_width(self.network)
-            for block in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
-                gradient = gradient + vector_jacobian(*block[:2])
-                yield block
-
-        matrix = hessian(blocks(), exact)
-        diagonal = np.arange(self.network.n_weights)
-        matrix[..., diagonal, diagonal] += alpha
-        return gradient, matrix
 
     def hessian_product(self, theta, hyper, vector, exact=True):
         """``A v`` without forming ``A``; ``vector`` is ``(..., k)``."""
@@ -244,41 +282,20 @@ class Posterior:
         """Replace the linear output layer by its conditional optimum, where that has a closed form.
 
         Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
-        projection (Golub & Pereyra 1973). Where noise weighs rows by their residuals the regression
-        keeps the present weights, one step of expectation maximisation. Classifiers return
-        ``theta`` as it is. ``(..., k)``.
+        projection (Golub & Pereyra 1973). Otherwise ``theta`` is returned as it is. ``(..., k)``.
         """
-        network = self.network
-        if not (self.likelihood.has_noise and network.hidden_layer_sizes):
+        network, system = self.network, None
+        if not (network.hidden_layer_sizes and self.likelihood.n_levels):
             return theta
-        system, moment = self._output_regression(theta, hyper)
         alpha = network.layers(self.groups.expand(hyper.alpha))[-1]
-        units = np.arange(system.shape[-1])
-        system[..., units, units] += np.swapaxes(alpha, -1, -2)
-        best = np.swapaxes(np.linalg.solve(system, moment)[..., 0], -1, -2)
+        sd = np.swapaxes(alpha, -1, -2) ** -0.5
+        for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
+            rows = self.likelihood.output_rows(trace.outputs, targets, hyper.beta)
+            system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
+        best = np.swapaxes(sd * ridge_mean(*system, len(self.X)), -1, -2)
         result = theta.copy()
         result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
         return result
-
-    def _output_regression(self, theta, hyper):
-        """``Z^T W Z`` and ``Z^T W t`` of every output: ``(..., n_outputs, width, width or 1)``."""
-        network, gram, moment = self.network, 0.0, 0.0
-        if not self.likelihood.equal_rows:
-            for trace, r, W in self._blocks(theta, hyper.beta, False, 0, max(network.layer_sizes)):
-                z, W = trace.inputs[-1], np.swapaxes(W, -1, -2)
-                weighted = np.swapaxes(z, -1, -2)[..., None, :, :] * W[..., None, :]
-                target = np.swapaxes(trace.outputs, -1, -2)[..., None] * W[..., None]
-                target = target - np.swapaxes(r, -1, -2)[..., None]  # W t = W f - r
-                gram = gram + weighted @ z[..., None, :, :]
-                moment = moment + np.swapaxes(z, -1, -2)[..., None, :, :] @ target
-            return gram, moment
-        for rows in row_blocks(len(self.X), max(network.layer_sizes)):
-            z = forward(network, theta, self.X[rows]).inputs[-1]
-            weighted = np.swapaxes(z * self.sample_weight[rows, None], -1, -2)
-            gram, moment = gram + weighted @ z, moment + weighted @ self.y[rows]
-        precisions = self.likelihood.precisions(hyper.beta)[..., None, None]  # (..., o, 1, 1)
-        moment = precisions * np.swapaxes(moment, -1, -2)[..., None]
-        return precisions * gram[..., None, :, :], moment
 
     def bending_force(self, theta, hyper, step):
         """``sum_n J_n^T Lambda_n d2f_n``, with the outputs' second derivatives along ``step``.
@@ -308,11 +325,7 @@ class Posterior:
         for trace, _, curvature in self._blocks(
             theta, hyper.beta, False, 1, self.network.n_weights
         ):
-            J = jacobian(trace)
-            if curvature.ndim == trace.outputs.ndim:
-                J = np.sqrt(curvature)[..., None] * J
-            else:
-                J = _symmetric_root(curvature) @ J
+            J = _root_of(curvature, trace) @ jacobian(trace)
             parts.append(J.reshape(*J.shape[:-3], -1, J.shape[-1]))
         return np.concatenate(parts, axis=-2)
 
@@ -322,21 +335,13 @@ class Posterior:
         Returns
         -------
         list of tuple
-            See `KroneckerGaussian`. Where weights from one input have several precisions their
+            See `KroneckerPrecision`. Where weights from one input have several precisions their
             mean takes their place.
         """
-        total, width = None, sum(self.network.layer_sizes)
-        for rows in row_blocks(len(self.X), width * self.network.n_outputs):
-            trace = forward(self.network, theta, self.X[rows], 1)
-            s = self.sample_weight[rows]
-            _, curvature = self.likelihood.derivatives(
-                trace.outputs, self.y[rows], s, hyper.beta, False
-            )
-            if curvature.ndim == trace.outputs.ndim:
-                roots = np.sqrt(curvature)[..., None] * np.eye(self.network.n_outputs)
-            else:
-                roots = _symmetric_root(curvature)
-            found = kronecker_factors(trace, roots, s)
+        total, width = None, sum(self.network.layer_sizes) * self.network.n_outputs
+        for targets, trace in self._traces(theta, 1, width):
+            given = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, False)
+            found = kronecker_factors(trace, _root_of(given[1], trace), targets.weight)
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]
             total = found
@@ -346,19 +351,31 @@ class Posterior:
             for alpha, (F, G) in zip(prior, total, strict=True)
         ]
 
-    def _blocks(self, theta, beta, exact, order, doubles_per_row):
-        """Traces with residual and curvature (for steps unless ``exact``), block by block."""
+    def _energies(self, theta, misfit):
+        return Energies(0.5 * self.groups.sums(theta**2), *misfit)
+
+    def _traces(self, theta, order, doubles_per_row):
+        """`Targets` and traces, block by block."""
         for rows in row_blocks(len(self.X), doubles_per_row):
-            trace = forward(self.network, theta, self.X[rows], order)
-            yield (
-                trace,
-                *self.likelihood.derivatives(
-                    trace.outputs, self.y[rows], self.sample_weight[rows], beta, exact
-                ),
-            )
+            whole = rows.stop - rows.start == len(self.X)
+            inputs = self._inputs if whole else self.X[rows]
+            yield self.targets(rows), forward(self.network, theta, inputs, order)
+
+    def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
+        """Traces with residual and curvature (for steps unless ``exact``), block by block."""
+        width = doubles_per_row or hessian_width(self.network)
+        for targets, trace in self._traces(theta, order, width):
+            yield trace, *self.likelihood.derivatives(trace.outputs, targets, beta, exact)
 
 
-def _symmetric_root(matrices):
-    """Square roots of positive semi-definite matrices ``(..., p, p)``."""
-    values, vectors = np.linalg.eigh(matrices)
+def _plus(total, part):
+    """Sum, field by field, of tuples of arrays; the first one is added to nothing."""
+    return part if total is None else type(part)(*(a + b for a, b in zip(total, part, strict=True)))
+
+
+def _root_of(curvature, trace):
+    """Symmetric square roots of the outputs' curvature, ``(..., n, n_outputs, n_outputs)``."""
+    if curvature.ndim == trace.outputs.ndim:
+        return np.sqrt(curvature)[..., None] * np.eye(curvature.shape[-1])
+    values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ np.swapaxes(vectors, -1, -2)

@@ -12,13 +12,30 @@ def ridge(gram, moment, rank):
 
     Where ``G``, whose rank is at most ``rank``, is so large that the 1 would drown in rounding, by
     eigenvalues: fewer rows than units then do no harm while ``beta`` is below some 1e10 ``alpha``.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (..., width, width)
+    moment : ndarray of shape (..., width)
+    rank : int
+
+    Returns
+    -------
+    mean : ndarray of shape (..., width)
+    inverse : ndarray of shape (..., width, width)
+    log_det : ndarray of shape (...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import ridge
+    >>> Z, y = np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([1.0, 3.0])
+    >>> mean, inverse, log_det = ridge(Z.T @ Z, Z.T @ y, rank=2)
+    >>> (np.eye(2) + Z.T @ Z) @ mean, Z.T @ y
+    (array([4., 6.]), array([4., 6.]))
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
-    units = np.arange(size)
-    system = gram.copy()
-    system[..., units, units] += 1.0
-    limit = DROWNING if rank < size else HOPELESS
-    good = system[..., units, units].max(axis=-1) <= limit
+    system, good = _system(gram, rank)
     inverse, log_det, done = _inverses(system.reshape(-1, size, size), np.ravel(good))
     inverse, log_det = inverse.reshape(system.shape), log_det.reshape(lead)
     mean = (inverse @ moment[..., None])[..., 0]
@@ -33,6 +50,23 @@ def ridge(gram, moment, rank):
         inverse[rest] = shrunk @ np.swapaxes(vectors, -1, -2)
         log_det[rest] = np.sum(np.log1p(values), axis=-1)
     return mean, inverse, log_det
+
+
+def ridge_mean(gram, moment, rank):
+    """The mean of `ridge` alone."""
+    system, good = _system(gram, rank)
+    if not good.all():
+        return ridge(gram, moment, rank)[0]
+    return np.linalg.solve(system, moment[..., None])[..., 0]
+
+
+def _system(gram, rank):
+    """``1 + G``, and where the 1 does not drown in rounding."""
+    units = np.arange(gram.shape[-1])
+    system = gram.copy()
+    system[..., units, units] += 1.0
+    limit = DROWNING if rank < len(units) else HOPELESS
+    return system, system[..., units, units].max(axis=-1) <= limit
 
 
 def _inverses(matrices, chosen):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from skbayesnn.posterior._likelihoods import Gaussian
+from skbayesnn.posterior._likelihoods import Gaussian, Misfit
+from skbayesnn.posterior._output_layer import Rows
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class StudentT(Gaussian):
     residual, ``u_n = (nu + p) / (nu + delta_n)``, weighs the row in expectation maximisation.
 
     ``E_l = 1/2 sum_n s_n u_n e_n^2`` is what a noise precision is re-estimated from: ``beta_l E_l``
-    is the derivative of the misfit with respect to ``ln beta_l``. The rest of the misfit is its
-    *excess*.
+    is the derivative of the misfit with respect to ``ln beta_l``. Precisions given per row are not
+    provided for.
 
     Parameters
     ----------
@@ -32,17 +33,17 @@ class StudentT(Gaussian):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.posterior import StudentT
-    >>> noise = StudentT.per_output(1)
-    >>> noise.row_weights(np.zeros((2, 1)), np.array([[0.0], [6.0]]), np.ones(1))
-    array([1.25 , 0.125])
+    >>> from skbayesnn.posterior import StudentT, Targets
+    >>> noise, targets = StudentT.per_output(1), Targets(np.array([[0.0], [6.0]]), np.ones(2))
+    >>> noise.output_rows(np.zeros((2, 1)), targets, np.ones(1)).factors.T  # u_n
+    array([[1.25 , 0.125]])
     """
 
     degrees_of_freedom: float = 4.0
 
-    linear = False
     quadratic = False
-    equal_rows = False
+    linear = False
+    one_curvature = False
 
     @property
     def variance_factor(self):
@@ -50,58 +51,44 @@ class StudentT(Gaussian):
         nu = self.degrees_of_freedom
         return nu / (nu - 2.0) if nu > 2.0 else np.inf
 
-    def row_weights(self, outputs, y, beta):
-        """``u_n``, between 0 and ``(nu + p) / nu``: how much each row counts, ``(..., n)``."""
-        delta = np.sum(self.precisions(beta)[..., None, :] * (outputs - y) ** 2, axis=-1)
-        return self._weights(delta)
+    def misfit(self, outputs, targets, beta):
+        """``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        nu, p, s = self.degrees_of_freedom, len(self.levels), targets.weight
+        squares = residual**2
+        rows = 0.5 * (nu + p) * np.log1p(np.sum(tau * squares, axis=-1) / nu)
+        value = (rows[..., None, :] @ s)[..., 0]
+        squares = 0.5 * ((s * u)[..., None, :] @ squares)[..., 0, :] * self.relative
+        return Misfit(value, (squares[..., None, :] @ self.membership)[..., 0, :])
 
-    def _weights(self, delta):
-        nu, p = self.degrees_of_freedom, len(self.levels)
-        return (nu + p) / (nu + delta)
-
-    def errors(self, outputs, y, sample_weight, beta):
-        """``E_l = 1/2 sum_n s_n u_n (f_n - t_n)^2`` per level, ``(..., n_levels)``."""
-        squares = (outputs - y) ** 2
-        delta = np.sum(self.precisions(beta)[..., None, :] * squares, axis=-1)
-        weight = sample_weight * self._weights(delta)
-        squares = 0.5 * (weight[..., None, :] @ squares)[..., 0, :] * self.relative
-        return (squares[..., None, :] @ self._membership)[..., 0, :]
-
-    def excess(self, outputs, y, sample_weight, beta):
-        """Misfit ``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)`` less ``sum_l beta_l E_l``."""
-        nu, p = self.degrees_of_freedom, len(self.levels)
-        delta = np.sum(self.precisions(beta)[..., None, :] * (outputs - y) ** 2, axis=-1)
-        rows = 0.5 * (nu + p) * np.log1p(delta / nu) - 0.5 * self._weights(delta) * delta
-        return (rows[..., None, :] @ sample_weight)[..., 0]
-
-    def derivatives(self, outputs, y, sample_weight, beta, exact=True):
+    def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``r = s u tau e`` and curvature of the misfit.
 
         The exact curvature is negative for outliers; it is ``(..., n, n_outputs, n_outputs)`` if
         there are several outputs. Otherwise it is ``s u tau``, that of expectation maximisation.
         """
-        residual, tau, u = self._parts(outputs, y, beta)
-        weighted = sample_weight[:, None] * u[..., None] * tau
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        s = targets.weight
+        weighted = s[:, None] * u[..., None] * tau
         curvature = weighted
         if exact:
             slope = -(u**2) / (self.degrees_of_freedom + len(self.levels))  # du/d delta
             pull = tau * residual
-            curvature = _diagonal_plus_outer(weighted, 2.0 * sample_weight * slope, pull, pull)
+            curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, pull, pull)
         return weighted * residual, curvature
 
-    def errors_and_gradient(self, outputs, y, sample_weight, beta):
-        """What `errors` gives, and the gradient ``r`` of the misfit."""
-        gradient = self.derivatives(outputs, y, sample_weight, beta, exact=False)[0]
-        return self.errors(outputs, y, sample_weight, beta), gradient
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """`misfit`, and its gradient."""
+        gradient = self.derivatives(outputs, targets, beta, exact=False)[0]
+        return self.misfit(outputs, targets, beta), gradient
 
-    def level_derivatives(self, outputs, y, sample_weight, beta, level, exact=True):
+    def level_derivatives(self, outputs, targets, beta, level, exact=True):
         """Derivatives of what `derivatives` returns with respect to ``ln beta_l``."""
-        residual, tau, u = self._parts(outputs, y, beta)
+        residual, tau, u = self._parts(outputs, targets.y, beta)
         total = self.degrees_of_freedom + len(self.levels)
         slope, bend = -(u**2) / total, 2.0 * u**3 / total**2  # of u in delta
-        mine = self._membership[:, level]
+        mine, s = self.membership[:, level], targets.weight
         delta = np.sum(mine * tau * residual**2, axis=-1)  # d delta / d ln beta_l
-        s = sample_weight
         diagonal = s[:, None] * tau * ((slope * delta)[..., None] + u[..., None] * mine)
         curvature = diagonal
         if exact:
@@ -116,12 +103,12 @@ class StudentT(Gaussian):
                 curvature = curvature + part[..., None, None] * (outer + np.swapaxes(outer, -1, -2))
         return diagonal * residual, curvature
 
-    def noise_information(self, outputs, y, sample_weight, beta):
+    def level_information(self, outputs, targets, beta):
         """Second derivatives of the misfit in ``ln beta``, ``(..., n_levels, n_levels)``."""
-        residual, tau, u = self._parts(outputs, y, beta)
-        delta = (tau * residual**2) @ self._membership  # (..., n, n_levels)
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        delta = (tau * residual**2) @ self.membership  # (..., n, n_levels)
         total = self.degrees_of_freedom + len(self.levels)
-        weighted = 0.5 * (sample_weight * u)[..., None] * delta
+        weighted = 0.5 * (targets.weight * u)[..., None] * delta
         levels = np.arange(self.n_levels)
         matrix = -np.swapaxes(weighted * u[..., None] / total, -1, -2) @ delta
         matrix[..., levels, levels] += np.sum(weighted, axis=-2)
@@ -133,10 +120,16 @@ class StudentT(Gaussian):
         constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(0.5 * nu)
         return super().log_normaliser(beta, n_rows) + n_rows * constant
 
+    def output_rows(self, outputs, targets, beta):
+        """Rows that count ``u_n`` times: one step of expectation maximisation."""
+        u = self._parts(outputs, targets.y, beta)[2]
+        return Rows(targets.y, targets.weight, self.precisions(beta), u[..., None])
+
     def _parts(self, outputs, y, beta):
-        """Residuals, precisions ``(..., 1, n_outputs)`` and row weights ``(..., n)``."""
+        """Residuals, precisions ``(..., 1, n_outputs)`` and row weights ``u`` ``(..., n)``."""
         residual, tau = outputs - y, self.precisions(beta)[..., None, :]
-        return residual, tau, self._weights(np.sum(tau * residual**2, axis=-1))
+        nu, p = self.degrees_of_freedom, len(self.levels)
+        return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
 
 
 def _diagonal_plus_outer(diagonal, factor, left, right):

@@ -1,14 +1,15 @@
 """From posteriors to predictions: error bars, moderated outputs, mixtures."""
 
-from skbayesnn.predictive._drawn_noise import DrawnNoise, DrawnNoiseNetworks
-from skbayesnn.predictive._leave_one_out import leave_one_out
-from skbayesnn.predictive._members import Member, NoiseFunction
+from skbayesnn.predictive._combination import Combined, combined, ensemble_of_draws, member_of
+from skbayesnn.predictive._ensemble import Ensemble, Rescaled
+from skbayesnn.predictive._leave_one_out import leave_one_out, log_probability
+from skbayesnn.predictive._members import Draws, Marginals, Member, Part, class_probabilities
 from skbayesnn.predictive._mixture import (
+    NORMAL,
     evidence_weights,
     log_normal_density,
     mixture_moments,
     mixture_quantile,
-    one_table,
     stacking_weights,
     tempered_weights,
 )
@@ -22,27 +23,47 @@ from skbayesnn.predictive._moderation import (
     softmax_information,
     softmax_slopes,
 )
+from skbayesnn.predictive._noise import (
+    Noise,
+    NoiseNetworks,
+    StudentTNoise,
+    noise_of_draws,
+    noise_of_minimum,
+)
 from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
 from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
-    "DrawnNoise",
-    "DrawnNoiseNetworks",
+    "NORMAL",
+    "Combined",
+    "Draws",
+    "Ensemble",
+    "Marginals",
     "Member",
-    "NoiseFunction",
+    "Noise",
+    "NoiseNetworks",
+    "Part",
+    "Rescaled",
+    "StudentTNoise",
+    "class_probabilities",
     "closest_gaussian",
+    "combined",
     "covariance_root",
+    "ensemble_of_draws",
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",
+    "log_probability",
     "log_scale_mixture_density",
+    "member_of",
     "mixture_moments",
     "mixture_quantile",
     "moderated_sigmoid",
     "moderated_softmax",
+    "noise_of_draws",
+    "noise_of_minimum",
     "noise_scales",
     "normal_points",
-    "one_table",
     "sigmoid_information",
     "sigmoid_variance",
     "softmax_information",

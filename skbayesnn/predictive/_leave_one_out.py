@@ -12,7 +12,7 @@ from skbayesnn.predictive._moderation import (
 LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
 
 
-def leave_one_out(member, likelihood, precisions, X, y):
+def leave_one_out(member, posterior, beta):
     """Log predictive densities without one unit of weight of each row, in closed form.
 
     In the linearised posterior, taking one observation with residual ``r`` and curvature ``L`` away
@@ -27,12 +27,9 @@ def leave_one_out(member, likelihood, precisions, X, y):
     ----------
     member : Member
         With a Gauss-Newton posterior, in which ``1 - L V`` is positive definite.
-    likelihood : Gaussian, Bernoulli or Categorical
-    precisions : ndarray of shape (n_levels,)
-        ``beta``.
-    X : ndarray of shape (n, n_features)
-    y : ndarray of shape (n, n_outputs)
-        Further columns are for the likelihood alone.
+    posterior : Posterior
+        With the training rows and the likelihood of the member.
+    beta : ndarray of shape (n_levels,)
 
     Returns
     -------
@@ -41,24 +38,28 @@ def leave_one_out(member, likelihood, precisions, X, y):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import DenseGaussian
+    >>> from skbayesnn.inference import DensePrecision
     >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.predictive import Member, leave_one_out
+    >>> from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+    >>> from skbayesnn.predictive import Member, Noise, leave_one_out
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
     >>> A = np.eye(2) + np.array([[5.0, 3.0], [3.0, 3.0]])  # noise of standard deviation 1
-    >>> theta = np.linalg.solve(A, np.array([11.0, 6.0]))
-    >>> member = Member(Network((1, 1)), theta, DenseGaussian.from_precision(A), np.ones(1))
-    >>> leave_one_out(member, Gaussian.per_output(1), np.ones(1), X, y).round(1)
+    >>> theta, network = np.linalg.solve(A, np.array([11.0, 6.0])), Network((1, 1))
+    >>> member = Member(network, theta, DensePrecision(A), Noise(np.ones((1, 1))))
+    >>> groups = weight_groups(network, "single")
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
+    >>> leave_one_out(member, posterior, np.ones(1)).round(1)
     array([-1.2, -1.7, -4.1])
     """
+    X, y = posterior.X, posterior.y
     result = np.empty(len(X))
     n_outputs = member.network.n_outputs
-    width = n_outputs * (member.network.n_weights + 4 * member.n_gaussians)
+    width = n_outputs * (member.network.n_weights + 4 * member.doubles_per_row)
     for rows in row_blocks(len(X), width):
         f, V = member.mean_and_covariance(X[rows])
         if member.shift is None:
-            r, L = likelihood.derivatives(f, y[rows], np.ones(len(f)), precisions, exact=False)
+            targets = posterior.targets(rows)._replace(weight=np.ones(len(f)))
+            r, L = posterior.likelihood.derivatives(f, targets, beta, exact=False)
         else:  # what this row adds to the closest Gaussian
             probability, L = activation_moments(f, V)
             r = probability - y[rows]
@@ -66,10 +67,11 @@ def leave_one_out(member, likelihood, precisions, X, y):
             L = L[..., None] * np.eye(n_outputs)
         inflated = V + _gain_of_uncertainty(V, L)
         mean = f + (inflated @ r[..., None])[..., 0]
-        if likelihood.has_noise:
-            result[rows] = member.log_density(y[rows, :n_outputs] - mean, inflated, X[rows])
-        else:
+        if member.noise is None:
             result[rows] = log_probability(mean, inflated, y[rows])
+        else:
+            residual = (y[rows] - mean)[None]
+            result[rows] = member.noise.log_density(residual, inflated[None], X[rows])[0]
     return result
 
 

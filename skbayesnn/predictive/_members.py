@@ -1,103 +1,137 @@
-"""Predictions of one network whose weights have a Gaussian posterior, linearised in them."""
+"""Networks that predict: one with a Gaussian posterior of its weights, or many that were drawn.
+
+Both answer one protocol, `Part`, in standardised units.
+"""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import logsumexp
+from scipy.special import expit, softmax
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.predictive._mixture import log_normal_density
-from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
+from skbayesnn.predictive._mixture import NORMAL
+from skbayesnn.predictive._moderation import (
+    moderated_sigmoid,
+    moderated_softmax,
+    sigmoid_variance,
+)
+from skbayesnn.predictive._noise import Noise
 
-NODES, SHARES = hermegauss(15)  # of the standard normal; densities hold up to residuals of 8 sd
-SHARES = SHARES / SHARES.sum()
 
+class Marginals(NamedTuple):
+    """Predictive distributions of single targets: a mixture of laws with location and scale.
 
-@dataclass(frozen=True)
-class NoiseFunction:
-    """Noise variance as a function of the input, relative to a typical one.
-
-    The log precision at an input has a Gaussian posterior, that of the network linearised in its
-    weights. The noise is therefore a mixture of Gaussians, here those of Gauss-Hermite quadrature
-    over the log precision: its tails are the wider, the less is known of its level. Where there are
-    several outputs, all take the same node together.
-
-    Parameters
+    Attributes
     ----------
-    network : Network
-        Of the log precision.
-    theta : ndarray of shape (k,)
-    gaussian : DenseGaussian or DualGaussian
-        Posterior of these weights.
-    level : ndarray of shape (n_outputs,)
-        Log precision whose factor is 1.
-    log_range : tuple of float
-        Bounds of the log precision.
+    weights : ndarray of shape (m,)
+    means, scales : ndarray of shape (m, n, n_outputs)
+    law : NormalLaw or StudentTLaw
+
+    Examples
+    --------
+    >>> from skbayesnn.predictive import Marginals
+    >>> Marginals._fields
+    ('weights', 'means', 'scales', 'law')
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    scales: np.ndarray
+    law: object
+
+
+def class_probabilities(activations):
+    """Class probabilities ``(..., n_classes)`` of activations, one of which stands for two classes.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import DenseGaussian
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import NoiseFunction
-    >>> gaussian = DenseGaussian.from_precision(25.0 * np.eye(2))  # sd 0.2 of slope and bias
-    >>> slope = np.array([-1.0, 0.0])  # the log precision falls as the input rises
-    >>> noise = NoiseFunction(Network((1, 1)), slope, gaussian, np.zeros(1), (-9.0, 9.0))
-    >>> shares, factors = noise.mixture(np.log([[1.0], [2.0], [3.0]]))
-    >>> factors[7, :, 0]  # of the middle node
-    array([1., 2., 3.])
-    >>> print(round(float(shares @ factors[:, 0, 0]), 3))  # exp(0.2**2 / 2)
-    1.02
+    >>> from skbayesnn.predictive import class_probabilities
+    >>> class_probabilities(np.zeros((1, 1)))
+    array([[0.5, 0.5]])
+    """
+    if activations.shape[-1] == 1:
+        return np.concatenate([expit(-activations), expit(activations)], axis=-1)
+    return softmax(activations, axis=-1)
+
+
+class Part:
+    """Networks of one layout that predict with weights of their own.
+
+    Attributes
+    ----------
+    network : Network
+    size : int
+        How many networks there are, ``m``.
+    noise : Noise or None
+        ``None`` for classifiers.
+
+    Examples
+    --------
+    >>> from skbayesnn.predictive import Draws, Member, Part
+    >>> issubclass(Member, Part), issubclass(Draws, Part)
+    (True, True)
     """
 
-    network: Network
-    theta: np.ndarray
-    gaussian: object
-    level: np.ndarray
-    log_range: tuple
+    def outputs(self, X):
+        """Mean outputs ``(m, n, n_outputs)``."""
+        raise NotImplementedError
 
-    def mixture(self, X):
-        """Shares ``(s,)`` and factors ``(s, n, n_outputs)``."""
-        n_outputs = self.network.n_outputs
-        factors = np.empty((len(NODES), len(X), n_outputs))
-        for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
-            trace = forward(self.network, self.theta, X[rows], order=1)
-            covariance = self.gaussian.project(jacobian(trace))
-            sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
-            log_precision = trace.outputs - NODES[:, None, None] * sd
-            factors[:, rows] = np.exp(self.level - np.clip(log_precision, *self.log_range))
-        return SHARES, factors
+    def moments(self, X):
+        """`outputs` and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
+        raise NotImplementedError
+
+    def joint_covariances(self, X):
+        """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
+        raise NotImplementedError
+
+    def marginals(self, X, weights):
+        """`Marginals` of targets, with the weights ``(m,)`` of the networks."""
+        raise NotImplementedError
+
+    def log_densities(self, X, y):
+        """Log densities of targets, jointly over the outputs, ``(m, n)``."""
+        raise NotImplementedError
+
+    def draw(self, X, rng, size):
+        """Functions drawn from the posterior, joint over rows: ``(size, n, n_outputs)``."""
+        raise NotImplementedError
+
+    def probabilities(self, X, moderated):
+        """Class probabilities, mean and variance over the networks and their weights."""
+        raise NotImplementedError
+
+    def whitened(self, X):
+        """Outputs as ``mean + V z`` with ``z`` standard normal: ``(n, o)`` and ``(n, o, r)``."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Member:
-    """One network of a mixture, in standardised units.
+class Member(Part):
+    """One network whose weights have a Gaussian posterior, linearised in them.
 
     Parameters
     ----------
     network : Network
     theta : ndarray of shape (k,)
         Most probable weights.
-    gaussian : DenseGaussian or DualGaussian
-        Their posterior.
-    noise_variance : ndarray of shape (n_outputs,)
-        ``1/beta`` of every output; zeros for classifiers.
-    degrees_of_freedom : float, default=inf
-        Of Student-t noise, whose squared scale ``noise_variance`` then is.
-    noise_function : NoiseFunction, optional
-        Factors of ``noise_variance`` at every row, of Gaussian noise.
+    precision : Precision
+        Of their posterior.
+    noise : Noise, optional
+        Of one network; ``None`` for classifiers.
     shift : ndarray of shape (k,), optional
         From ``theta``, where the network is linearised, to the mean of the Gaussian.
+    free : slice, optional
+        Weights that the Gaussian is of, if not of all; the others are taken to be certain.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import DenseGaussian
+    >>> from skbayesnn.inference import DensePrecision
     >>> from skbayesnn.network import Network
     >>> from skbayesnn.predictive import Member
-    >>> gaussian = DenseGaussian.from_precision(4.0 * np.eye(2))
-    >>> member = Member(Network((1, 1)), np.array([2.0, 1.0]), gaussian, noise_variance=np.ones(1))
+    >>> member = Member(Network((1, 1)), np.array([2.0, 1.0]), DensePrecision(4.0 * np.eye(2)))
     >>> mean, covariance = member.mean_and_covariance(np.array([[0.0], [3.0]]))
     >>> mean[:, 0], covariance[:, 0, 0]
     (array([1., 7.]), array([0.25, 2.5 ]))
@@ -105,69 +139,23 @@ class Member:
 
     network: Network
     theta: np.ndarray
-    gaussian: object
-    noise_variance: np.ndarray
-    degrees_of_freedom: float = np.inf
-    noise_function: object = None
+    precision: object
+    noise: Noise | None = None
     shift: np.ndarray | None = None
+    free: slice | None = None
+
+    size = 1
 
     @property
-    def variance_factor(self):
-        """Variance of the noise over ``noise_variance``: ``nu / (nu - 2)``, infinite up to 2."""
-        nu = self.degrees_of_freedom
-        if np.isinf(nu):
-            return 1.0
-        return nu / (nu - 2.0) if nu > 2.0 else np.inf
+    def n_unknowns(self):
+        """Weights that the Gaussian is of."""
+        return len(self.theta[self.free or slice(None)])
 
     @property
-    def n_gaussians(self):
-        """How many Gaussians make the noise, see `noise_mixture`."""
-        if self.noise_function is None:
-            return len(noise_scales(self.degrees_of_freedom)[0])
-        return len(NODES)
-
-    def noise_mixture(self, X):
-        """The noise as Gaussians: shares ``(s,)``, variances ``(s, n, n_outputs)``."""
-        if self.noise_function is None:
-            shares, factors = noise_scales(self.degrees_of_freedom)
-            factors = np.broadcast_to(factors[:, None, None], (len(factors), len(X), 1))
-        else:
-            shares, factors = self.noise_function.mixture(X)
-        return shares, factors * self.noise_variance
-
-    def noise_variances(self, X):
-        """Variance of the noise at every row, ``(n, n_outputs)``."""
-        if self.noise_function is None:
-            variance = self.variance_factor * self.noise_variance
-            return np.broadcast_to(variance, (len(X), self.network.n_outputs))
-        return np.tensordot(*self.noise_mixture(X), 1)
-
-    def log_density(self, residual, covariance, X):
-        """Log predictive density of targets with noise.
-
-        Parameters
-        ----------
-        residual : ndarray of shape (n, n_outputs)
-            Targets less mean outputs.
-        covariance : ndarray of shape (n, n_outputs, n_outputs)
-            Of the outputs, without noise.
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Joint over the outputs.
-        """
-        if np.isfinite(self.degrees_of_freedom):
-            scales = np.broadcast_to(self.noise_variance, residual.shape)
-            return log_scale_mixture_density(residual, covariance, scales, self.degrees_of_freedom)
-        shares, variances = self.noise_mixture(X)
-        total = covariance + variances[..., None] * np.eye(residual.shape[1])
-        return logsumexp(log_normal_density(residual, total), axis=0, b=shares[:, None])
-
-    def mean(self, X):
-        """``f(x; w_MP)`` of shape (n, n_outputs)."""
-        return outputs(self.network, self.theta, X)
+    def doubles_per_row(self):
+        """Memory that a row to predict takes, besides what is bounded here."""
+        n_gaussians = 1 if self.noise is None else self.noise.n_gaussians
+        return n_gaussians * self.network.n_outputs**2
 
     def mean_and_covariance(self, X):
         """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173).
@@ -187,25 +175,172 @@ class Member:
         covariance = np.empty((len(X), n_outputs, n_outputs))
         for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
             mean[rows], J = self.linearised(X[rows])
-            covariance[rows] = self.gaussian.project(J)
+            covariance[rows] = self.precision.project(J)
         return mean, covariance
 
     def linearised(self, X):
-        """Mean outputs ``(n, n_outputs)`` and their derivatives ``(n, n_outputs, k)``."""
+        """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
         trace = forward(self.network, self.theta, X, order=1)
         J = jacobian(trace)
+        if self.free is not None:
+            J = np.ascontiguousarray(J[..., self.free])
         return trace.outputs if self.shift is None else trace.outputs + J @ self.shift, J
 
-    def joint_covariance(self, X):
-        """Covariance of every output between rows, ``(n_outputs, n, n)``, without noise."""
+    def outputs(self, X):
+        """``f(x; w_MP)`` of shape (1, n, n_outputs)."""
+        return outputs(self.network, self.theta, X)[None]
+
+    def moments(self, X):
+        """`mean_and_covariance`, with an axis for the one network."""
+        mean, covariance = self.mean_and_covariance(X)
+        return mean[None], covariance[None]
+
+    def joint_covariances(self, X):
+        """Covariance of every output between rows, ``(1, n_outputs, n, n)``, without noise."""
         J = np.moveaxis(self.linearised(X)[1], 1, 0)
-        return np.stack([self.gaussian.project(part[None])[0] for part in J])
+        return np.stack([self.precision.project(part[None])[0] for part in J])[None]
+
+    def marginals(self, X, weights):
+        """Gaussians: as many as the noise is made of."""
+        mean, covariance = self.mean_and_covariance(X)
+        (shares,), (noise,) = self.noise.mixture(X)
+        scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
+        means = np.broadcast_to(mean, scales.shape)
+        return Marginals(weights * shares, means, scales, NORMAL)
+
+    def log_densities(self, X, y):
+        """Log densities of targets, ``(1, n)``."""
+        means, covariances = self.moments(X)
+        return self.noise.log_density(y - means, covariances, X)
 
     def draw(self, X, rng, size):
-        """Functions drawn from the linearised posterior, joint over rows: (size, n, n_outputs)."""
-        deviations = self.gaussian.draw(rng, size)
+        """Functions drawn from the linearised posterior: ``(size, n, n_outputs)``."""
+        deviations = self.precision.draw(rng, size)
         draws = np.empty((size, len(X), self.network.n_outputs))
         for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
             mean, J = self.linearised(X[rows])
             draws[:, rows] = mean + np.moveaxis(J @ deviations.T, -1, 0)
         return draws
+
+    def probabilities(self, X, moderated):
+        """Of Gaussian activations; ``moderated=False``: at the most probable weights."""
+        if moderated not in (True, False, "closed_form"):
+            raise ValueError(f"moderated must be True, False or 'closed_form', got {moderated!r}.")
+        if not moderated:
+            p = class_probabilities(self.outputs(X)[0])
+            return p, np.zeros_like(p)
+        mean, covariance = self.mean_and_covariance(X)
+        if mean.shape[1] > 1:
+            if moderated == "closed_form":
+                raise ValueError("moderated='closed_form' exists for two classes only.")
+            p, sd = moderated_softmax(mean, covariance)
+            return p, sd**2
+        a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
+        method = "closed_form" if moderated == "closed_form" else "quadrature"
+        p = np.stack([moderated_sigmoid(sign * a, variance, method) for sign in (-1.0, 1.0)], 1)
+        return p, np.broadcast_to(sigmoid_variance(a, variance)[:, None], p.shape)
+
+    def whitened(self, X):
+        """Outputs as ``mean + V z`` with ``z`` standard normal: ``(n, o)`` and ``(n, o, r)``."""
+        mean, J = self.linearised(X)
+        n, n_outputs, k = J.shape
+        white = self.precision.whiten(J.reshape(n * n_outputs, k).T).T
+        return mean, white.reshape(n, n_outputs, -1)
+
+
+@dataclass(frozen=True)
+class Draws(Part):
+    """Networks drawn from the posterior, each with noise of its own.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (m, k)
+        In any floating point type.
+    noise : Noise, optional
+        ``None`` for classifiers.
+    best : int, default=0
+        The draw of highest density.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import Draws
+    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]))
+    >>> draws.outputs(np.array([[2.0]]))[:, 0, 0]
+    array([2., 6.])
+    """
+
+    network: Network
+    theta: np.ndarray
+    noise: Noise | None = None
+    best: int = 0
+
+    @property
+    def size(self):
+        """Number of draws."""
+        return len(self.theta)
+
+    @property
+    def n_unknowns(self):
+        """Number of deviations from the mean."""
+        return len(self.theta)
+
+    @property
+    def doubles_per_row(self):
+        """Memory that a row to predict takes: all drawn networks side by side."""
+        widths = [*self.network.layer_sizes[1:], self.network.n_outputs**2]
+        if isinstance(getattr(self.noise, "network", None), Network):
+            widths += self.noise.network.layer_sizes[1:]
+        return len(self.theta) * max(widths) // 4
+
+    def outputs(self, X):
+        """Outputs of all draws ``(m, n, n_outputs)``."""
+        return outputs(self.network, self.theta.astype(float), X)
+
+    def moments(self, X):
+        """`outputs`, and zeros for their covariances."""
+        f = self.outputs(X)
+        return f, np.broadcast_to(0.0, (*f.shape, f.shape[-1]))
+
+    def joint_covariances(self, X):
+        """Zeros: each draw is certain."""
+        return np.broadcast_to(0.0, (self.size, self.network.n_outputs, len(X), len(X)))
+
+    def marginals(self, X, weights):
+        """The law of the noise about every draw's output."""
+        f = self.outputs(X)
+        scales = np.broadcast_to(self.noise.scales(X), f.shape)
+        return Marginals(weights, f, scales, self.noise.law)
+
+    def log_densities(self, X, y):
+        """Log densities of targets, ``(m, n)``."""
+        return self.noise.log_density(y - self.outputs(X), None, X)
+
+    def draw(self, X, rng, size):
+        """Some of the drawn functions, ``(size, n, n_outputs)``."""
+        chosen = self.theta[rng.integers(len(self.theta), size=size)]
+        return outputs(self.network, chosen.astype(float), X)
+
+    def probabilities(self, X, moderated):
+        """Means over the draws; ``moderated=False``: of the draw of highest density."""
+        if moderated not in (True, False):
+            raise ValueError(
+                f"moderated must be True or False, got {moderated!r}: averages over drawn networks "
+                "have no closed form."
+            )
+        if not moderated:
+            p = class_probabilities(outputs(self.network, self.theta[self.best].astype(float), X))
+            return p, np.zeros_like(p)
+        parts = []
+        for rows in row_blocks(len(X), self.doubles_per_row):
+            p = class_probabilities(self.outputs(X[rows]))
+            parts.append((p.mean(axis=0), p.var(axis=0)))
+        return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
+
+    def whitened(self, X):
+        """Outputs as ``mean + V z``: deviations from the mean, divided by ``m^(1/2)``."""
+        f = self.outputs(X)
+        mean = f.mean(axis=0)
+        return mean, np.moveaxis(f - mean, 0, -1) / np.sqrt(len(f))

@@ -83,51 +83,14 @@ def mixture_moments(weights, means, covariances):
     return mean, np.tensordot(weights, covariances + spread, 1)
 
 
-def one_table(mixtures):
-    """Mixtures with different numbers of Gaussians as one, filled up by Gaussians of share 0.
-
-    Parameters
-    ----------
-    mixtures : list of pairs of ndarray
-        Shares ``(m_i, s_i)`` and variances ``(m_i, s_i, n, p)``.
-
-    Returns
-    -------
-    shares : ndarray of shape (m, s)
-    variances : ndarray of shape (m, s, n, p)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import one_table
-    >>> one = np.ones((1, 1)), np.full((1, 1, 1, 1), 4.0)
-    >>> two = np.array([[0.3, 0.7]]), np.array([1.0, 9.0]).reshape(1, 2, 1, 1)
-    >>> shares, variances = one_table([one, two])
-    >>> shares, variances[:, :, 0, 0]
-    (array([[1. , 0. ],
-           [0.3, 0.7]]), array([[4., 4.],
-           [1., 9.]]))
-    """
-    n_most = max(shares.shape[1] for shares, _ in mixtures)
-    all_shares, all_variances = [], []
-    for shares, variances in mixtures:
-        absent = 0, n_most - shares.shape[1]
-        all_shares.append(np.pad(shares, [(0, 0), absent]))
-        all_variances.append(np.pad(variances, [(0, 0), absent, (0, 0), (0, 0)], mode="edge"))
-    return np.concatenate(all_shares), np.concatenate(all_variances)
-
-
-def mixture_quantile(weights, means, scales, probability, law=NORMAL):
+def mixture_quantile(tables, probability):
     """Quantile of a mixture: Newton's method kept inside a bracket that shrinks.
 
     Parameters
     ----------
-    weights : ndarray of shape (m,)
-    means, scales : ndarray of shape (m, ...)
-        Of Gaussians standard deviations.
+    tables : list of Marginals
+        Laws with location and scale; all weights sum to 1.
     probability : float
-    law : NormalLaw or StudentTLaw
-        Distribution of the members in units of their scale about their mean.
 
     Returns
     -------
@@ -136,24 +99,29 @@ def mixture_quantile(weights, means, scales, probability, law=NORMAL):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.predictive import mixture_quantile
+    >>> from skbayesnn.predictive import NORMAL, Marginals, mixture_quantile
     >>> weights, means, sds = np.array([0.5, 0.5]), np.array([-1.0, 1.0]), np.array([0.1, 0.1])
-    >>> print(round(float(mixture_quantile(weights, means, sds, 0.75)), 3))
+    >>> table = Marginals(weights, means, sds, NORMAL)
+    >>> print(round(float(mixture_quantile([table], 0.75)), 3))
     1.0
     """
-    components = means + law.quantile(probability) * scales  # the quantile lies between theirs
-    low, high = np.min(components, axis=0), np.max(components, axis=0)
-    x = np.tensordot(weights, components, 1)
+    own = [t.means + t.law.quantile(probability) * t.scales for t in tables]
+    low = np.min([np.min(some, axis=0) for some in own], axis=0)  # it lies between theirs
+    high = np.max([np.max(some, axis=0) for some in own], axis=0)
+    least = np.min([np.min(t.scales, axis=0) for t in tables], axis=0)
+    x = sum(np.tensordot(t.weights, some, 1) for t, some in zip(tables, own, strict=True))
     for _ in range(100):
-        z = (x - means) / scales
-        excess = np.tensordot(weights, law.cdf(z), 1) - probability
+        excess, density = -probability, 0.0
+        for weights, means, scales, law in tables:
+            z = (x - means) / scales
+            excess = excess + np.tensordot(weights, law.cdf(z), 1)
+            density = density + np.tensordot(weights, law.density(z) / scales, 1)
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        density = np.tensordot(weights, law.density(z) / scales, 1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = x - excess / density
         inside = (newton > low) & (newton < high)
         previous, x = x, np.where(inside, newton, 0.5 * (low + high))
-        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + np.min(scales, axis=0))):
+        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + least)):
             break
     return x
 

@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skbayesnn.inference import gauss_newton_forms
+from skbayesnn.inference import Method
+from skbayesnn.network import Network, forward
+from skbayesnn.posterior import Likelihood, Misfit, Posterior, WeightGroups
 from skbayesnn.predictive._moderation import activation_moments
 
 TOLERANCE = 0.01  # last full step in standard deviations, root mean square over the weights
 MAX_ITER = 40
-FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # of a full step that is gone
-LARGEST_STEP = 3e10  # rows times activations times squared weights up to which it is tried
+FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # of a full step
 
 
-def closest_gaussian(member, posterior, hyper):
+def closest_gaussian(member, posterior, settings, hyper):
     """Replace the Gaussian over a classifier's weights by the closest one to their posterior.
 
     With activations ``a_n ~ N(f_n + J_n d, J_n V J_n^T)`` the closest Gaussian, of mean ``w_MP +
@@ -31,7 +32,8 @@ def closest_gaussian(member, posterior, hyper):
         V^-1 = diag(alpha) + sum_n s_n J_n^T E[dp_n/da_n] J_n
         0    = alpha (w_MP + d) + sum_n s_n J_n^T (E[p_n] - t_n)
 
-    Natural-gradient steps lead there (Khan & Lin 2017), shortened after one that went too far.
+    Natural-gradient steps lead there (Khan & Lin 2017), shortened after one that went too far. Of
+    large networks (`Limits.moderation_work`) the weights of the output layer alone get a Gaussian.
 
     Parameters
     ----------
@@ -39,50 +41,74 @@ def closest_gaussian(member, posterior, hyper):
         With any Gaussian.
     posterior : Posterior
         Of the weights of a classifier, with its training rows.
+    settings : Settings
     hyper : Hyperparameters
 
     Returns
     -------
     Member
-        With a ``shift``; or as it was, where that is too much work or numerically singular.
+        With a ``shift``; or as it was, where the curvature is numerically singular.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import DenseGaussian
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Bernoulli, Hyperparameters, Posterior, weight_groups
+    >>> from skbayesnn.inference import DensePrecision, Problem
+    >>> from skbayesnn.posterior import Bernoulli, Hyperparameters
     >>> from skbayesnn.predictive import Member, closest_gaussian
-    >>> network, hyper = Network((1, 1)), Hyperparameters(np.array([0.1]), np.ones(1))
     >>> X, y = np.array([[-1.0], [1.0]]), np.array([[0.0], [1.0]])  # classes can be separated
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Bernoulli(), groups, X, y, np.ones(2))
+    >>> posterior, settings = Problem(X, y, np.ones(2), Bernoulli(), prior="single").posed(())
+    >>> hyper = Hyperparameters(np.array([0.1]), np.ones(0))
     >>> theta = np.array([2.1, 0.0])  # nearly the most probable weights
-    >>> gaussian = DenseGaussian.from_precision(posterior.hessian(theta, hyper))
-    >>> member = closest_gaussian(Member(network, theta, gaussian, np.zeros(1)), posterior, hyper)
+    >>> precision = DensePrecision(posterior.hessian(theta, hyper))
+    >>> member = Member(posterior.network, theta, precision)
+    >>> member = closest_gaussian(member, posterior, settings, hyper)
     >>> bool(member.shift[0] > 0.5)  # larger weights explain the targets as well
     True
     """
-    X, t, p = posterior.X, posterior.y, posterior.network.n_outputs
-    if len(X) * p * posterior.network.n_weights**2 > LARGEST_STEP:
+    network = posterior.network
+    work = len(posterior.X) * network.n_outputs * network.n_weights**2
+    if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
+        return _closest(member, posterior, settings, hyper)
+    part = network.slices[-1]
+    z = forward(network, member.theta, posterior.X).inputs[-1][:, :-1]
+    groups = WeightGroups(posterior.groups.labels[part], posterior.groups.names)
+    layer = Network((z.shape[1], network.n_outputs))
+    given = posterior.y, posterior.sample_weight
+    above = Posterior(layer, posterior.likelihood, groups, z, *given)
+    own = replace(member, network=layer, theta=member.theta[part])
+    found = _closest(own, above, settings, hyper)
+    if found is own:
         return member
-    alpha = posterior.groups.expand(hyper.alpha)
-    probability, slopes = activation_moments(member.mean(X), np.zeros((len(X), p, p)))
-    _, gaussian = _linear_model(posterior, member.theta, hyper, probability - t, slopes)
-    if gaussian is None:
+    return replace(member, precision=found.precision, shift=found.shift, free=part)
+
+
+def _closest(member, posterior, settings, hyper):
+    """`closest_gaussian` of all weights."""
+    X, t, p = posterior.X, posterior.y, posterior.network.n_outputs
+    alpha, method = posterior.groups.expand(hyper.alpha), Method.choose(posterior, settings)
+
+    def linear_model(residual, slopes):
+        """Gradient at ``w_MP``, and the precision with these slopes."""
+        sites = replace(posterior, likelihood=_Sites(), y=residual, factors=slopes)
+        point = method.point(sites, member.theta, hyper)
+        return point.gradient, point.precision
+
+    probability, slopes = activation_moments(member.outputs(X)[0], np.zeros((len(X), p, p)))
+    _, precision = linear_model(probability - t, slopes)
+    if not precision.definite:
         return member
     shift, share, last, best = np.zeros_like(member.theta), FIRST_SHARE, np.inf, (np.inf, member)
     for _ in range(MAX_ITER):
-        present = replace(member, gaussian=gaussian, shift=shift)
+        present = replace(member, precision=precision, shift=shift)
         mean, covariance = present.mean_and_covariance(X)
         probability, target = activation_moments(mean, covariance)
         turn = posterior.sample_weight @ _squared_norm((target - slopes) @ covariance)
         slopes = slopes + share * (target - slopes)
-        gradient, gaussian = _linear_model(posterior, member.theta, hyper, probability - t, slopes)
-        gradient += alpha * shift
-        if gaussian is None:
+        gradient, precision = linear_model(probability - t, slopes)
+        gradient = gradient + alpha * shift
+        if not precision.definite:
             break
-        step = gaussian.solve(gradient)
+        step = precision.solve(gradient)
         length = np.sqrt((gradient @ step + 0.5 * turn) / len(step))
         if length < best[0]:
             best = length, present
@@ -90,44 +116,28 @@ def closest_gaussian(member, posterior, hyper):
             break
         share = max(0.5 * share, LEAST_SHARE) if length > last else min(1.3 * share, 1.0)
         shift, last = shift - share * step, length
-    return best[1]
-
-
-def _linear_model(posterior, theta, hyper, residual, slopes):
-    """Gradient at ``w_MP``, and the Gaussian with these slopes; ``None`` if it is singular."""
-    columns = np.hstack([residual, slopes.reshape(len(slopes), -1)])
-    sites = replace(posterior, likelihood=_Sites(residual.shape[1]), y=columns)
-    gradient, (curvature,) = gauss_newton_forms(sites, theta[None], hyper.repeated(1))
-    return gradient[0], curvature.gaussian()
+    found = best[1]
+    return found if found is member else replace(found, precision=found.precision.condensed())
 
 
 @dataclass(frozen=True)
-class _Sites:
-    """Quadratic misfits with gradient and curvature of their own for every row.
+class _Sites(Likelihood):
+    """Quadratic misfits whose gradients are the targets, and whose curvatures are their factors."""
 
-    Both are found in the columns of ``y``.
-    """
+    def misfit(self, outputs, targets, beta):
+        """None is asked for."""
+        lead = outputs.shape[:-2]
+        return Misfit(np.zeros(lead), np.zeros((*lead, 0)))
 
-    n_outputs: int
-
-    linear = True
-
-    def derivatives(self, outputs, y, sample_weight, beta, exact=False):
+    def derivatives(self, outputs, targets, beta, exact=False):
         """Gradient ``(..., n, p)`` and curvature ``(..., n, p, p)``, as given."""
-        p = self.n_outputs
-        weighted = y * sample_weight[:, None]
-        curvature = weighted[:, p:].reshape(-1, p, p)
+        gradient = targets.y * targets.weight[:, None]
+        curvature = targets.factors * targets.weight[:, None, None]
         lead = outputs.shape[:-2]
         return (
-            np.broadcast_to(weighted[:, :p], (*lead, *weighted[:, :p].shape)),
+            np.broadcast_to(gradient, (*lead, *gradient.shape)),
             np.broadcast_to(curvature, (*lead, *curvature.shape)),
         )
-
-    def errors_and_gradient(self, outputs, y, sample_weight, beta):
-        """No misfit is asked for."""
-        return np.zeros((*outputs.shape[:-2], 1)), self.derivatives(
-            outputs, y, sample_weight, beta
-        )[0]
 
 
 def _squared_norm(matrices):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skbayesnn.network import outputs
-from tests.tools import difference
+from tests.tools import difference, standardised
 
 
 def joint_covariance(estimator, member, X):
@@ -11,11 +11,11 @@ def joint_covariance(estimator, member, X):
     scale = estimator._y_scaling.scale
 
     def values(theta):
-        rows = estimator._X_scaling.transform(np.asarray(X, dtype=float))
+        rows = standardised(estimator, np.asarray(X, dtype=float))
         return (outputs(member.network, theta, rows) * scale).ravel()
 
     J = difference(values, member.theta)
-    return J @ member.gaussian.covariance() @ J.T
+    return J @ member.precision.covariance() @ J.T
 
 
 def gaussian_information(covariance, first, second):

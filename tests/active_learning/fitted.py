@@ -11,6 +11,8 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.network import Network
+from skbayesnn.predictive import Draws, Ensemble, Noise, Part
 
 
 def data(task, n=30, seed=0, noise="constant"):
@@ -18,7 +20,7 @@ def data(task, n=30, seed=0, noise="constant"):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.5, 1.5, (n, 2))
     signal = np.column_stack([np.sin(1.5 * X[:, 0]) + 0.3 * X[:, 1], X[:, 0] * X[:, 1]])
-    sd = 0.1 * np.exp(X[:, :1]) if noise == "input_dependent" else 0.1
+    sd = 0.1 * np.exp(1.5 * X[:, :1]) if noise == "input_dependent" else 0.1
     noisy = signal + sd * rng.standard_normal(signal.shape)
     if task == "one":
         return X, 5.0 * noisy[:, 0] + 100.0
@@ -46,7 +48,7 @@ def evidence(task, combine="best", noise="constant"):
 @cache
 def sampled(task, noise="constant"):
     """A fitted sampling estimator with 200 draws."""
-    options = {"n_chains": 2, "n_warmup": 50, "n_draws": 100, "evidence": False, "random_state": 0}
+    options = {"n_chains": 8, "n_warmup": 20, "n_draws": 25, "evidence": False, "random_state": 0}
     if task in ("binary", "three"):
         model = HMCMLPClassifier((2,), **options)
     else:
@@ -54,6 +56,57 @@ def sampled(task, noise="constant"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*data(task, noise=noise))
+
+
+@cache
+def blank(task):
+    """A fitted estimator of one input that scales nothing, for networks made by hand."""
+    X = np.arange(6.0)[:, None]
+    if task in ("binary", "three"):
+        n_classes = 2 if task == "binary" else 3
+        return EvidenceMLPClassifier((), standardize=False).fit(X, np.arange(6) % n_classes)
+    options = {"n_chains": 2, "n_warmup": 1, "n_draws": 1, "evidence": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = HMCMLPRegressor((), noise="constant", standardize=False, **options)
+        return model.fit(X, X[:, 0] if task == "one" else np.hstack([X, X]))
+
+
+class Numbered(Part):
+    """Outputs ``mean + V z`` with ``z ~ N(0, 1)`` at inputs 0, 1, 2, ...
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n, n_outputs)
+    V : ndarray of shape (n, n_outputs, r)
+    """
+
+    size = 1
+    noise = None
+
+    def __init__(self, mean, V):
+        self.network = Network((1, mean.shape[1]))
+        self.n_unknowns = V.shape[-1]
+        self._mean, self._V = mean, V
+
+    def whitened(self, X):
+        """Those of the inputs in ``X``."""
+        rows = X[:, 0].astype(int)
+        return self._mean[rows], self._V[rows]
+
+
+def constants(values, variances, weights):
+    """An ensemble of networks of one input whose outputs are the same everywhere.
+
+    Parameters
+    ----------
+    values, variances : ndarray of shape (m, n_outputs)
+        Outputs, and variances of the noise.
+    weights : ndarray of shape (m,)
+    """
+    theta = np.hstack([np.zeros_like(values), values])
+    draws = Draws(Network((1, values.shape[1])), theta, Noise(variances))
+    return Ensemble((draws,), (weights,))
 
 
 def candidates(n=7, seed=1):

@@ -5,16 +5,10 @@ from scipy.special import entr, expit, softmax
 
 from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.active_learning import information_gain
-from skbayesnn.active_learning._bivariate import (
-    binary_information,
-    hermite_coefficients,
-    sigmoid_covariance,
-)
-from skbayesnn.active_learning._candidates import Interest
-from skbayesnn.active_learning._classification import classification_gain
-from skbayesnn.active_learning._inputs import Question
+from skbayesnn.predictive import Ensemble
 from tests.active_learning.exact import joint_covariance, normal_grid, table_information
-from tests.active_learning.fitted import candidates, evidence
+from tests.active_learning.fitted import Numbered, blank, candidates, evidence
+from tests.tools import parts_of, shares_of, standardised, with_ensemble
 
 X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
@@ -23,7 +17,7 @@ WEIGHT = np.array([1.0, 3.0, 0.5])
 def activations(estimator, member, X):
     """Mean activations of candidates and points, and their joint covariance."""
     both = np.vstack([X, X_INTEREST])
-    mean, _ = member.linearised(estimator._X_scaling.transform(both))
+    mean, _ = member.linearised(standardised(estimator, both))
     return mean, joint_covariance(estimator, member, both)
 
 
@@ -33,7 +27,7 @@ def test_published_approximation(combine):
     model, X = evidence("binary", combine), candidates()
     gains = information_gain(model, X, X_INTEREST, kind="marginal")
     expected = np.zeros_like(gains)
-    for weight, member in zip(model._member_weights, model._members, strict=True):
+    for weight, member in zip(shares_of(model), parts_of(model), strict=True):
         a, S = activations(model, member, X)
         kappa = (1.0 + np.pi * np.diag(S) / 8.0) ** -0.5
         f = expit(kappa * a[:, 0])
@@ -65,7 +59,7 @@ def test_exact_information_of_two_classes():
     total = information_gain(model, X, method="exact")
     grid, weights = normal_grid(2, n=301, reach=8.0)
     expected, expected_total = np.zeros_like(gains), np.zeros(len(X))
-    for weight, member in zip(model._member_weights, model._members, strict=True):
+    for weight, member in zip(shares_of(model), parts_of(model), strict=True):
         a, S = activations(model, member, X)
         for row in range(len(X)):
             for point in range(3):
@@ -80,46 +74,70 @@ def test_exact_information_of_two_classes():
     assert np.all(gains <= total[:, None])
 
 
+def gains_of(method, mean, V, mean_interest, V_interest, kind="marginal"):
+    """Gains from activations ``mean + V z``."""
+    part = Numbered(np.concatenate([mean, mean_interest]), np.concatenate([V, V_interest]))
+    model = blank("binary" if mean.shape[1] == 1 else "three")
+    model = with_ensemble(model, Ensemble((part,), (np.ones(1),)))
+    rows = np.arange(len(mean) + len(mean_interest))[:, None]
+    return information_gain(model, rows[: len(mean)], rows[len(mean) :], kind=kind, method=method)
+
+
+def binary_gain(means, sds, correlation):
+    """Mutual information of two binary targets with correlated activations."""
+    V = np.array([[1.0, 0.0], [correlation, np.sqrt(1.0 - correlation**2)]]) * sds[:, None]
+    means, V = means[:, None], V[:, None]
+    return gains_of("exact", means[:1], V[:1], means[1:], V[1:])[0, 0]
+
+
+def binary_table(p, q, covariance):
+    """Joint probabilities of two binary variables."""
+    return np.outer([1 - p, p], [1 - q, q]) + covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
 @pytest.mark.parametrize("sd", [0.1, 1.0, 4.9, 5.1, 9.0])
 @pytest.mark.parametrize("correlation", [-1.0, -0.9, 0.0, 0.3, 0.99, 1.0])
 def test_covariance_of_sigmoids(sd, correlation):
+    """That of two classes, as their information tells it."""
     grid, weights = normal_grid(2, n=601, reach=8.0)
     means, sds = np.array([0.7, -1.3]) * sd, np.array([sd, 0.6 * sd])
     z = grid @ np.array([[1.0, correlation], [0.0, np.sqrt(1.0 - correlation**2)]])
-    p, q = expit(means + sds * z).T
-    expected = weights @ (p * q) - (weights @ p) * (weights @ q)
-    first, second = hermite_coefficients(means, sds)[:, None]
-    actual = sigmoid_covariance(first, second, np.array([[correlation]]))
-    assert_allclose(actual[0, 0], expected, rtol=0, atol=1e-6 if sd < 5 else 1e-4)
-    assert_allclose([first[0, 0], second[0, 0]], [weights @ p, weights @ q], rtol=1e-9)
+    f, g = expit(means + sds * z).T
+    p, q = weights @ f, weights @ g
+    covariance = weights @ (f * g) - p * q
+    gain, tol = binary_gain(means, sds, correlation), 1e-6 if sd < 5 else 1e-4
+    near = np.clip(
+        covariance + np.array([-tol, tol]),
+        -min(p * q, (1 - p) * (1 - q)),
+        min(p - p * q, q - p * q),
+    )
+    least, most = sorted(table_information(binary_table(p, q, c)) for c in near)
+    least = 0.0 if abs(covariance) < tol else least
+    assert least - 1e-12 <= gain <= most + 1e-12
+    if sd <= 1:
+        expected = table_information(binary_table(p, q, covariance))
+        assert_allclose(gain, expected, rtol=1e-8, atol=1e-15)
 
 
 def test_binary_information():
-    p, q = np.array([[0.3], [1e-9]]), np.array([0.6])
-    tables = [[[0.28, 0.42], [0.12, 0.18]]]
-    covariance = np.array([[0.05], [2e-10]])
-    tables = [
-        np.array([[(1 - a) * 0.4 + c, (1 - a) * 0.6 - c], [a * 0.4 - c, a * 0.6 + c]])
-        for a, c in zip(p[:, 0], covariance[:, 0], strict=True)
-    ]
-    expected = [[table_information(table)] for table in tables]
-    assert_allclose(binary_information(p, q, covariance), expected, rtol=1e-6)
-    # no cancellation: the leading term of the expansion
-    tiny = binary_information(p[:1], q, np.array([[1e-12]]))
-    assert_allclose(tiny, 0.5e-24 / (0.3 * 0.7 * 0.6 * 0.4), rtol=1e-9)
-    # fully dependent
-    assert_allclose(binary_information(np.array([[0.5]]), np.array([0.5]), 0.25), np.log(2))
-    assert np.all(np.isfinite(binary_information(np.array([[1.0]]), np.array([0.0]), 0.1)))
-
-
-def gains_of(method, mean, V, mean_interest, V_interest, kind="marginal"):
-    """Gains from whitened vectors."""
-    question = Question(kind, method, None, None, None)
-    S, S_interest = (v @ np.swapaxes(v, 1, 2) for v in (V, V_interest))
-    directions = V_interest.reshape(-1, V.shape[-1])
-    C = V @ directions.T
-    gain = classification_gain(question, Interest(mean_interest, S_interest, directions))
-    return gain(mean, S, C)
+    # no cancellation where targets tell hardly anything about each other
+    means, sds = np.array([-0.8, 0.4]), np.array([0.5, 0.3])
+    weak = [binary_gain(means, sds, correlation) for correlation in (1e-4, 1e-6, 1e-12)]
+    assert_allclose(weak / weak[1], [1e4, 1.0, 1e-12], rtol=1e-3)
+    # a class that is nearly certain
+    means, sds = np.array([-20.0, 0.4]), np.array([1.0, 0.3])
+    z, weights = normal_grid(2, n=301, reach=9.0)
+    f = expit(means[0] + sds[0] * z[:, 0])
+    g = expit(means[1] + sds[1] * (0.9 * z[:, 0] + np.sqrt(0.19) * z[:, 1]))
+    p, q = weights @ f, weights @ g
+    change = (weights @ (f * g) - p * q) / (p * np.array([1 - q, q])) * [-1.0, 1.0]
+    expected = p * np.array([1 - q, q]) @ ((1 + change) * np.log1p(change) - change)
+    assert_allclose(binary_gain(means, sds, 0.9), expected, rtol=1e-5)
+    # fully dependent, to the error of the covariance of steps
+    same = binary_gain(np.zeros(2), np.full(2, 1e6), 1.0)
+    assert table_information(binary_table(0.5, 0.5, 0.238)) < same <= np.log(2) * (1 + 1e-12)
+    for certain in (40.0, 800.0, 1e5):
+        assert 0.0 <= binary_gain(np.array([certain, -certain]), np.ones(2), 0.7) < 1e-15
 
 
 def random_case(n_outputs, r, size, seed=0):
@@ -189,7 +207,7 @@ def test_three_classes_of_an_estimator(method):
         model, X, X_INTEREST, kind="mean_marginal", interest_weight=WEIGHT, method=method
     )
     expected = np.zeros(len(X))
-    for weight, member in zip(model._member_weights, model._members, strict=True):
+    for weight, member in zip(shares_of(model), parts_of(model), strict=True):
         a, S = activations(model, member, X)
         values, vectors = np.linalg.eigh(S)
         V = (vectors * np.sqrt(np.maximum(values, 0.0))).reshape(len(a), 3, -1)

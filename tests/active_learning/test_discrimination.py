@@ -8,9 +8,9 @@ from scipy.stats import norm
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.active_learning import model_discrimination
-from skbayesnn.active_learning._discrimination import _log_density
 from tests.active_learning.exact import table_information
-from tests.active_learning.fitted import candidates, data, evidence, sampled
+from tests.active_learning.fitted import blank, candidates, constants, data, evidence, sampled
+from tests.tools import with_ensemble
 
 X = candidates()
 
@@ -122,10 +122,20 @@ def test_errors():
         model_discrimination(one, "linear", X)
 
 
-def test_density_of_points_agrees_with_scipy():
+def test_mixtures_of_two_outputs_against_a_grid():
     rng = np.random.default_rng(0)
-    means, sds = rng.standard_normal((3, 2)), rng.uniform(0.5, 2.0, (3, 2))
-    weights, y = rng.dirichlet(np.ones(3)), rng.standard_normal((5, 2))
-    covariances = sds[:, :, None] ** 2 * np.eye(2)
-    expected = np.log(np.prod(norm.pdf(y[:, None], means, sds), axis=2) @ weights)
-    assert_allclose(_log_density(y, weights, means, covariances), expected, rtol=1e-12)
+    side, P = np.linspace(-9.0, 9.0, 241), np.array([0.4, 0.6])
+    y = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 1, 2)
+    models, densities = [], []
+    for shift in (0.0, 1.5):
+        means, sds = shift + rng.standard_normal((3, 2)), rng.uniform(0.5, 1.0, (3, 2))
+        weights = rng.dirichlet(np.ones(3))
+        models.append(with_ensemble(blank("two"), constants(means, sds**2, weights)))
+        densities.append(np.prod(norm.pdf(y, means, sds), axis=2) @ weights)
+        given = np.zeros((1, 1)), y[12_345]
+        found = models[-1].log_predictive_density(*given)
+        assert_allclose(found, np.log(densities[-1][12_345]), rtol=1e-12)
+    parts = [rel_entr(density, P @ densities) for density in densities]
+    expected = np.sum(P @ parts) * (side[1] - side[0]) ** 2
+    gain = model_discrimination(*models, [[0.0]], probabilities=P)
+    assert_allclose(gain, expected, rtol=5e-3)

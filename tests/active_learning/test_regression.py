@@ -1,5 +1,5 @@
 import tracemalloc
-import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,10 +7,18 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import information_gain, select
-from skbayesnn.inference import _minimum
-from skbayesnn.inference._gaussian import DualGaussian
+from skbayesnn.inference import DensePrecision, DualPrecision
+from skbayesnn.predictive import Ensemble
 from tests.active_learning.exact import gaussian_information, joint_covariance
 from tests.active_learning.fitted import candidates, data, evidence
+from tests.tools import (
+    parts_of,
+    set_block_doubles,
+    set_limits,
+    shares_of,
+    standardised,
+    with_ensemble,
+)
 
 X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
@@ -22,11 +30,11 @@ def brute_force(estimator, X, kind):
     n, m, p = len(X), len(X_INTEREST), estimator.n_outputs_
     P = WEIGHT / WEIGHT.sum()
     gains = []
-    for member in estimator._members:
-        noise = member.noise_variances(estimator._X_scaling.transform(rows))
-        noise = noise * estimator._y_scaling.scale**2
+    for member in parts_of(estimator):
         everything = joint_covariance(estimator, member, rows)
-        noisy = noise.ravel()
+        noise = member.noise.variances(standardised(estimator, rows))[0]
+        noise = np.broadcast_to(noise * estimator._y_scaling.scale**2, (len(rows), p))
+        noisy = noise.flatten()
         if kind != "predicted_target":
             noisy[n * p :] = 0.0
         targets = everything + np.diag(noisy)
@@ -47,7 +55,7 @@ def brute_force(estimator, X, kind):
             else:
                 own[row] = [gaussian_information(targets, t, u) for u in points]
         gains.append(own)
-    gains = np.tensordot(estimator._member_weights, gains, 1)
+    gains = np.tensordot(shares_of(estimator), gains, 1)
     if kind == "marginal":
         return gains
     return gains @ P if kind in ("mean_marginal", "predicted_target") else gains[:, 0]
@@ -61,7 +69,7 @@ KINDS = ["total", "marginal", "joint", "mean_marginal", "predicted_target", "q_o
 @pytest.mark.parametrize("combine", ["best", "equal"])
 def test_gains_are_mutual_information(task, combine, kind):
     estimator = evidence(task, combine)
-    assert (len(estimator._members) > 1) == (combine == "equal")
+    assert (len(parts_of(estimator)) > 1) == (combine == "equal")
     X = candidates()
     gains = information_gain(estimator, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
     expected = brute_force(estimator, X, kind)
@@ -75,7 +83,8 @@ def test_gains_are_mutual_information(task, combine, kind):
 def test_gains_with_the_noise_of_every_input(task, noise, kind):
     estimator, X = evidence(task, noise=noise), candidates()
     levels = estimator.predict_std(X, kind="aleatoric")
-    assert (np.ptp(levels.reshape(len(X), -1)[:, 0]) > 0) == (noise == "input_dependent")
+    levels_of_one = levels.reshape(len(X), -1)[:, 0]
+    assert (np.ptp(levels_of_one) > levels_of_one.min()) == (noise == "input_dependent")
     gains = information_gain(estimator, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
     assert_allclose(gains, brute_force(estimator, X, kind), rtol=1e-5, atol=1e-9)
     if kind == "total" and task == "one":
@@ -111,7 +120,7 @@ def test_refits(noise):
         more = linear_model(len(noise), noise).fit(
             np.vstack([X, x]), np.vstack([y, rng.standard_normal((1, len(noise)))])
         )
-        rise = more._members[0].gaussian.log_det - model._members[0].gaussian.log_det
+        rise = parts_of(more)[0].precision.log_det - parts_of(model)[0].precision.log_det
         assert_allclose(gains["total"][row], 0.5 * rise, rtol=1e-9)
         after = {kind: more.predict_output_cov(X_INTEREST, kind) for kind in before}
         fall = {
@@ -178,7 +187,7 @@ def test_gain_about_a_region_vanishes_far_from_it():
 def test_blocks_do_not_matter(monkeypatch):
     model, X = evidence("two", "equal"), candidates(23)
     whole = information_gain(model, X, X_INTEREST)
-    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", 200)
+    set_block_doubles(monkeypatch, 200)
     assert_allclose(information_gain(model, X, X_INTEREST), whole, rtol=1e-10)
 
 
@@ -197,16 +206,21 @@ def test_memory_is_bounded():
 
 
 def test_large_networks_have_the_same_gains(monkeypatch):
-    """A network whose posterior is held in the dual form, as none of its units is pruned."""
-    monkeypatch.setattr(_minimum, "prune", lambda posterior, theta, _: (posterior, theta, []))
+    """A posterior that is held in the dual form, against the same one in a dense matrix."""
     X, y = data("one", n=12)
-    parameters = {"n_restarts": 1, "max_iter": 5, "weight_precision": 1.0, "noise_std": 1.0}
-    model = EvidenceMLPRegressor((760,), hessian="gauss_newton", random_state=0, **parameters)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
-    member = model._members[0]
-    assert isinstance(member.gaussian, DualGaussian)
-    _, S = member.mean_and_covariance(model._X_scaling.transform(candidates()))
-    expected = 0.5 * np.log1p(S[:, 0, 0] / member.noise_variance[0])
-    assert_allclose(information_gain(model, candidates()), expected, rtol=1e-6)
+    set_limits(monkeypatch, dense=0, dual=0.0)
+    options = {"n_restarts": 1, "weight_precision": 1.0, "noise_std": 1.0, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), hessian="gauss_newton", **options).fit(X, y)
+    member = parts_of(model)[0]
+    assert isinstance(member.precision, DualPrecision)
+    gains = information_gain(model, candidates())
+    _, S = member.mean_and_covariance(standardised(model, candidates()))
+    variance = member.noise.typical_variances[0]
+    assert_allclose(gains, 0.5 * np.log1p(S[:, 0, 0] / variance), rtol=1e-6)
+    dense = replace(member, precision=DensePrecision(np.linalg.inv(member.precision.covariance())))
+    same = with_ensemble(model, Ensemble((dense,), (np.ones(1),)))
+    for kind in KINDS:
+        expected = information_gain(same, candidates(), X_INTEREST, kind=kind)
+        assert_allclose(
+            information_gain(model, candidates(), X_INTEREST, kind=kind), expected, rtol=1e-6
+        )

@@ -2,31 +2,51 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.special import rel_entr
+from scipy.special import entr, rel_entr
 from scipy.stats import norm
 
-from skbayesnn.active_learning import information_gain
-from skbayesnn.active_learning._mixtures import indicator_information, spread_information
+from skbayesnn.active_learning import information_gain, model_discrimination
+from skbayesnn.predictive import class_probabilities
 from tests.active_learning.exact import gaussian_information, table_information
-from tests.active_learning.fitted import candidates, sampled
+from tests.active_learning.fitted import blank, candidates, constants, sampled
+from tests.tools import parts_of, standardised, with_ensemble
 
 X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
 
 
+def edges_near(means, sds):
+    """Numbers between which mixtures of Gaussians are smooth."""
+    return np.unique(np.concatenate([means + k * sds for k in (-12, -4, -1, 0, 1, 4, 12)]))
+
+
 def integral(function, means, sds):
     """Over the line, between edges near every component."""
-    edges = np.unique(np.concatenate([means + k * sds for k in (-12, -4, -1, 0, 1, 4, 12)]))
+    edges = edges_near(means, sds)
     return sum(quad(function, a, b, epsabs=1e-13, limit=200)[0] for a, b in pairwise(edges))
+
+
+def constant_networks(means, sds, weights):
+    """An estimator of one output by networks whose outputs are the same everywhere."""
+    return with_ensemble(blank("one"), constants(means[:, None], sds[:, None] ** 2, weights))
+
+
+def spread_information(means, sds, counts):
+    """What a target tells about which draw it came from, of some alike as many as ``counts``."""
+    means, sds = np.repeat(means, counts), np.repeat(sds, counts)
+    model = constant_networks(means, sds, np.full(len(means), 1.0 / len(means)))
+    return information_gain(model, [[0.0]])[0]
 
 
 @pytest.mark.parametrize("spread", [0.01, 1.0, 30.0, 3000.0])
 def test_information_about_the_component(spread):
     rng = np.random.default_rng(0)
     means, sds = spread * rng.standard_normal(5), rng.uniform(0.5, 2.0, 5)
-    weights = rng.dirichlet(np.ones(5))
+    counts = rng.integers(1, 6, 5)
+    weights = counts / counts.sum()
 
     def integrand(y):
         densities = norm.pdf(y, means, sds)
@@ -35,15 +55,14 @@ def test_information_about_the_component(spread):
         return np.sum(weights * rel_entr(densities, np.maximum(mixed, 1e-300)))
 
     exact = integral(integrand, means, sds)
-    assert_allclose(spread_information(means, sds, weights), exact, rtol=1e-7, atol=1e-9)
+    assert_allclose(spread_information(means, sds, counts), exact, rtol=1e-7, atol=1e-9)
 
 
 def test_draws_that_lie_far_apart():
     """Each is recognised at once; with hardly any noise they are widened to fit the grid."""
     means = np.array([0.0, 1.0, 5.0, 1e3])
-    weights = np.full(4, 0.25)
     for sd in (1e-2, 1e-12):
-        assert_allclose(spread_information(means, np.full(4, sd), weights), np.log(4), rtol=1e-9)
+        assert_allclose(spread_information(means, np.full(4, sd), 1), np.log(4), rtol=1e-9)
 
 
 def test_information_about_the_mixture():
@@ -58,22 +77,25 @@ def test_information_about_the_mixture():
         return sum(P[i] * p[i] * np.log(p[i] / (P @ p)) for i in range(2) if p[i] > 0)
 
     exact = integral(integrand, np.array([0.0, 0.5, 1.0]), np.array([0.5, 1.5, 1.0]))
-    assert_allclose(indicator_information(mixtures, P), exact, rtol=1e-8)
+    models = [constant_networks(*mixture) for mixture in mixtures]
+    found = model_discrimination(*models, [[0.0]], probabilities=P)
+    assert_allclose(found, exact, rtol=1e-8)
 
 
 @pytest.mark.parametrize("noise", ["constant", "input_dependent"])
 def test_total_gain_of_regression(noise):
     model, X = sampled("one", noise), candidates(3)
     gains = information_gain(model, X)
-    rows = model._X_scaling.transform(X)
-    f = model._activations(rows, False)[0]
-    scales = np.broadcast_to(model._drawn_noise.scales(rows), f.shape)
+    rows = standardised(model, X)
+    f = parts_of(model)[0].outputs(rows)
+    scales = np.broadcast_to(parts_of(model)[0].noise.scales(rows), f.shape)
     for row, gain in enumerate(gains):
         means, sds = f[:, row, 0], scales[:, row, 0]
-        y = np.linspace(means.min() - 12 * sds.max(), means.max() + 12 * sds.max(), 20_001)
+        edges, (nodes, shares) = edges_near(means, sds), leggauss(20)
+        halves = 0.5 * np.diff(edges)
+        y = (edges[:-1] + halves + halves * nodes[:, None]).ravel()
         density = norm.pdf(y[:, None], means, sds).mean(axis=1)
-        density = np.maximum(density, 1e-300)
-        entropy = -np.sum(density * np.log(density)) * (y[1] - y[0])
+        entropy = np.sum(entr(density) * (shares[:, None] * halves).ravel())
         assert_allclose(gain, entropy - np.mean(norm.entropy(0, sds)), rtol=1e-8)
     assert np.all(gains > 0)
 
@@ -82,11 +104,12 @@ def test_total_gain_of_regression(noise):
 @pytest.mark.parametrize("noise", ["constant", "input_dependent"])
 def test_gains_of_regression_by_moments_of_the_draws(task, noise):
     model, X = sampled(task, noise), candidates()
-    rows = model._X_scaling.transform(np.vstack([X, X_INTEREST]))
-    networks = model._activations(rows, False)[0]
+    rows = standardised(model, np.vstack([X, X_INTEREST]))
+    networks = parts_of(model)[0].outputs(rows)
     p, n = networks.shape[2], len(X)
     S = np.cov(networks.reshape(len(networks), -1).T, bias=True)
-    noise = np.broadcast_to(model._drawn_noise.variances(rows), networks.shape).mean(axis=0).ravel()
+    variances = parts_of(model)[0].noise.variances(rows)
+    noise = np.broadcast_to(variances, networks.shape).mean(axis=0).ravel()
     noise[n * p :] = 0.0
     S = S + np.diag(noise)
     points = [list(range((n + u) * p, (n + u + 1) * p)) for u in range(3)]
@@ -104,8 +127,8 @@ def test_gains_of_regression_by_moments_of_the_draws(task, noise):
 
 def test_total_gain_of_several_outputs():
     model, X = sampled("two"), candidates()
-    f = model._activations(model._X_scaling.transform(X), False)[0]
-    noise = model._noise_variances
+    f = parts_of(model)[0].outputs(standardised(model, X))
+    noise = parts_of(model)[0].noise.typical_variances
     expected = [
         0.5 * np.linalg.slogdet(np.cov(f[:, row].T, bias=True) + np.diag(noise.mean(axis=0)))[1]
         - 0.5 * np.mean(np.sum(np.log(noise), axis=1))
@@ -118,8 +141,8 @@ def test_total_gain_of_several_outputs():
 def test_gains_of_classification(task):
     model, X = sampled(task), candidates()
     n_classes = len(model.classes_)
-    a = model._activations(model._X_scaling.transform(np.vstack([X, X_INTEREST])), False)[0]
-    p = model._most_probable(a)
+    a = parts_of(model)[0].outputs(standardised(model, np.vstack([X, X_INTEREST])))
+    p = class_probabilities(a)
     marginal = information_gain(model, X, X_INTEREST, kind="marginal")
     total = information_gain(model, X)
     for row in range(len(X)):

@@ -9,7 +9,7 @@ from skbayesnn.network import outputs
 from skbayesnn.predictive import softmax_slopes
 from tests.active_learning.exact import condition, joint_covariance
 from tests.active_learning.fitted import candidates, data, evidence, sampled
-from tests.tools import difference
+from tests.tools import difference, parts_of, result_of, set_block_doubles, standardised
 
 X_INTEREST = candidates(3, seed=2)
 POOL = candidates(25, seed=3)
@@ -40,9 +40,9 @@ def test_chain_rule():
     """Total gains of a batch add up to the information of all its targets together."""
     model = evidence("two")
     indices, gains = select(model, POOL, 5, return_gains=True)
-    member = model._members[0]
+    member = parts_of(model)[0]
     S = joint_covariance(model, member, POOL[indices])
-    noise = np.tile(member.noise_variance * model._y_scaling.scale**2, 5)
+    noise = np.tile(member.noise.typical_variances[0] * model._y_scaling.scale**2, 5)
     scaled = S / np.sqrt(noise[:, None] * noise)
     together = 0.5 * np.linalg.slogdet(np.eye(len(noise)) + scaled)[1]
     assert_allclose(gains.sum(), together, rtol=1e-6)
@@ -57,9 +57,9 @@ def test_chain_rule():
 def test_batches_of_binary_targets():
     """Against dense updates of the joint covariance of all activations."""
     model = evidence("binary")
-    member = model._members[0]
+    member = parts_of(model)[0]
     S = joint_covariance(model, member, np.vstack([POOL, X_INTEREST]))
-    a = member.linearised(model._X_scaling.transform(np.vstack([POOL, X_INTEREST])))[0][:, 0]
+    a = member.linearised(standardised(model, np.vstack([POOL, X_INTEREST])))[0][:, 0]
     indices, gains = select(model, POOL, 5, X_INTEREST, method="approximation", return_gains=True)
     for index, gain in zip(indices, gains, strict=True):
         kappa = (1.0 + np.pi * np.diag(S) / 8.0) ** -0.5
@@ -73,11 +73,11 @@ def test_batches_of_binary_targets():
 def test_batches_of_three_classes():
     """Against the Hessian with the added curvature of the chosen rows."""
     model = evidence("three")
-    member = model._members[0]
+    member = parts_of(model)[0]
     indices, gains = select(model, POOL, 4, method="approximation", return_gains=True)
-    rows = model._X_scaling.transform(POOL)
+    rows = standardised(model, POOL)
     J = difference(lambda theta: outputs(member.network, theta, rows), member.theta)
-    A = np.linalg.inv(member.gaussian.covariance())
+    A = np.linalg.inv(member.precision.covariance())
     mean, _ = member.linearised(rows)
     p = softmax(mean, axis=1)
     for index, gain in zip(indices, gains, strict=True):
@@ -92,12 +92,12 @@ def test_batches_of_three_classes():
 @pytest.mark.parametrize("task", ["one", "binary"])
 def test_batches_of_samplers(task):
     model = sampled(task)
-    f = model._activations(model._X_scaling.transform(POOL), False)[0][:, :, 0]
+    f = parts_of(model)[0].outputs(standardised(model, POOL))[:, :, 0]
     S = np.cov(f.T, bias=True)
     indices, gains = select(model, POOL, 4, return_gains=True)
     for index, gain in zip(indices, gains, strict=True):
         if task == "one":
-            noise = model._noise_variances.mean()
+            noise = parts_of(model)[0].noise.typical_variances.mean()
             assert_allclose(gain, 0.5 * np.log1p(S[index, index] / noise), rtol=1e-8)
             S = condition(S, index, noise)
         else:
@@ -137,7 +137,7 @@ def test_rows_that_are_not_kept_in_memory(monkeypatch):
     model = evidence("two", "equal")
     kept = select(model, POOL, 5, X_INTEREST, return_gains=True)
     monkeypatch.setattr("skbayesnn.active_learning._selection.KEPT_DOUBLES", 0)
-    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", 100)
+    set_block_doubles(monkeypatch, 100)
     made_again = select(model, POOL, 5, X_INTEREST, return_gains=True)
     assert_array_equal(kept[0], made_again[0])
     assert_allclose(kept[1], made_again[1], rtol=1e-9)
@@ -166,15 +166,15 @@ def test_thinning(task):
     model = evidence(task)
     X = data(task)[0]
     indices, gains = thin_training_set(model, X, 8, return_gains=True)
-    minimum, member = model._minima[0], model._members[0]
-    rows = model._X_scaling.transform(X)
+    minimum, member = result_of(model).minima[0], parts_of(model)[0]
+    rows = standardised(model, X)
     J = difference(lambda theta: outputs(member.network, theta, rows), member.theta)
     A = np.diag(minimum.hyper.alpha[minimum.groups.labels])
-    activations = member.mean(rows)
+    activations = member.outputs(rows)[0]
 
     def information(row):
         if task in ("one", "two"):
-            return J[row].T @ (J[row] / member.noise_variance[:, None])
+            return J[row].T @ (J[row] / member.noise.typical_variances[0][:, None])
         if task == "binary":
             p = expit(activations[row, 0])
             return p * (1 - p) * np.outer(J[row, 0], J[row, 0])

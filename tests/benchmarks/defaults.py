@@ -172,16 +172,9 @@ CLASSES = {
 class Remembering:
     """Searches for minima once, so that several ways to combine them can be compared."""
 
-    def _grow(self, rows):
-        if not hasattr(self, "tried"):
-            self.tried = super()._grow(rows)
-            self.path = self.growth_
-        self.growth_ = self.path
-        return dict(self.tried)
-
-    def _search(self, *arguments, **options):
+    def _infer(self, *given):
         if not hasattr(self, "found"):
-            self.found = super()._search(*arguments, **options)
+            self.found = super()._infer(*given)
         return self.found
 
 

@@ -18,9 +18,12 @@ the log noise levels, for all draws of four chains. CPU seconds include the warm
 """
 
 import argparse
+from dataclasses import dataclass
 from time import process_time
+from unittest.mock import patch
 
 import numpy as np
+from inside import result_of
 from problems import robot_arm
 from reporting import counted_warnings, print_table
 from scipy.special import gammainc
@@ -28,13 +31,12 @@ from sklearn.datasets import load_diabetes
 
 from skbayesnn import HMCMLPRegressor
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference import start_sampling
+from skbayesnn.inference import NOISE_MODELS, start_sampling
 from skbayesnn.inference._moves import moves_beside
-from skbayesnn.inference._sampling_starts import _informed, _known
 from skbayesnn.network import forward, outputs, vector_jacobian
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.posterior._joint import Derivatives
-from skbayesnn.samplers import Chains, bulk_ess, r_hat, sample, warm_up
+from skbayesnn.samplers import bulk_ess, r_hat, sample, warm_up
 
 
 class NoiseIntegrated(JointPosterior):
@@ -56,17 +58,18 @@ class NoiseIntegrated(JointPosterior):
 
     def draw_beta(self, theta, rng):
         """Noise precisions of all networks from their conditional distribution."""
-        posterior = self.posterior
-        f = outputs(posterior.network, theta, posterior.X)
-        errors = posterior.likelihood.errors(f, posterior.y, posterior.sample_weight)
-        return self.free.prior.clip(rng.gamma(0.5 * self._counts, 1.0 / errors))
+        return self.free.prior.clip(rng.gamma(0.5 * self._counts, 1.0 / self._errors(theta)))
+
+    def _errors(self, theta):
+        any_beta = np.ones((*theta.shape[:-1], self.posterior.likelihood.n_levels))
+        return self.posterior.energies(theta, any_beta).errors
 
     def _complete(self, theta, hyper):
         posterior, shape = self.posterior, 0.5 * self._counts
         likelihood = posterior.likelihood
         trace = forward(posterior.network, theta, posterior.X, 1)
-        given = posterior.y, posterior.sample_weight
-        errors, residual = likelihood.errors_and_gradient(trace.outputs, *given, hyper.beta)
+        given = trace.outputs, posterior.targets(), hyper.beta
+        (_, errors), residual = likelihood.misfit_and_gradient(*given)
         mass, mean = self._mass(errors, shape), self.mean_beta(errors)
         factor = likelihood.precisions(mean) / likelihood.precisions(hyper.beta)
         gradient = vector_jacobian(trace, residual * factor[..., None, :])
@@ -74,10 +77,36 @@ class NoiseIntegrated(JointPosterior):
         return Derivatives(value, gradient, np.zeros_like(hyper.alpha), np.zeros_like(errors))
 
     def _data_hessian(self, theta, place):
-        posterior = self.posterior
-        f = outputs(posterior.network, theta, posterior.X)
-        errors = posterior.likelihood.errors(f, posterior.y, posterior.sample_weight)
-        return posterior.data_hessian(theta, self.mean_beta(errors), exact=False)
+        beta = self.mean_beta(self._errors(theta))
+        return self.posterior.data_hessian(theta, beta, exact=False)
+
+
+@dataclass(frozen=True)
+class Energy(type(NOISE_MODELS["constant"])):
+    """Constant noise, sampled with an output layer that is not integrated out.
+
+    Parameters
+    ----------
+    make : type
+        `JointPosterior` or `NoiseIntegrated`.
+    """
+
+    make: type
+
+    def joint(self, posed, tuned):
+        """The joint posterior before anything is known of its coordinates."""
+        posterior, (free, fixed, *_) = posed
+        if self.make is NoiseIntegrated:
+            free = free._replace(beta=np.zeros_like(free.beta))
+        information = np.zeros(len(posterior.groups.names))
+        return self.make(posterior, free, fixed, information, False)
+
+
+ENERGIES = {
+    "output layer": NOISE_MODELS["constant"],
+    "nothing": Energy(JointPosterior),
+    "noise": Energy(NoiseIntegrated),
+}
 
 
 def data_sets():
@@ -96,36 +125,28 @@ def data_sets():
 
 def chains_in(kind, model, seed):
     """The joint posterior of this kind, and four chains at the same starting points."""
-    settings, posterior = model._settings, model._sampled.joint.posterior
-    seeds = np.random.SeedSequence(seed).spawn(4)
-    joint, (chains,) = start_sampling(posterior, settings, seeds)
-    if kind == "output layer":
-        return joint, chains
-    theta, hyper = (
-        joint.mean_weights(chains.phase.position),
-        joint.place(chains.phase.position).hyper,
-    )
-    free, make = joint.free, JointPosterior
-    if kind == "noise":
-        free, make = free._replace(beta=np.zeros_like(free.beta)), NoiseIntegrated
-    joint = make(posterior, free, joint.fixed, np.zeros_like(joint.information), False)
-    known = _known(posterior, joint.n_sampled, theta, hyper)
-    joint = _informed(joint, known, hyper, settings)
-    return joint, Chains.start(
-        joint.energy, joint.position(theta, hyper), chains.rngs, settings.plan
-    )
+    fit, seeds = result_of(model), np.random.SeedSequence(seed).spawn(4)
+    with patch.dict(NOISE_MODELS, ENERGIES):
+        joint, (chains,) = start_sampling(fit.problem, fit.posed, fit.settings, seeds, kind)
+    return joint, chains
 
 
 def run(name, kind, seed, n_draws):
     """Sample in one energy; a row of results."""
     X, y, width = data_sets()[name]
     model = HMCMLPRegressor(
-        (width,), n_chains=1, n_warmup=0, n_draws=8, evidence=False, random_state=seed
+        (width,),
+        noise="constant",
+        n_chains=1,
+        n_warmup=0,
+        n_draws=8,
+        evidence=False,
+        random_state=seed,
     )
     with counted_warnings():
         model.fit(X, y)
     joint, chains = chains_in(kind, model, seed)
-    plan, move = model._settings.plan, moves_beside(joint, 3)
+    plan, move = result_of(model).settings.plan, moves_beside(joint, 3)
     theta, log_noise, n_steps, rng = [], [], [], np.random.default_rng(seed)
 
     def keep(chains, info):

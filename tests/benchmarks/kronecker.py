@@ -4,9 +4,9 @@ Networks with two hidden layers are trained with dense Gauss-Newton curvature. A
 compared with the layers' blocks of that matrix alone; with blocks that are Kronecker products of
 the second moments of a layer's inputs and of the derivatives by its summed inputs (Martens & Grosse
 2015; Ritter, Botev & Barber 2018), the prior added exactly; and with that of some of the rows,
-which stand for all, as in fits of more than 8000 weights. The table holds log determinants less the
-dense one (nats), numbers of well-determined weights, and error bars (due to the weights) of new
-rows over the dense ones, with the standard deviation of the logarithm of that ratio.
+which stand for all. The table holds log determinants less the dense one (nats), numbers of
+well-determined weights, and error bars (due to the weights) of new rows over the dense ones, with
+the standard deviation of the logarithm of that ratio.
 
     python tests/benchmarks/kronecker.py --rows 4000 --hidden 24
 """
@@ -14,6 +14,7 @@ rows over the dense ones, with the standard deviation of the logarithm of that r
 import argparse
 
 import numpy as np
+from inside import result_of, standardised
 from large import make_rows
 from reporting import counted_warnings, print_table
 from scipy.linalg import block_diag, cho_factor, cho_solve
@@ -33,8 +34,8 @@ def trained(X, y, hidden):
         model = EvidenceMLPRegressor(
             hidden, noise="constant", hessian="gauss_newton", n_restarts=1, random_state=0
         ).fit(X, y)
-    best = model._minima[0]
-    rows = model._X_scaling.transform(X), model._y_scaling.transform(y[:, None])
+    best = result_of(model).minima[0]
+    rows = standardised(model, X), model._y_scaling.transform(y[:, None])
     likelihood = Gaussian.per_output(1)
     posterior = Posterior(best.network, likelihood, best.groups, *rows, np.ones(len(X)))
     return posterior, best.theta, best.hyper, model._X_scaling

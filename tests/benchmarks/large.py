@@ -22,8 +22,8 @@ import numpy as np
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn._threads import one_blas_thread
-from skbayesnn.estimators import _growth
-from skbayesnn.inference import _subsample
+from skbayesnn.estimators import BayesianMLP
+from skbayesnn.inference import Limits, memory_of_search
 from skbayesnn.posterior import Posterior
 
 N_FEATURES = 8
@@ -41,19 +41,19 @@ def make_rows(n_rows):
 @contextmanager
 def counted_hessians():
     """Counter of Hessians by number of rows."""
-    counts, original = Counter(), Posterior.gradient_and_hessian
+    counts, original = Counter(), Posterior.expansion
 
     def counting(posterior, theta, *args, **kwargs):
         counts[len(posterior.X)] += int(np.prod(theta.shape[:-1]))
         return original(posterior, theta, *args, **kwargs)
 
-    with patch.object(Posterior, "gradient_and_hessian", counting):
+    with patch.object(Posterior, "expansion", counting):
         yield counts
 
 
 def whole_rows_only():
     """Training on all rows from the beginning."""
-    return patch.object(_subsample, "WORTHWHILE", np.inf)
+    return patch.object(BayesianMLP, "_limits", Limits(part_worth=np.inf))
 
 
 def measured(X, y, args, whole):
@@ -80,21 +80,21 @@ def measured(X, y, args, whole):
 
 def memory_line(X, y, args):
     """Estimated and measured memory of a short fit."""
-    told, original = [], _growth.requirements
+    told = []
 
     def listening(*given):
-        told.append(original(*given))
+        told.append(memory_of_search(*given))
         return told[-1]
 
     model = EvidenceMLPRegressor(
         tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed, max_iter=3
     )
-    with patch.object(_growth, "requirements", listening):
+    with patch("skbayesnn.estimators._base.memory_of_search", listening):
         tracemalloc.start()
         model.fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    return f"| {len(X)} | {told[0].n_bytes / 2**20:.0f} | {peak / 2**20:.0f} |"
+    return f"| {len(X)} | {told[0] / 2**20:.0f} | {peak / 2**20:.0f} |"
 
 
 def main():
@@ -115,7 +115,7 @@ def main():
     with one_blas_thread():
         for n_rows in args.rows:
             X, y = make_rows(n_rows)
-            begun_on_part = n_rows >= _subsample.WORTHWHILE * _subsample.PART_ROWS
+            begun_on_part = n_rows >= Limits().part_worth * Limits().part_rows
             for whole in [False, True] if args.whole_too and begun_on_part else [False]:
                 print(measured(X, y, args, whole), flush=True)
             if args.memory:

@@ -27,6 +27,7 @@ from time import perf_counter, process_time
 from unittest.mock import patch
 
 import numpy as np
+from inside import draws_of, parts_of, standardised
 from problems import robot_arm_error
 from reporting import counted_warnings, mean_and_error, print_table
 from robot_arm import training_set
@@ -63,7 +64,7 @@ def mixing(name, seed, n_draws):
     with counted_warnings() as messages:
         model.fit(X, y)
     wall, cpu = perf_counter() - wall, process_time() - cpu
-    f = model._activations(model._check_X(X_test), need_covariance=False)[0]
+    f = parts_of(model)[0].outputs(standardised(model, X_test))
     f = f.reshape(model.n_chains, -1, *f.shape[1:])
     ess, found = bulk_ess(f), model.diagnostics_
     if name in RIPLEY:
@@ -110,11 +111,11 @@ def linear(name, seed, slices, n_draws):
     with counted_warnings(), patch.object(_sampling, "serves_slices", served):
         model.fit(X, y)
     cpu = process_time() - cpu
-    f = model._activations(model._check_X(X), need_covariance=False)[0]
+    f = parts_of(model)[0].outputs(standardised(model, X))
     f = f.reshape(model.n_chains, -1, *f.shape[1:])
     if f.shape[-1] > 1:
         f = f - f.mean(axis=-1, keepdims=True)
-    alpha = np.log(model._sampled.draws.alpha)
+    alpha = np.log(draws_of(model).alpha)
     least = float(bulk_ess(f).min())
     return {
         "set": name,

@@ -15,6 +15,7 @@ import argparse
 from time import perf_counter
 
 import numpy as np
+from inside import parts_of, shares_of, standardised
 from problems import CENTRES, THREE_CENTRES, class_probabilities, gaussian_classes
 from reporting import counted_warnings, mean_and_error, print_table, write_csv
 
@@ -37,9 +38,8 @@ def monte_carlo(model, X, n_draws, seed):
     """
     rng = np.random.default_rng(seed)
     average, variance = 0.0, 0.0
-    for share, mean, covariance in zip(
-        model._member_weights, *model._activations(model._check_X(X)), strict=True
-    ):
+    for share, part in zip(shares_of(model), parts_of(model), strict=True):
+        (mean,), (covariance,) = part.moments(standardised(model, X))
         root = np.linalg.cholesky(covariance + 1e-12 * np.eye(mean.shape[1]))
         normal = rng.standard_normal((n_draws, *mean.shape))
         draws = mean + (root @ normal[..., None])[..., 0]

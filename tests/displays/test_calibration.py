@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.displays import CalibrationDisplay
-from skbayesnn.displays._calibration_curves import wilson_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -90,7 +89,9 @@ def test_reliability_is_that_of_scikit_learn(strategy, n_bins):
 @pytest.mark.parametrize(("k", "n"), [(0, 5), (3, 9), (40, 40)])
 def test_error_bars_are_wilsons(k, n):
     expected = binomtest(k, n).proportion_ci(0.95, "wilson")
-    assert_allclose(wilson_interval(np.array([k / n]), np.array([n]))[0], expected, atol=1e-12)
+    hits, p = np.arange(n) < k, {"p": np.full(n, 0.3)}
+    display = CalibrationDisplay.from_predictions(hits, p, n_bins=1)
+    assert_allclose(display.curves[0].interval[0], expected, atol=1e-12)
 
 
 def test_error_bars_are_drawn():

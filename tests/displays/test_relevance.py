@@ -11,6 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.displays import RelevanceDisplay
+from tests.tools import draws_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -83,7 +84,7 @@ def test_error_bars_of_samplers_are_quantiles():
     few = {"n_chains": 2, "n_warmup": 10, "n_draws": 20, "evidence": False}
     model = HMCMLPRegressor((2,), prior="ard", random_state=0, **few).fit(X, Y)
     display = RelevanceDisplay.from_estimator(model)
-    draws = model._sampled.draws.alpha[..., :4].reshape(-1, 4) ** -0.5
+    draws = draws_of(model).alpha[..., :4].reshape(-1, 4) ** -0.5
     inside = np.mean((draws >= display.interval[:, 0]) & (draws <= display.interval[:, 1]), axis=0)
     assert_allclose(inside, 0.68, atol=0.05)
     assert_allclose(display.relevance, draws.mean(axis=0))

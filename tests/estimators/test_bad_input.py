@@ -11,7 +11,6 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import _minima, _minimum
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -355,14 +354,14 @@ def test_moderation_of_several_classes():
         model.predict_proba(X, moderated="quadrature")
 
 
-PLACES = {"find_mode": _minimum, "distinct": _minima, "train": _minima, "log_symmetry": _minimum}
+PLACES = ["_training.train", "_minimum.find_mode", "_minimum.log_symmetry", "_search.distinct"]
 
 
 def interrupt(monkeypatch, place):
     def press(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PLACES[place], place, press)
+    monkeypatch.setattr(f"skbayesnn.inference.{place}", press)
 
 
 @pytest.mark.parametrize("estimator", EVIDENCE)
@@ -378,7 +377,7 @@ def test_interrupted_first_fit(monkeypatch, estimator, place):
 
 
 @pytest.mark.parametrize("estimator", EVIDENCE)
-@pytest.mark.parametrize("place", [*PLACES, "_keep_networks", "_warn_of_trouble"])
+@pytest.mark.parametrize("place", [*PLACES, "_error_bars", "_warn"])
 def test_interrupted_later_fit(monkeypatch, estimator, place):
     model = make(estimator).fit(X, targets(estimator))
     before, predicted = vars(model).copy(), model.predict(X)

@@ -112,7 +112,7 @@ def test_nothing_to_learn():
 def likely_noise(T, rss):
     """Grid of ``ln beta`` within ten standard deviations of its maximum, and the share per cell."""
     centres = np.log(len(T) / rss)
-    offsets = 10.0 * np.sqrt(2.0 / len(T)) * np.linspace(-1.0, 1.0, 61)
+    offsets = 10.0 * np.sqrt(2.0 / len(T)) * np.linspace(-1.0, 1.0, 41)
     grid = np.stack(np.meshgrid(*[c + offsets for c in centres], indexing="ij"), axis=-1)
     return grid.reshape(-1, len(centres)), len(centres) * np.log(
         (offsets[1] - offsets[0]) / BOUND / 2
@@ -130,7 +130,7 @@ def log_evidence_orthogonal(X, y):
     b = np.vstack([Z.T @ T, 0.0 * scale])
     log_beta, cell = likely_noise(T, n - np.sum(b**2, axis=0) / n)
     beta = np.exp(log_beta)
-    log_alpha, share = log_uniform_grid(601)
+    log_alpha, share = log_uniform_grid(301)
     log_alpha, share = log_alpha[:, None, None], share[:, None]
     value = np.sum(0.5 * n * (log_beta - np.log(2 * np.pi) - beta), axis=1)
     for projection in b:

@@ -11,18 +11,17 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.estimators import _hmc
-from skbayesnn.estimators._growth import best_of, grow
-from skbayesnn.inference import FreeHyperparameters, Settings, find_minima
-from skbayesnn.inference._widening import widened
+from skbayesnn.inference import Problem, best_of, find_minima, grow, grown, seeds_of, widened
 from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import Hyperparameters, LogUniform
-from tests.tools import make_problem
+from skbayesnn.posterior import Gaussian
+from tests.tools import result_of
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-3, 3, (90, 2))
 Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.standard_normal(90)
 AUTO = EvidenceMLPRegressor("auto", n_restarts=3, random_state=0)
+FEW = slice(40)
+PROBLEM = Problem(X[FEW], Y[FEW, None], np.ones(40), Gaussian.per_output(1))
 
 
 def path_of(evidences, n_targets=1000):
@@ -88,26 +87,30 @@ class TestRule:
 
 class TestWidening:
     def test_function_and_evidence_are_kept(self):
-        posterior, _, _ = make_problem("gaussian", hidden=(3,), n=60)
-        free = FreeHyperparameters(np.ones(3, bool), np.ones(2, bool), LogUniform())
-        settings = Settings(free, Hyperparameters(np.ones(3), np.ones(2)))
-        seeds = np.random.SeedSequence(0).spawn(1)
-        (old,) = find_minima(posterior, settings, seeds)
-        wide = Network((2, 6, 2))
+        posterior, settings = PROBLEM.posed((3,))
+        (old,) = find_minima(posterior, settings, seeds_of(0, (3,), 1))
+        wide = Network((2, 6, 1))
         theta = widened(old, wide, np.random.default_rng(0))
-        n = old.network.layer_sizes[1]
         for new, kept in zip(wide.layers(theta), old.network.layers(old.theta), strict=True):
+            assert_array_equal(new[: len(kept) - 1, : kept.shape[1]], kept[:-1])
             assert_array_equal(new[-1, : kept.shape[1]], kept[-1])
+            assert np.all(new != 0)
         f = outputs(old.network, old.theta, posterior.X)
-        assert np.max(np.abs(outputs(wide, theta, posterior.X) - f)) < 0.2
-        assert n < 6
+        assert np.max(np.abs(outputs(wide, theta, posterior.X) - f)) < 0.1 * np.std(f)
 
     def test_search_starts_from_the_narrower_network(self):
-        model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0).fit(X, Y)
-        grown = clone(AUTO).set_params(n_restarts=1).fit(X, Y)
-        by_size = {c.hidden_layer_sizes: c.log_evidence for c in grown.growth_}
-        assert by_size[(2,)] == pytest.approx(model.log_evidence_, rel=1e-12)
-        assert by_size[(4,)] > by_size[(2,)] - 15
+        seeds = seeds_of(0, "some", 1)
+        path, tried = grown(PROBLEM, seeds)
+        by_size = {c.hidden_layer_sizes: c.log_evidence for c in path}
+
+        def best(sizes, narrower=None):
+            minima = find_minima(*PROBLEM.posed(sizes), seeds, narrower=narrower)
+            return minima[0].log_evidence
+
+        assert by_size[(2,)] == best((2,))
+        narrower = tried[(2,)][1][0]
+        assert by_size[(4,)] == best((4,), narrower) >= narrower.log_evidence - 1.0
+        assert by_size[(4,)] != best((4,))
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +138,7 @@ def test_all_that_was_tried_predicts(auto):
     assert len(sizes) > 1
     assert sum(network.weight for network in auto.networks_) == pytest.approx(1)
     assert_array_equal(auto.networks_[0].coefs[0], alone.coefs_[0])
-    assert len(auto._minima) + len(auto._others) == len(minima)
+    assert len(result_of(auto).minima) + len(result_of(auto).others) == len(minima)
 
 
 def test_linear_data_get_a_linear_model():
@@ -174,6 +177,13 @@ def test_sampler_of_the_chosen_network(auto):
     assert sampler.hidden_layer_sizes == auto.hidden_layer_sizes_
 
 
+def function_of(network, X):
+    """Outputs of a network from its published weights."""
+    for W, b in zip(network.coefs[:-1], network.intercepts[:-1], strict=True):
+        X = np.tanh(X @ W + b)
+    return (X @ network.coefs[-1] + network.intercepts[-1])[:, 0]
+
+
 BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "evidence": False, "random_state": 0}
 
 
@@ -187,24 +197,21 @@ class TestSamplers:
         ],
     )
     def test_they_choose_as_evidence_does(self, sampler, evidence, y):
-        model = sampler("auto", **BRIEF).fit(X, y)
-        other = evidence("auto", n_restarts=2, random_state=0).fit(X, y)
+        model = sampler("auto", **BRIEF).fit(X[FEW], y[FEW])
+        other = evidence("auto", n_restarts=2, random_state=0).fit(X[FEW], y[FEW])
         assert model.growth_ == other.growth_
         assert model.hidden_layer_sizes_ == other.hidden_layer_sizes_ != ()
         assert clone(model).hidden_layer_sizes == "auto"
 
-    def test_first_chains_start_at_the_minima(self, monkeypatch):
-        given, original = [], _hmc.start_sampling
-
-        def listening(posterior, settings, seeds, minima, *args):
-            given.append(minima)
-            return original(posterior, settings, seeds, minima, *args)
-
-        monkeypatch.setattr(_hmc, "start_sampling", listening)
-        model = HMCMLPRegressor("auto", **BRIEF).fit(X, Y)
-        best = max(candidate.log_evidence for candidate in model.growth_)
-        found = given[0][0].log_evidence - len(Y) * np.log(model._y_scaling.scale[0])
-        assert found == pytest.approx(best)
+    def test_first_chains_start_at_the_minima(self):
+        evidence = EvidenceMLPRegressor("auto", noise="constant", n_restarts=2, random_state=0)
+        evidence.fit(X[FEW], Y[FEW])
+        still = BRIEF | {"sampler": "langevin", "step_size": 1e-8, "n_warmup": 0, "n_chains": 3}
+        model = HMCMLPRegressor("auto", noise="constant", **still).fit(X[FEW], Y[FEW])
+        best, *others = (function_of(network, X[FEW]) for network in evidence.networks_)
+        first, _, last = (function_of(network, X[FEW]) for network in model.networks_[::5])
+        assert_allclose(first, best, atol=1e-5)
+        assert all(np.max(np.abs(last - f)) > 1e-3 for f in (best, *others))
 
     def test_a_fitted_estimator_has_chosen_already(self, auto):
         model = HMCMLPRegressor("auto", init=auto, **BRIEF).fit(X, Y)
@@ -214,16 +221,18 @@ class TestSamplers:
 
     def test_noise_plays_no_role_in_the_choice(self):
         plain, robust = (
-            HMCMLPRegressor("auto", noise=noise, **BRIEF).fit(X, Y)
+            HMCMLPRegressor("auto", noise=noise, **BRIEF).fit(X[FEW], Y[FEW])
             for noise in ("constant", "student_t")
         )
         assert plain.growth_ == robust.growth_
 
-    def test_warm_start_keeps_the_choice(self, monkeypatch):
-        model = HMCMLPRegressor("auto", warm_start=True, **BRIEF).fit(X, Y)
-        once = HMCMLPRegressor("auto", **{**BRIEF, "n_draws": 9}).fit(X, Y)
-        monkeypatch.setattr(HMCMLPRegressor, "_grow", None)  # not to be called
-        model.set_params(n_draws=9).fit(X, Y)
+    def test_warm_start_keeps_the_choice(self, capsys):
+        rows = X[FEW], Y[FEW]
+        model = HMCMLPRegressor("auto", warm_start=True, verbose=1, **BRIEF).fit(*rows)
+        assert "start completed" in capsys.readouterr().out
+        model.set_params(n_draws=9).fit(*rows)
+        assert "start completed" not in capsys.readouterr().out  # nothing was searched again
+        once = HMCMLPRegressor("auto", **{**BRIEF, "n_draws": 9}).fit(*rows)
         assert_array_equal(model.predict(X), once.predict(X))
 
 

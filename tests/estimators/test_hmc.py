@@ -23,6 +23,7 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from tests.tools import draws_of, result_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -95,7 +96,7 @@ def run_networks(model, X):
 
 def noise_of_draws(model, y):
     """Standard deviations ``(m, n_outputs)`` in units of y; alpha and beta are standardised."""
-    beta = model._sampled.draws.beta
+    beta = draws_of(model).beta
     return np.reshape(y, (len(y), -1)).std(axis=0) / np.sqrt(beta.reshape(-1, beta.shape[-1]))
 
 
@@ -300,7 +301,7 @@ def test_networks(model):
 def test_fitted_attributes(model):
     assert model.n_iter_ == 10 + 15
     assert model.n_features_in_ == 2
-    draws = model._sampled.draws
+    draws = draws_of(model)
     assert_allclose(np.log(model.weight_precisions_), np.log(draws.alpha).mean(axis=(0, 1)))
     assert np.isnan(model.log_evidence_)
     assert np.isnan(model.log_evidence_std_)
@@ -369,9 +370,9 @@ def test_single_precision_needs_half_the_memory(kind):
     double = fit(kind, **options)
     for dtype in ("float32", np.float32, np.dtype("float32")):
         single = fit(kind, dtype=dtype, **options)
-        theta = single._sampled.draws.theta
+        theta = draws_of(single).theta
         assert theta.dtype == np.float32
-        assert_array_equal(theta, double._sampled.draws.theta.astype(np.float32))
+        assert_array_equal(theta, draws_of(double).theta.astype(np.float32))
     assert len(pickle.dumps(single)) < 0.6 * len(pickle.dumps(double))
     for mine, its in zip(everything(single), everything(double), strict=True):
         assert mine.dtype == np.float64
@@ -416,7 +417,7 @@ def test_work_of_a_trajectory_is_bounded(kind):
     limits = {}
     for n in (20, 150, 500, 1500):
         model = fit(kind, *make_rows(kind, n), n_warmup=0, n_draws=1)
-        limits[n] = model._settings.plan.max_steps
+        limits[n] = result_of(model).settings.plan.max_steps
     assert limits == {20: 64, 150: 150, 500: 131, 1500: 64}
 
 
@@ -442,7 +443,7 @@ def test_thinning():
     """Every third state of the same chains; output layers are drawn for those only."""
     options = QUICK | {"n_draws": 12}
     every, third = fit(**options), fit(**(options | {"n_draws": 4, "thin": 3}))
-    draws, thinned = every._sampled.draws, third._sampled.draws
+    draws, thinned = draws_of(every), draws_of(third)
     assert_array_equal(thinned.theta, draws.theta[:, 2::3])
     assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
     assert_allclose(thinned.acceptance, draws.acceptance.reshape(2, 4, 3).mean(axis=-1))
@@ -489,7 +490,7 @@ def test_shared_noise_is_equal_in_units_of_y():
 def test_without_standardisation_nothing_is_scaled():
     X, y = make_rows()
     model = fit(X=X, y=y, standardize=False, **QUICK)
-    theta = model._sampled.draws.theta.reshape(30, -1)[4]
+    theta = draws_of(model).theta.reshape(30, -1)[4]
     assert_allclose(model.networks_[4].coefs[0].ravel(), theta[:6], rtol=1e-12)
     assert_allclose(model.networks_[4].coefs[1].ravel(), theta[9:12], rtol=1e-12)
 
@@ -513,7 +514,7 @@ def test_relevance_tells_live_from_dead_inputs():
     relevance = model.feature_relevance_
     assert relevance.shape == (3,)
     assert relevance[1] > 3 * relevance[[0, 2]].max()
-    alpha = model._sampled.draws.alpha[..., :3]
+    alpha = draws_of(model).alpha[..., :3]
     assert_allclose(relevance, np.mean(alpha**-0.5, axis=(0, 1)), rtol=1e-12)
     model.set_params(prior="layer").fit(X, y)
     assert not hasattr(model, "feature_relevance_")
@@ -530,7 +531,9 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     options = {"sampler": "langevin", "step_size": 1e-8, "n_warmup": 0}
     model = fit(init=evidence_fit, **options)
     networks = [model.networks_[0], model.networks_[15]]
-    minima = [evidence_fit._minima[i % len(evidence_fit._minima)] for i in range(2)]
+    minima = [
+        result_of(evidence_fit).minima[i % len(result_of(evidence_fit).minima)] for i in range(2)
+    ]
     for network, minimum in zip(networks, minima, strict=True):
         its = evidence_fit._in_user_units(minimum.network, minimum.theta)
         width = its[0][0].shape[1]
@@ -610,7 +613,7 @@ def test_inference_data_of_both_kinds_of_arviz(from_dict, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict))
     model = fit("two columns")
     data, coords, dims = model.to_inference_data()
-    draws = model._sampled.draws
+    draws = draws_of(model)
     assert_array_equal(data["posterior"]["weights"], draws.theta)
     assert_array_equal(data["posterior"]["noise_sd"], draws.beta**-0.5)
     assert_array_equal(data["sample_stats"]["energy"], draws.energy)

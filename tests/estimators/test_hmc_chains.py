@@ -9,8 +9,8 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
-from skbayesnn.estimators import _hmc
 from skbayesnn.posterior import JointPosterior
+from tests.tools import draws_of, result_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -42,10 +42,6 @@ def make(kind="one output", **options):
 
 def fit(kind="one output", **options):
     return make(kind, **options).fit(*make_rows(kind))
-
-
-def draws_of(model):
-    return model._sampled.draws
 
 
 def assert_same_draws(model, other):
@@ -229,9 +225,9 @@ def test_other_data_begin_anew():
     weight = np.tile([1.0, 2.0], 15)
     for other in ((X[::2], y[::2]), (X, np.tanh(y)), (X[:, :1], y), (X, y, weight)):
         model = make(warm_start=True, **QUICK).fit(X, y)
-        first = model.fit(X, y)._sampled
+        first = result_of(model.fit(X, y)).sampled
         model.fit(*other)
-        assert model._sampled is not first
+        assert result_of(model).sampled is not first
         assert_same_draws(model, make(**QUICK).fit(*other))
     two = make_rows("two outputs")
     assert_same_draws(model.fit(*two), make(**QUICK).fit(*two))
@@ -255,7 +251,7 @@ class Keyboard:
 
 def interrupt_lines(monkeypatch, at):
     """Ctrl-C while a line of progress is printed; there are ten, one in four transitions."""
-    monkeypatch.setattr(_hmc, "print", Keyboard(at), raising=False)
+    monkeypatch.setattr("builtins.print", Keyboard(at))
 
 
 def interrupt_energy(monkeypatch, at):
@@ -293,7 +289,7 @@ def test_interrupted_energy_keeps_the_draws(monkeypatch):
     assert np.all(np.isfinite(model.predict(GRID)))
     model.fit(*make_rows())
     assert draws_of(model).theta.shape[1] == 20
-    assert not model._sampled.interrupted
+    assert not result_of(model).sampled.interrupted
 
 
 @pytest.mark.parametrize("at", [1, 20, 1 + 20 + 3])
@@ -323,12 +319,14 @@ def test_interrupted_later_fit_leaves_the_old_one(monkeypatch, at, warm_start):
     assert_array_equal(model.predict(GRID), predicted)
 
 
-@pytest.mark.parametrize("place", ["estimate_evidence", "diagnose"])
+@pytest.mark.parametrize(
+    "place", ["inference._sampling_engine.estimate_evidence", "estimators._hmc.diagnose"]
+)
 def test_interrupted_after_sampling(monkeypatch, place):
     def press(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_hmc, place, press)
+    monkeypatch.setattr(f"skbayesnn.{place}", press)
     model = make(**(QUICK | {"evidence": True}))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*make_rows())

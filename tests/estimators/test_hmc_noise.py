@@ -14,10 +14,11 @@ from skbayesnn.displays import TraceDisplay
 from skbayesnn.inference import DEGREES_OF_FREEDOM
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.network import outputs
+from tests.tools import draws_of, parts_of, result_of, standardised
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FEW = {"n_chains": 2, "n_warmup": 15, "n_draws": 12, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 8, "evidence": False, "random_state": 0}
 NOISES = ["student_t", "input_dependent"]
 KINDS = [(noise, n_outputs) for noise in NOISES for n_outputs in (1, 2)]
 GRID = np.linspace(-3.5, 3.5, 7)[:, None]
@@ -56,12 +57,12 @@ def model(request):
 
 def noise_by_hand(model, X):
     """Scales ``(m, n, n_outputs)`` and degrees of freedom ``(m, 1, 1)`` of all draws, y units."""
-    draws = model._sampled.draws
+    draws = draws_of(model)
     noise = draws.noise.reshape(-1, draws.noise.shape[-1])
     if model.noise_ == "student_t":
         sd = draws.beta.reshape(len(noise), 1, -1) ** -0.5
         return sd * model._y_scaling.scale, noise[:, :, None]
-    network = model._sampled.joint.noise_network
+    network = result_of(model).sampled.joint.noise_network
     log_precision = outputs(network, noise, (X - model._X_scaling.shift) / model._X_scaling.scale)
     sd = np.exp(-0.5 * np.clip(log_precision, *np.log([1e-6, 1e6])))
     return sd * model._y_scaling.scale, np.full((len(noise), 1, 1), np.inf)
@@ -155,7 +156,7 @@ def test_samples_and_displays(model):
         assert np.min(np.max(np.abs(f - sample[..., i]), axis=(1, 2))) < 1e-9
     assert np.all(np.isfinite(model.sample_prior(GRID, 3)))
     values = model._noise_to_inference_data()
-    assert values["noise_sd"].shape == (2, 12, model.n_outputs_)
+    assert values["noise_sd"].shape == (2, 8, model.n_outputs_)
     own = "degrees_of_freedom" if model.noise_ == "student_t" else "noise_weights"
     assert set(values) == {"noise_sd", own}
     assert len(TraceDisplay.from_estimator(model).traces) > 2
@@ -165,7 +166,7 @@ def test_samples_and_displays(model):
 
 
 def assert_same_draws(model, other):
-    for mine, its in zip(model._sampled.draws, other._sampled.draws, strict=True):
+    for mine, its in zip(draws_of(model), draws_of(other), strict=True):
         assert np.all(np.isfinite(mine))
         assert_array_equal(mine, its)
 
@@ -227,7 +228,7 @@ def test_units(noise):
 def test_fixed_noise_is_a_standard_deviation():
     model = fit("student_t", rows=make_rows("input_dependent"), noise_std=0.2)
     assert model.noise_std_ == pytest.approx(0.2, rel=1e-12)
-    assert len(np.unique(model._sampled.draws.noise)) > 1
+    assert len(np.unique(draws_of(model).noise)) > 1
     assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
 
 
@@ -242,7 +243,7 @@ def test_noise_is_chosen_before_sampling(noise):
     found = model.noise_log_evidences_
     assert found[noise] == max(found.values()) > found["constant"] + 1.0
     asked = fit(noise, rows=rows)
-    assert_array_equal(model._sampled.draws.noise.shape, asked._sampled.draws.noise.shape)
+    assert_array_equal(draws_of(model).noise.shape, draws_of(asked).noise.shape)
     assert not hasattr(asked, "noise_log_evidences_")
     given = fit("auto", rows=rows, init=EvidenceMLPRegressor((3,), noise=noise).fit(X, y))
     assert given.noise_ == noise
@@ -276,20 +277,12 @@ def test_chains_start_from_an_evidence_fit(noise):
     assert sampler.noise == noise
     assert sampler.noise_hidden_layer_sizes == (2,)
     sampler.set_params(n_chains=1, n_warmup=0, n_draws=4, sampler="hmc", step_size=1e-9).fit(X, y)
-    assert_allclose(
-        sampler.predict(GRID),
-        evidence._members[0].mean((GRID - evidence._X_scaling.shift) / evidence._X_scaling.scale)[
-            :, 0
-        ]
-        * evidence._y_scaling.scale
-        + evidence._y_scaling.shift,
-        atol=1e-4,
-    )
+    member, rows = parts_of(evidence)[0], standardised(evidence, GRID)
+    scale, shift = evidence._y_scaling.scale, evidence._y_scaling.shift
+    mean = member.outputs(rows)[0, :, 0] * scale + shift
+    assert_allclose(sampler.predict(GRID), mean, atol=1e-4)
     if noise == "input_dependent":
-        member = evidence._members[0]
-        scaled = (GRID - evidence._X_scaling.shift) / evidence._X_scaling.scale
-        most_probable = member.noise_mixture(scaled)[1][7, :, 0]  # that of the middle node
-        sd = np.sqrt(most_probable) * evidence._y_scaling.scale
+        sd = member.noise.scales(rows)[0, :, 0] * scale
         assert_allclose(sampler.predict_std(GRID, kind="aleatoric"), sd, rtol=1e-3)
     assert "noise sd" in sampler.comparison_.quantities
     other = HMCMLPRegressor.from_evidence(evidence, **(FEW | {"noise": "constant"})).fit(X, y)
@@ -349,7 +342,7 @@ def test_outliers_hardly_move_the_mean():
     X, y = make_rows("student_t", n=100)
     errors = []
     for noise in ("student_t", "constant"):
-        options = {"hidden_layer_sizes": (5,), "n_warmup": 80, "n_draws": 60}
+        options = {"hidden_layer_sizes": (5,), "n_warmup": 40, "n_draws": 30}
         model = fit(noise, rows=(X, y), **options)
         errors.append(np.sqrt(np.mean((model.predict(X) - np.sin(1.5 * X[:, 0])) ** 2)))
     assert errors[0] < 0.06

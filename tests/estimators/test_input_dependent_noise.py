@@ -9,6 +9,8 @@ from scipy.integrate import quad
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.predictive import NoiseNetworks, StudentTNoise
+from tests.tools import parts_of, shares_of, standardised
 
 
 def noise_sd(X):
@@ -79,8 +81,8 @@ def test_noise_network_in_the_users_units():
     x = 1e3 * GRID + 7.0
     hidden = np.tanh(x @ scaled.noise_coefs_[0] + scaled.noise_intercepts_[0])
     log_precision = hidden @ scaled.noise_coefs_[1] + scaled.noise_intercepts_[1]
-    _, variances = scaled._members[0].noise_mixture(scaled._X_scaling.transform(x))
-    expected = np.sqrt(variances[7, :, 0]) * scaled._y_scaling.scale  # at the middle node
+    scales = parts_of(scaled)[0].noise.scales(standardised(scaled, x))
+    expected = scales[0, :, 0] * scaled._y_scaling.scale
     assert_allclose(np.exp(-0.5 * log_precision[:, 0]), expected, rtol=1e-9)
     assert not hasattr(fit(*make_rows(40), noise="constant", hidden=()), "noise_coefs_")
 
@@ -216,8 +218,8 @@ def test_average_over_noise_models(combine):
     X, y = make_rows(60, seed=1, sd=slightly_uneven)
     model = fit(X, y, noise="auto", combine=combine)
     assert model.noise_ == "input_dependent"
-    networks = [m.noise_function is not None for m in model._members]
-    heavy = [np.isfinite(m.degrees_of_freedom) for m in model._members]
+    networks = [isinstance(part.noise, NoiseNetworks) for part in parts_of(model)]
+    heavy = [isinstance(part.noise, StudentTNoise) for part in parts_of(model)]
     several = combine == "tempered"
     assert networks[0]
     assert np.all(networks) != several
@@ -273,7 +275,10 @@ def test_units():
     assert_allclose((scaled_mean - 1e7) / 1e6, mean, atol=1e-6)
     assert_allclose(scaled_std / 1e6, std, rtol=1e-6)
     assert_allclose(scaled_noise / 1e6, noise, rtol=1e-6)
-    assert scaled_evidence + len(y) * np.log(1e6) == pytest.approx(evidence, abs=1e-4)
+    change = len(y) * np.log(1e6)
+    assert scaled_evidence + change == pytest.approx(evidence, abs=1e-3)
+    best, scaled_best = (m.evidence_report_.minima[0].log_evidence for m in (model, scaled))
+    assert scaled_best + change == pytest.approx(best, abs=1e-4)
 
 
 def test_warm_start():
@@ -289,5 +294,5 @@ def test_leave_one_out_knows_the_noise_of_each_row():
     """Stacking weights come from densities with the noise of the row."""
     X, y = make_rows(100)
     several = fit(X, y, combine="stacking", n_restarts=4)
-    assert several._mixture_weights.sum() == pytest.approx(1.0)
+    assert shares_of(several).sum() == pytest.approx(1.0)
     assert np.mean(several.log_predictive_density(X, y)) > 0.2

@@ -4,14 +4,10 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import (
-    KroneckerGaussian,
-    _descent,
-    _evidence,
-    _gauss_newton,
-    _minima,
-    _minimum,
-)
+from skbayesnn.inference import Curvature, KroneckerPrecision, Method
+from tests.tools import parts_of, result_of, set_limits
+
+KRONECKER = {"dense": 0, "dual_doubles": 0}
 
 
 def rows(n=40, d=4, seed=0):
@@ -20,10 +16,15 @@ def rows(n=40, d=4, seed=0):
     return X, np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(n)
 
 
+def method_of(model):
+    return Method.choose(*result_of(model).posed)
+
+
 def test_more_weights_than_a_dense_hessian_allows():
     X, y = rows()
     options = {"n_restarts": 2, "combine": "best", "max_iter": 30, "random_state": 0}
     model = EvidenceMLPRegressor((60, 60), **options).fit(X, y)  # 4021 weights
+    assert not method_of(model).dense
     smaller = EvidenceMLPRegressor((8, 8), **options).fit(X, y)
     # Units that do nothing must not add to the evidence, as copies of one another would.
     assert model.log_evidence_ == pytest.approx(smaller.log_evidence_, abs=6.0)
@@ -36,78 +37,70 @@ def test_more_weights_than_a_dense_hessian_allows():
     assert np.all(far > np.max(model.predict_std(X, kind="epistemic")))
 
 
-@pytest.mark.parametrize("n", [20, 200])  # dual and dense
-def test_large_path_agrees_with_the_gauss_newton_one(monkeypatch, n):
+@pytest.mark.parametrize("n", [20, 200])
+def test_dual_path_agrees_with_the_gauss_newton_one(monkeypatch, n):
     # Everything fixed, so that both must find the same minimum and the same Gaussian.
     X, y = rows(n)
     settings = {"weight_precision": 1.0, "noise_std": 0.3, "n_restarts": 1, "random_state": 3}
     usual = EvidenceMLPRegressor((4,), hessian="gauss_newton", **settings).fit(X, y)
-    monkeypatch.setattr(_minimum, "DENSE_LIMIT", 0)
-    monkeypatch.setattr(_evidence, "DENSE_LIMIT", 0)
+    set_limits(monkeypatch, dense=0, dual=0)
     large = EvidenceMLPRegressor((4,), **settings).fit(X, y)
+    assert method_of(large).curvature is Curvature.DUAL
     np.testing.assert_allclose(large.predict(X), usual.predict(X), atol=1e-2)
     np.testing.assert_allclose(large.predict_std(X), usual.predict_std(X), rtol=1e-2)
     assert large.log_evidence_ == pytest.approx(usual.log_evidence_, abs=0.05)
 
 
-def test_large_path_of_the_classifier(monkeypatch):
+def test_dual_path_of_the_classifier(monkeypatch):
     X, y = rows(100)
-    monkeypatch.setattr(_minimum, "DENSE_LIMIT", 0)
-    monkeypatch.setattr(_evidence, "DENSE_LIMIT", 0)
+    set_limits(monkeypatch, dense=0, dual=0)
     model = EvidenceMLPClassifier((4,), n_restarts=1, random_state=0).fit(X, y > 0)
+    assert method_of(model).curvature is Curvature.DUAL
     assert model.score(X, y > 0) > 0.85
     assert np.isfinite(model.log_evidence_)
 
 
 @pytest.mark.parametrize("noise_std", [0.3, "auto"])
-def test_curvature_of_some_rows(monkeypatch, noise_std):
+def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, noise_std):
     X, y = rows(800)
     y = y + 0.3 * np.random.default_rng(1).standard_normal(len(y))
-    settings = {"weight_precision": 10.0, "n_restarts": 1, "random_state": 3}
-    usual = EvidenceMLPRegressor((30,), hessian="gauss_newton", noise_std=noise_std, **settings)
-    usual.fit(X, y)
-    for module in (_minimum, _evidence):
-        monkeypatch.setattr(module, "DENSE_LIMIT", 0)
-    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", 85)  # targets, for 181 weights
-    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
-    large = EvidenceMLPRegressor((30,), noise_std=noise_std, **settings).fit(X, y)
-    assert large.log_evidence_ == pytest.approx(usual.log_evidence_, abs=5.0)
+    settings = {"weight_precision": 10.0, "n_restarts": 1, "random_state": 3, "noise": "constant"}
+    settings["noise_std"] = noise_std
+    usual = EvidenceMLPRegressor((30,), hessian="gauss_newton", **settings).fit(X, y)
+    set_limits(monkeypatch, **KRONECKER)
+    model = EvidenceMLPRegressor((30,), **settings)
+    with pytest.warns(ConvergenceWarning, match="Kronecker factors"):
+        model.fit(X, y)
+    assert method_of(model).by_gradients
     std = usual.predict_std(X, kind="epistemic")
-    assert np.sqrt(np.mean((large.predict(X) - usual.predict(X)) ** 2)) < 0.5 * np.mean(std)
-    assert 0.9 < np.median(large.predict_std(X, kind="epistemic") / std) < 1.2
-    assert large.noise_std_ == pytest.approx(usual.noise_std_, rel=0.05)
+    assert np.sqrt(np.mean((model.predict(X) - usual.predict(X)) ** 2)) < 0.5 * np.mean(std)
+    assert 0.9 < np.median(model.predict_std(X, kind="epistemic") / std) < 1.6
+    assert model.noise_std_ == pytest.approx(usual.noise_std_, rel=0.05)
+    assert model.n_effective_weights_ == pytest.approx(usual.n_effective_weights_, rel=0.25)
 
 
-def test_no_evidence_from_too_few_rows(monkeypatch):
-    X, y = rows(800)
-    for module in (_minimum, _evidence):
-        monkeypatch.setattr(module, "DENSE_LIMIT", 0)
-    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", 60)
-    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
-    model = EvidenceMLPRegressor((40,), n_restarts=1, max_iter=5, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="too few for so many weights"):
+def test_no_evidence_with_kronecker_factors(monkeypatch):
+    X, y = rows(400)
+    set_limits(monkeypatch, **KRONECKER)
+    model = EvidenceMLPRegressor((12,), n_restarts=1, max_iter=5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="log_evidence_ is nan.* Kronecker factors"):
         model.fit(X, y)
     assert np.isnan(model.log_evidence_)
     assert model.score(X, y) > 0.9
     assert np.all(model.predict_std(X, kind="epistemic") > 0)
 
 
-def test_kronecker_factors_where_rows_of_curvature_are_too_few(monkeypatch):
-    """Of all rows: otherwise no more weights could be determined than there are rows."""
-    X, y = rows(800)
-    for module in (_minimum, _evidence):
-        monkeypatch.setattr(module, "DENSE_LIMIT", 0)
-    monkeypatch.setattr(_gauss_newton, "MOST_ROOTS", 20)
-    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
-    model = EvidenceMLPRegressor((40,), noise="constant", n_restarts=1, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="too few for so many weights"):
+def test_predictions_with_kronecker_factors(monkeypatch):
+    X, y = rows(400)
+    set_limits(monkeypatch, **KRONECKER)
+    model = EvidenceMLPRegressor((12,), noise="constant", n_restarts=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="Kronecker factors"):
         model.fit(X, y)
-    assert isinstance(model._members[0].gaussian, KroneckerGaussian)
+    assert isinstance(parts_of(model)[0].precision, KroneckerPrecision)
     assert 20 < model.n_effective_weights_ < 150
     assert model.noise_std_ == pytest.approx(0.1, rel=0.1)
     X_new, y_new = rows(400, seed=1)
     low, high = model.predict_interval(X_new, 0.9).T
-
     assert 0.85 < np.mean((low < y_new) & (y_new < high)) < 0.95
     draws = model.sample_y(X[:5], 2000, random_state=0)
     std = model.predict_std(X[:5], kind="epistemic")
@@ -122,31 +115,41 @@ def test_exact_fits_are_called_so():
     assert "fitted exactly" in model.evidence_report_.minima[0].verdict
 
 
+BY_GRADIENTS = [{"softmax_work": 0}, KRONECKER]
+each_curvature = pytest.mark.parametrize("limits", BY_GRADIENTS, ids=["dense", "kronecker"])
+without_evidence = pytest.mark.filterwarnings("ignore:log_evidence_ is nan")
+
+
 def digits(n_train):
-    X, y = load_digits(return_X_y=True)
+    """Four of the ten digits."""
+    X, y = load_digits(n_class=4, return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[:n_train], order[n_train:]
     return X[train], y[train], X[test], y[test]
 
 
-def test_large_softmax_networks_are_trained_by_descent(monkeypatch):
-    def never(*_):
-        raise AssertionError("Gauss-Newton training of a large classifier")
-
-    monkeypatch.setattr(_minima, "train", never)
-    X, y, X_test, y_test = digits(500)
-    model = EvidenceMLPClassifier((20,), n_restarts=1, random_state=0).fit(X, y)
+@each_curvature
+@without_evidence
+def test_softmax_networks_are_trained_by_gradients(monkeypatch, limits):
+    set_limits(monkeypatch, **limits)
+    X, y, X_test, y_test = digits(200)
+    model = EvidenceMLPClassifier((5,), n_restarts=1, random_state=0).fit(X, y)
+    method = method_of(model)
+    assert method.by_gradients
+    assert np.isfinite(model.log_evidence_) == method.dense
     assert model.n_iter_ < 20
-    assert np.isfinite(model.log_evidence_)
     assert model.score(X_test, y_test) > 0.92
     assert -np.mean(model.log_predictive_density(X_test, y_test)) < 0.5
 
 
-def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch):
-    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
-    X, y, X_test, _ = digits(150)
+@each_curvature
+@without_evidence
+def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch, limits):
+    set_limits(monkeypatch, **limits)
+    X, y, X_test, _ = digits(100)
     model = EvidenceMLPClassifier((4,), n_restarts=1, max_iter=3, random_state=0)
     expected = model.fit(X, y).predict_proba(X_test[:20])
+    assert method_of(model).by_gradients
     order = np.random.default_rng(1).permutation(len(X))
     shuffled = model.fit(X[order], y[order]).predict_proba(X_test[:20])
     np.testing.assert_array_equal(shuffled, expected)
@@ -157,9 +160,13 @@ def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch):
     assert np.any(weighted != expected)
 
 
-def test_descents_do_not_depend_on_processes():
-    X, y, X_test, _ = digits(500)
-    model = EvidenceMLPClassifier((20,), n_restarts=2, max_iter=1, random_state=0)
+@each_curvature
+@without_evidence
+def test_descents_do_not_depend_on_processes(monkeypatch, limits):
+    set_limits(monkeypatch, **limits)
+    X, y, X_test, _ = digits(60)
+    model = EvidenceMLPClassifier((3,), n_restarts=2, max_iter=1, random_state=0)
     expected = model.fit(X, y).predict_proba(X_test[:20])
+    assert method_of(model).by_gradients
     model.set_params(n_jobs=2)
     np.testing.assert_array_equal(model.fit(X, y).predict_proba(X_test[:20]), expected)

@@ -8,10 +8,16 @@ from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import DEGREES_OF_FREEDOM, _minima
-from skbayesnn.inference._newton import find_mode
-from skbayesnn.inference._polish import evidence_derivatives
-from skbayesnn.inference._training import FreeHyperparameters, Settings, train
+from skbayesnn.inference import (
+    DEGREES_OF_FREEDOM,
+    FreeHyperparameters,
+    Method,
+    Settings,
+    Trained,
+    evidence_derivatives,
+    find_mode,
+    train,
+)
 from skbayesnn.posterior import Hyperparameters, LogUniform
 from tests.tools import assert_near, difference, make_problem
 
@@ -109,17 +115,19 @@ def test_evidence_derivatives(name, hidden, exact):
     free = FreeHyperparameters(
         np.zeros(n_groups, bool), np.zeros(len(hyper.beta), bool), LogUniform()
     )
-    trained = train(posterior, theta[None], hyper.repeated(1), Settings(free, hyper))
-    start = find_mode(posterior, trained.theta[0], hyper, tol=1e-18)
+    settings = Settings(free, hyper)
+    method = Method.choose(posterior, settings)
+    trained = train(posterior, Trained(theta, hyper), settings)
+    start = find_mode(posterior, method, trained.theta, hyper, tol=1e-18).point
 
     def value(x):
         there = Hyperparameters(*np.split(np.exp(x), [n_groups]))
-        mode = find_mode(posterior, start.theta, there, tol=1e-18)
-        assert mode.gaussian is not None
-        return evidence_derivatives(posterior, mode, there, exact).value
+        point = find_mode(posterior, method, start.theta, there, tol=1e-18).point
+        assert point.precision.definite
+        return evidence_derivatives(posterior, method, point, exact).value
 
     x = np.log(np.concatenate(hyper))
-    derivatives = evidence_derivatives(posterior, start, hyper, exact)
+    derivatives = evidence_derivatives(posterior, method, start, exact)
     assert_near(derivatives.gradient, difference(value, x, 1e-2), 1e-4)
 
 
@@ -270,11 +278,14 @@ def test_normaliser_of_the_misfit(model):
 def test_improbable_minima_do_not_predict(monkeypatch):
     """A wide one would be given a share for the sake of the outliers, and spoil the mean."""
     X, y, _ = make_rows(100, 0.05, seed=1)
-    evidences = []
-    for limit in (_minima.IMPROBABLE, np.inf):
-        monkeypatch.setattr(_minima, "IMPROBABLE", limit)
+
+    def evidences():
         report = fit(X, y, n_restarts=6).evidence_report_
-        evidences.append([m.log_evidence for m in report.minima])
-    assert min(evidences[0]) > max(evidences[0]) - 12.0
-    assert min(evidences[1]) < max(evidences[1]) - 50.0
-    assert evidences[0] == evidences[1][: len(evidences[0])]
+        return [m.log_evidence for m in report.minima]
+
+    probable = evidences()
+    monkeypatch.setattr("skbayesnn.inference._noise_models.IMPROBABLE", np.inf)
+    everything = evidences()
+    assert min(probable) > max(probable) - 12.0
+    assert min(everything) < max(everything) - 50.0
+    assert probable == everything[: len(probable)]

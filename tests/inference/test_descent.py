@@ -1,65 +1,94 @@
+"""Training by gradients alone: descents, and precisions that move fairly between them."""
+
 import numpy as np
 import pytest
 
-from skbayesnn.inference import _descent, _minima
-from skbayesnn.inference._descent import (
-    by_descent,
-    descend,
-    precision_moves,
-    train_by_descent,
+from skbayesnn.inference import (
+    Curvature,
+    DensePrecision,
+    Descents,
+    Limits,
+    Method,
+    Point,
+    Search,
+    Trained,
+    complete,
+    fair_moves,
+    random_starts,
+    train,
 )
-from skbayesnn.inference._newton import find_mode
-from skbayesnn.inference._training import FreeHyperparameters, Settings, random_starts, train
-from skbayesnn.network import Network
 from skbayesnn.posterior import Hyperparameters, LogUniform
+from tests.inference.common import method_of, mode_of, settings_of
 from tests.tools import make_problem
 
 PRIOR = LogUniform()
+SOFTMAX = Limits(softmax_work=0)
+KRONECKER = Limits(dense=0, dual_doubles=0)
 
 
-def classification(name="categorical", hidden=(4,), prior="layer", n=60):
+def problem(name="categorical", hidden=(4,), prior="layer", n=60):
     posterior, theta, hyper = make_problem(name, hidden, prior=prior, n=n)
-    return posterior, theta, Hyperparameters(np.ones_like(hyper.alpha), np.ones(1))
+    return posterior, theta, Hyperparameters(np.ones_like(hyper.alpha), np.ones_like(hyper.beta))
 
 
-def settings_for(hyper, free=True):
-    mask = np.full(len(hyper.alpha), free)
-    return Settings(FreeHyperparameters(mask, np.zeros(1, dtype=bool), PRIOR), hyper)
+def descended(posterior, theta, hyper, tol=1e-7):
+    energies = posterior.energies(theta, hyper.beta)
+    trial = Descents(lambda: tol).trial(
+        posterior, Search(Point(theta, hyper, energies, None, None))
+    )
+    lower = energies.total(hyper) - trial.energies.total(hyper)
+    assert trial.gain == pytest.approx(lower)
+    return trial.theta
 
 
-def variances_of(posterior, theta, hyper):
-    return np.diag(np.linalg.inv(posterior.hessian(theta, hyper, exact=False)))
+def energy(posterior, theta, hyper):
+    return posterior.energies(theta, hyper.beta).total(hyper)
 
 
-@pytest.mark.parametrize("name", ["bernoulli", "categorical"])
+@pytest.mark.parametrize("name", ["bernoulli", "categorical", "gaussian"])
 def test_a_descent_ends_where_newton_steps_do(name):
-    posterior, theta, hyper = classification(name)
-    there = descend(posterior, theta, hyper, tol=1e-12)
-    mode = find_mode(posterior, there, hyper)
-    lowest = mode.energies.total(hyper)
-    assert posterior.energies(there).total(hyper) == pytest.approx(lowest, abs=1e-6)
-    assert posterior.energies(theta).total(hyper) > lowest + 1.0
+    posterior, theta, hyper = problem(name)
+    there = descended(posterior, theta, hyper, tol=1e-12)
+    lowest = mode_of(posterior, there, hyper).point.energy
+    assert energy(posterior, there, hyper) == pytest.approx(lowest, abs=1e-6)
+    assert energy(posterior, theta, hyper) > lowest + 1.0
 
 
-def test_a_descent_ends_early_where_it_is_told_to():
-    posterior, theta, hyper = classification()
-    ends = [
-        posterior.energies(end).total(hyper)
-        for end in (
-            theta,
-            descend(posterior, theta, hyper, max_steps=2),
-            descend(posterior, theta, hyper, tol=0.1),
-            descend(posterior, theta, hyper),
-        )
-    ]
+def test_a_descent_ends_early_where_it_is_told_to(monkeypatch):
+    posterior, theta, hyper = problem()
+    rough, fine = (descended(posterior, theta, hyper, tol) for tol in (0.1, 1e-7))
+    monkeypatch.setattr("skbayesnn.inference._steps.DESCENT_STEPS", 2)
+    short = descended(posterior, theta, hyper)
+    ends = [energy(posterior, end, hyper) for end in (theta, short, rough, fine)]
     assert np.all(np.diff(ends) < -1e-3)
+
+
+def test_a_descent_from_a_minimum_stays_there():
+    posterior, theta, hyper = problem()
+    mode = mode_of(posterior, theta, hyper).point
+    there = descended(posterior, mode.theta, hyper, tol=1e-12)
+    assert energy(posterior, there, hyper) <= mode.energy
+    np.testing.assert_allclose(there, mode.theta, atol=1e-4)
+
+
+def moves_of(posterior, theta, hyper, matrix=None):
+    """`fair_moves` with the Gauss-Newton matrix, or with another one."""
+    method = method_of(posterior)
+    point = method.point(posterior, theta, hyper)
+    if matrix is not None:
+        point = point._replace(precision=DensePrecision(matrix))
+    return fair_moves(posterior, method, point)
+
+
+def gauss_newton(posterior, theta, hyper):
+    return posterior.hessian(theta, hyper, exact=False)
 
 
 def test_one_precision_moves_as_in_the_text():
     # MacKay 1992, equation 2.22: alpha <- gamma / 2 E_W.
-    posterior, theta, hyper = classification(prior="single")
-    variances = variances_of(posterior, theta, hyper)
-    moves, gamma = precision_moves(posterior, theta, hyper, variances)
+    posterior, theta, hyper = problem(prior="single")
+    variances = np.diag(np.linalg.inv(gauss_newton(posterior, theta, hyper)))
+    moves, gamma = moves_of(posterior, theta, hyper)
     expected = len(theta) - hyper.alpha[0] * variances.sum()
     assert gamma[0] == pytest.approx(expected)
     assert moves[0] == pytest.approx(np.log(expected / (hyper.alpha[0] * theta @ theta)))
@@ -67,10 +96,10 @@ def test_one_precision_moves_as_in_the_text():
 
 @pytest.mark.parametrize("hidden", [(4,), (3, 4)])
 def test_layers_share_what_the_data_determine(hidden):
-    posterior, theta, hyper = classification(hidden=hidden)
-    variances = variances_of(posterior, theta, hyper)
+    posterior, theta, hyper = problem(hidden=hidden)
+    variances = np.diag(np.linalg.inv(gauss_newton(posterior, theta, hyper)))
     counts = posterior.groups.sizes - hyper.alpha * posterior.groups.sums(variances)
-    _, gamma = precision_moves(posterior, theta, hyper, variances)
+    _, gamma = moves_of(posterior, theta, hyper)
     n_layers = len(hidden) + 1
     assert gamma.sum() == pytest.approx(counts.sum())
     np.testing.assert_allclose(
@@ -81,71 +110,74 @@ def test_layers_share_what_the_data_determine(hidden):
 
 def test_moves_do_not_depend_on_the_scale_of_the_layers():
     # Weights into the units times c, out of them over c, prior widths alike.
-    posterior, theta, hyper = classification()
-    variances = variances_of(posterior, theta, hyper)
+    posterior, theta, hyper = problem()
+    matrix = gauss_newton(posterior, theta, hyper)
     factor = np.ones(len(theta))
     factor[posterior.network.slices[0]], factor[posterior.network.slices[1]] = 3.0, 1 / 3.0
     scaled = hyper._replace(alpha=hyper.alpha * np.array([3.0, 3.0, 1 / 3.0]) ** -2)
-    moves, gamma = precision_moves(posterior, theta, hyper, variances)
-    others = precision_moves(posterior, theta * factor, scaled, variances * factor**2)
-    np.testing.assert_allclose(others[0], moves)
-    np.testing.assert_allclose(others[1], gamma)
+    moves, gamma = moves_of(posterior, theta, hyper)
+    other = moves_of(posterior, theta * factor, scaled, matrix / np.outer(factor, factor))
+    np.testing.assert_allclose(other[0], moves)
+    np.testing.assert_allclose(other[1], gamma)
     assert np.ptp(moves) > 0.05  # biases and weights of the first layer move apart
 
 
 def test_precisions_of_groups_without_information_stay():
-    posterior, theta, hyper = classification(prior="ard")
-    variances = variances_of(posterior, theta, hyper)
+    posterior, theta, hyper = problem(prior="ard")
     idle = posterior.groups.labels == 0
-    moves, gamma = precision_moves(
-        posterior, np.where(idle, 0.0, theta), hyper, np.where(idle, 1.0, variances)
-    )
+    matrix = gauss_newton(posterior, theta, hyper)
+    matrix[idle] = matrix[:, idle] = 0.0
+    matrix[idle, idle] = 1.0
+    moves, gamma = moves_of(posterior, np.where(idle, 0.0, theta), hyper, matrix)
     assert moves[0] == gamma[0] == 0.0
     assert np.all(np.isfinite(moves))
 
 
-def test_training_ends_at_its_fixed_point():
-    posterior, theta, hyper = classification(n=200)
-    trained = train_by_descent(posterior, theta, hyper, settings_for(hyper))
+@pytest.mark.parametrize(
+    ("name", "limits", "curvature"),
+    [
+        ("categorical", SOFTMAX, Curvature.DENSE),
+        ("categorical", KRONECKER, Curvature.KRONECKER),
+        ("gaussian", KRONECKER, Curvature.KRONECKER),
+    ],
+)
+def test_training_ends_at_its_fixed_point(name, limits, curvature):
+    posterior, theta, hyper = problem(name, n=200)
+    settings = settings_of(posterior, limits=limits)
+    method = Method.choose(posterior, settings)
+    assert method.by_gradients
+    assert method.curvature is curvature
+    trained = train(posterior, Trained(theta, hyper), settings)
     assert trained.converged
-    variances = variances_of(posterior, trained.theta, trained.hyper)
-    moves, gamma = precision_moves(posterior, trained.theta, trained.hyper, variances)
-    inside = np.clip(np.log(trained.hyper.alpha) + moves, *PRIOR.log_range)
-    gain = 0.25 * gamma @ (inside - np.log(trained.hyper.alpha)) ** 2
-    assert gain < 2e-3
-    assert not np.allclose(trained.hyper.alpha, hyper.alpha)
+    point = method.point(posterior, trained.theta, trained.hyper)
+    moves, gamma = fair_moves(posterior, method, point)
+    beta = (posterior.level_counts - gamma.sum() / max(len(hyper.beta), 1)) / (
+        2.0 * point.energies.errors
+    )
+    there = np.log(np.concatenate(trained.hyper))
+    moves = np.append(moves, np.log(beta / trained.hyper.beta))
+    inside = np.clip(there + moves, *PRIOR.log_range)
+    counts = np.append(gamma, posterior.level_counts)
+    assert 0.25 * counts @ (inside - there) ** 2 < 2e-3
+    assert not np.allclose(there, np.log(np.concatenate(hyper)))
 
 
-def test_fixed_precisions_stay_as_they_are():
-    posterior, theta, hyper = classification()
-    trained = train_by_descent(posterior, theta, hyper, settings_for(hyper, free=False))
+@pytest.mark.parametrize("limits", [SOFTMAX, KRONECKER])
+def test_fixed_precisions_stay_as_they_are(limits):
+    posterior, theta, hyper = problem()
+    trained = train(posterior, Trained(theta, hyper), settings_of(posterior, hyper, limits=limits))
     np.testing.assert_array_equal(trained.hyper.alpha, hyper.alpha)
     assert trained.converged
     assert trained.n_iter == 1
 
 
-def test_which_networks_are_trained_by_descent():
-    small, *_ = classification()
-    assert not by_descent(small)
-    wide = Network((2, 900, 3))
-    large = small.with_network(wide, np.zeros(wide.n_weights, dtype=int))
-    assert by_descent(large)
-    binary, *_ = classification("bernoulli")
-    wide = Network((2, 1800, 1))
-    assert not by_descent(binary.with_network(wide, np.zeros(wide.n_weights, dtype=int)))
-    noisy, *_ = make_problem("gaussian", (4,), n=60)
-    wide = Network((2, 900, 2))
-    assert not by_descent(noisy.with_network(wide, np.zeros(wide.n_weights, dtype=int)))
-
-
-def test_completed_minima_agree_with_those_of_gauss_newton_steps(monkeypatch):
+def test_completed_minima_agree_with_those_of_gauss_newton_steps():
     # One weight precision, fixed: both ways must find the same minimum and the same evidence.
-    posterior, _, hyper = classification(hidden=(2,), prior="single", n=200)
-    settings = settings_for(hyper, free=False)
-    theta, _ = random_starts(posterior, [np.random.default_rng(0)])
-    usual = train(posterior, theta, hyper.repeated(1), settings)
-    usual = _minima.complete(posterior, usual.theta[0], hyper, settings)
-    monkeypatch.setattr(_descent, "DEAR_HESSIAN", 0)
-    trained = train_by_descent(posterior, theta[0], hyper, settings)
-    minimum = _minima.complete(posterior, trained.theta, trained.hyper, settings)
-    assert minimum.log_evidence == pytest.approx(usual.log_evidence, abs=1e-6)
+    posterior, _, hyper = problem(hidden=(2,), prior="single", n=200)
+    (start,) = random_starts(posterior, [np.random.default_rng(0)])
+    minima = []
+    for limits in (Limits(), SOFTMAX):
+        settings = settings_of(posterior, hyper, limits=limits)
+        trained = train(posterior, start, settings)
+        minima.append(complete(posterior, trained.theta, trained.hyper, settings))
+    assert minima[1].log_evidence == pytest.approx(minima[0].log_evidence, abs=1e-6)

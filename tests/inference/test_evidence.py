@@ -5,9 +5,9 @@ import pytest
 from scipy.linalg import eigh
 from scipy.special import logsumexp
 
-from skbayesnn.inference import _evidence
-from skbayesnn.inference._evidence import (
+from skbayesnn.inference import (
     EvidenceTerms,
+    FreeHyperparameters,
     alpha_occam,
     log_evidence_fixed,
     log_occam_gaussian,
@@ -16,10 +16,9 @@ from skbayesnn.inference._evidence import (
     noise_occam,
     well_determined,
 )
-from skbayesnn.inference._newton import find_mode
-from skbayesnn.inference._training import FreeHyperparameters
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior, weight_groups
+from tests.inference.common import free_all, method_of, mode_of
 
 PRIOR = LogUniform()
 
@@ -91,8 +90,9 @@ def solved(request):
     n, levels = request.param
     posterior = linear_model(n, levels=levels)
     hyper = best_hyper(posterior)
-    mode = find_mode(posterior, np.zeros(posterior.network.n_weights), hyper)
-    return posterior, hyper, mode, well_determined(posterior, mode.theta, hyper)
+    point = mode_of(posterior, np.zeros(posterior.network.n_weights), hyper).point
+    method = method_of(posterior)
+    return posterior, method, point, well_determined(posterior, method, point.theta, hyper)
 
 
 def only(hyper, index):
@@ -102,51 +102,60 @@ def only(hyper, index):
 
 
 def test_fixed_evidence_of_a_linear_model_is_exact(solved):
-    posterior, hyper, mode, _ = solved
-    value = log_evidence_fixed(posterior, hyper, mode.energies, mode.gaussian.log_det)
-    exact = exact_evidence(posterior, logs_of(hyper))
+    posterior, _, point, _ = solved
+    log_det = point.precision.log_det
+    value = log_evidence_fixed(posterior, point.hyper, point.energies, log_det)
+    exact = exact_evidence(posterior, logs_of(point.hyper))
     np.testing.assert_allclose(value, exact, rtol=0, atol=1e-9)
 
 
-def test_occam_factors_of_weight_precisions(monkeypatch, solved):
-    monkeypatch.setattr(_evidence, "GAUSSIAN_FROM", np.inf)
-    posterior, hyper, mode, determined = solved
+def test_occam_factors_of_weight_precisions(solved):
+    posterior, method, point, determined = solved
     values = []
-    for c in range(len(hyper.alpha)):
-        free = only(hyper, c)
-        actual = alpha_occam(posterior, mode.theta, hyper, mode.energies, free, determined)
-        np.testing.assert_allclose(actual, brute_force_occam(posterior, hyper, c), atol=1e-3)
+    for c in range(len(point.hyper.alpha)):
+        actual = alpha_occam(posterior, method, point, only(point.hyper, c), determined)
+        np.testing.assert_allclose(actual, brute_force_occam(posterior, point.hyper, c), atol=1e-3)
         values.append(actual)
     assert min(values) < -1.0  # something was measured
-    every = FreeHyperparameters(
-        np.ones(len(hyper.alpha), bool), np.zeros(len(hyper.beta), bool), PRIOR
-    )
-    total = alpha_occam(posterior, mode.theta, hyper, mode.energies, every, determined)
+    every = free_all(posterior)._replace(beta=np.zeros(len(point.hyper.beta), bool))
+    total = alpha_occam(posterior, method, point, every, determined)
     np.testing.assert_allclose(total, sum(values), rtol=1e-12)
 
 
 def test_occam_factors_of_the_noise(monkeypatch, solved):
-    monkeypatch.setattr(_evidence, "GAUSSIAN_FROM", np.inf)
-    posterior, hyper, mode, determined = solved
-    for level in range(len(hyper.beta)):
-        index = len(hyper.alpha) + level
-        free = only(hyper, index)
-        actual = noise_occam(posterior, mode.theta, hyper, mode.energies, free, determined)
-        np.testing.assert_allclose(actual, brute_force_occam(posterior, hyper, index), atol=1e-3)
+    monkeypatch.setattr("skbayesnn.inference._evidence.GAUSSIAN_FROM", np.inf)
+    posterior, method, point, determined = solved
+    for level in range(len(point.hyper.beta)):
+        index = len(point.hyper.alpha) + level
+        actual = noise_occam(posterior, method, point, only(point.hyper, index), determined)
+        expected = brute_force_occam(posterior, point.hyper, index)
+        np.testing.assert_allclose(actual, expected, atol=1e-3)
         assert actual < -1.0
+
+
+def test_gaussian_occam_factors_of_well_measured_noise(solved):
+    """That form serves from some degrees of freedom on."""
+    posterior, method, point, determined = solved
+    degrees = posterior.level_counts - determined.noise_gamma
+    for level in np.flatnonzero(degrees > 6.0):
+        index = len(point.hyper.alpha) + level
+        actual = noise_occam(posterior, method, point, only(point.hyper, index), determined)
+        assert actual == log_occam_gaussian(PRIOR, degrees[level])
+        expected = brute_force_occam(posterior, point.hyper, index)
+        assert abs(actual - expected) < 0.4 / degrees[level]
 
 
 def test_profile_by_its_definition():
     # As its docstring: eigenvalues and components of one group, taken directly from A.
     posterior = linear_model(15)
     hyper = best_hyper(posterior)
-    mode = find_mode(posterior, np.zeros(4), hyper)
-    inverse_root = np.linalg.inv(np.linalg.cholesky(mode.hessian))
+    point = mode_of(posterior, np.zeros(4), hyper).point
+    inverse_root = np.linalg.inv(np.linalg.cholesky(point.precision.matrix))
     for c in range(4):
         B = np.diag((posterior.groups.labels == c).astype(float))
         b, vectors = eigh(inverse_root @ B @ inverse_root.T)
-        q2 = (vectors.T @ inverse_root @ (B @ mode.theta)) ** 2
-        log_alpha, energy = np.log(hyper.alpha[c]), mode.energies.weights[c]
+        q2 = (vectors.T @ inverse_root @ (B @ point.theta)) ** 2
+        log_alpha, energy = np.log(hyper.alpha[c]), point.energies.weights[c]
         actual = log_occam_profile(PRIOR, log_alpha, energy, 1, b, q2)
         np.testing.assert_allclose(actual, brute_force_occam(posterior, hyper, c), atol=1e-3)
 
@@ -169,31 +178,29 @@ def test_dead_groups_cost_nothing(log_value):
 
 
 def test_occam_factors_are_never_positive(solved):
-    posterior, hyper, mode, determined = solved
+    posterior, method, point, _ = solved
     for scale in (1e-4, 1.0, 1e4):  # also far from the maximum
-        moved = Hyperparameters(PRIOR.clip(hyper.alpha * scale), hyper.beta)
-        mode = find_mode(posterior, mode.theta, moved)
-        determined = well_determined(posterior, mode.theta, moved)
-        for index in range(len(hyper.alpha) + len(hyper.beta)):
-            arguments = (posterior, mode.theta, moved, mode.energies, only(hyper, index))
-            assert alpha_occam(*arguments, determined) <= 0
-            assert noise_occam(*arguments, determined) <= 0
+        moved = point.hyper._replace(alpha=PRIOR.clip(point.hyper.alpha * scale))
+        there = mode_of(posterior, point.theta, moved).point
+        determined = well_determined(posterior, method, there.theta, moved)
+        for index in range(len(moved.alpha) + len(moved.beta)):
+            arguments = (posterior, method, there, only(moved, index), determined)
+            assert alpha_occam(*arguments) <= 0
+            assert noise_occam(*arguments) <= 0
     assert log_occam_gaussian(PRIOR, 1e-9) == 0
 
 
 def test_fixed_hyperparameters_have_no_occam_factor(solved):
-    posterior, hyper, mode, determined = solved
-    fixed = FreeHyperparameters(
-        np.zeros(len(hyper.alpha), bool), np.zeros(len(hyper.beta), bool), PRIOR
-    )
-    arguments = (posterior, mode.theta, hyper, mode.energies, fixed, determined)
+    posterior, method, point, determined = solved
+    arguments = (posterior, method, point, free_all(posterior, False), determined)
     assert alpha_occam(*arguments) == 0
     assert noise_occam(*arguments) == 0
 
 
 def test_well_determined_by_plain_numpy(solved):
-    posterior, hyper, mode, determined = solved
-    inverse = np.linalg.inv(mode.hessian)  # the model is linear: exact = Gauss-Newton
+    posterior, _, point, determined = solved
+    hyper = point.hyper
+    inverse = np.linalg.inv(point.precision.matrix)  # the model is linear: exact = Gauss-Newton
     labels = posterior.groups.labels
     gamma = [
         np.sum(labels == c) - alpha * np.trace(inverse[np.ix_(labels == c, labels == c)])
@@ -202,11 +209,12 @@ def test_well_determined_by_plain_numpy(solved):
     np.testing.assert_allclose(determined.gamma, gamma, rtol=1e-7, atol=1e-9)
     units = np.eye(len(hyper.beta))
     noise_gamma = [
-        hyper.beta[i] * np.trace(inverse @ posterior.data_hessian(mode.theta, units[i]))
+        hyper.beta[i] * np.trace(inverse @ posterior.data_hessian(point.theta, units[i]))
         for i in range(len(units))
     ]
     np.testing.assert_allclose(determined.noise_gamma, noise_gamma, rtol=1e-7)
-    np.testing.assert_allclose(determined.covariance, inverse, rtol=1e-9, atol=1e-12)
+    covariance = determined.precision.covariance()
+    np.testing.assert_allclose(covariance, inverse, rtol=1e-9, atol=1e-12)
 
 
 def symmetry(sizes, activation, prior="layer", **options):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn.inference._fixed_point import FixedPoint
+from skbayesnn.inference import FixedPoint
 
 
 def test_linear_map_in_a_box_within_a_few_steps():

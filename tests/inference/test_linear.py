@@ -7,11 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import FreeHyperparameters, Settings
-from skbayesnn.inference._linear import GRID_STEP, linear_start
+from skbayesnn.inference import FreeHyperparameters, Settings, linear_start
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior, weight_groups
 
+GRID_STEP = 0.5 * np.log(10.0)  # two values of every precision per decade
 PER_OUTPUT, SHARED = Gaussian.per_output(2), Gaussian(np.zeros(2, dtype=int), np.array([1.0, 4.0]))
 
 

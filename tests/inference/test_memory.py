@@ -1,3 +1,4 @@
+import os
 import tracemalloc
 import warnings
 
@@ -5,9 +6,9 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.estimators import _growth
-from skbayesnn.inference import _memory
-from skbayesnn.inference._memory import machine_memory, readable
+from skbayesnn.inference import Problem, machine_memory, memory_of_search, readable
+from skbayesnn.posterior import Gaussian
+from tests.tools import result_of, set_limits
 
 
 def make_rows(n_rows, n_features, n_units):
@@ -19,55 +20,45 @@ def make_rows(n_rows, n_features, n_units):
     return X, f + 0.02 * rng.standard_normal(n_rows)
 
 
-@pytest.fixture
-def told(monkeypatch):
-    """What fits say about themselves beforehand."""
-    requirements, original = [], _growth.requirements
-
-    def listening(*args):
-        requirements.append(original(*args))
-        return requirements[-1]
-
-    monkeypatch.setattr(_growth, "requirements", listening)
-    return requirements
-
-
 FIXED = {"weight_precision": 1.0, "noise_std": 0.1}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("n_rows", "n_features", "hidden", "options"),
+    ("n_rows", "n_features", "hidden", "options", "limits"),
     [
-        (13_000, 8, 3, {}),  # many Hessians at once
-        (50_000, 2, 2, {}),  # begun on a part
-        (4_000, 4, 3, {"n_restarts": 4, "hessian": "gauss_newton"}),
-        (1_500, 8, 16, {"hessian": "gauss_newton"}),
-        (300, 10, 24, FIXED),  # large matrices
+        (9_000, 8, 3, {}, {}),  # many rows
+        (50_000, 2, 2, {}, {}),  # begun on a part
+        (4_000, 4, 3, {"n_restarts": 4, "hessian": "gauss_newton"}, {}),
+        (1_500, 8, 16, {"hessian": "gauss_newton"}, {}),
+        (300, 10, 24, FIXED, {}),  # large matrices
+        (200, 30, 20, FIXED, {"dense": 0}),  # in dual form
+        (3_000, 8, 20, {"weight_precision": 100.0, "noise_std": 1.0}, {"dense": 0}),  # factors
     ],
 )
-def test_estimate_within_a_factor_of_two(told, n_rows, n_features, hidden, options):
+def test_estimate_within_a_factor_of_two(monkeypatch, n_rows, n_features, hidden, options, limits):
+    set_limits(monkeypatch, **limits)
     X, y = make_rows(n_rows, n_features, hidden)
     options = {"n_restarts": 1, "max_iter": 5, "random_state": 0} | options
     model = EvidenceMLPRegressor((hidden,), **options)
     model.set_params(n_restarts=1).fit(X[:50], y[:50])  # caches and late imports
     model.set_params(n_restarts=options["n_restarts"])
-    told.clear()
     tracemalloc.start()
     try:
         model.fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert 0.5 < told[0].n_bytes / peak < 2.0
+    told = memory_of_search(*result_of(model).posed, options["n_restarts"])
+    assert 0.5 < told / peak < 2.0
 
 
 @pytest.mark.parametrize(
     ("n_rows", "hidden", "options", "words"),
     [
-        (40, (2,), {}, "training by Gauss-Newton steps, exact Hessian at the minima"),
+        (40, (2,), {}, "steps with Gauss-Newton curvature, exact Hessian at the minima"),
         (40, (2,), {"hessian": "gauss_newton"}, "Gauss-Newton curvature at the minima"),
-        (8, (4,), {}, "Gauss-Newton steps in dual form, as weights outnumber the targets"),
+        (8, (4,), {}, "Gauss-Newton curvature in dual form, as weights outnumber the targets"),
     ],
 )
 def test_message_before_the_fit(capsys, n_rows, hidden, options, words):
@@ -85,39 +76,35 @@ def test_message_before_the_fit(capsys, n_rows, hidden, options, words):
     assert capsys.readouterr().out == ""
 
 
-def test_descents_are_announced(told, monkeypatch):
-    monkeypatch.setattr("skbayesnn.inference._descent.DEAR_HESSIAN", 0.0)
+def test_training_by_gradients_is_announced(capsys, monkeypatch):
+    set_limits(monkeypatch, softmax_work=0)
     X, y = make_rows(60, 2, 2)
     label = np.digitize(y, [-0.5, 0.5])
-    EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
-    assert "training by descents by gradients" in told[0].plan
+    EvidenceMLPClassifier((2,), n_restarts=1, random_state=0, verbose=1).fit(X, label)
+    assert "training by gradients" in capsys.readouterr().out.splitlines()[0]
 
 
 def test_warning_only_where_memory_is_short(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
     model.fit(X, y)  # warnings are errors
-    monkeypatch.setattr(_growth, "machine_memory", lambda: 2.0**20)
+    monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 2.0**20)
     with pytest.warns(UserWarning, match=r"needs about .* MiB .* machine has 1.0 MiB .*hidden"):
         model.fit(X, y)
 
 
 def test_no_check_where_the_system_does_not_tell(monkeypatch):
     assert machine_memory() > 2.0**20
-    monkeypatch.delattr(_memory.os, "sysconf", raising=False)
+    monkeypatch.delattr(os, "sysconf", raising=False)
     assert machine_memory() == np.inf
 
 
-def test_processes_need_memory_each(told, monkeypatch):
-    def stop(*args):
-        raise InterruptedError
-
-    monkeypatch.setattr(_growth, "find_minima", stop)
+def test_processes_need_memory_each():
     X, y = make_rows(2_000, 2, 2)
-    for n_jobs in (1, 2):
-        with pytest.raises(InterruptedError):
-            EvidenceMLPRegressor((2,), n_restarts=2, n_jobs=n_jobs).fit(X, y)
-    assert told[1].n_bytes > 1.2 * told[0].n_bytes
+    posed = Problem(X, y[:, None], np.ones(len(X)), Gaussian.per_output(1)).posed((2,))
+    alone, both, third = (memory_of_search(*posed, 2, n_jobs) for n_jobs in (1, 2, 3))
+    assert both > 1.2 * alone
+    assert third == both  # no more than there are starts
 
 
 def test_readable():

@@ -7,68 +7,66 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from skbayesnn.inference import FreeHyperparameters, NoisePlan, Settings, _minima, find_minima
-from skbayesnn.inference._evidence import log_evidence_fixed
-from skbayesnn.inference._minimum import complete
-from skbayesnn.inference._newton import find_mode
-from skbayesnn.inference._noise_network import squared_residuals, with_rows
-from skbayesnn.network import Network
-from skbayesnn.posterior import (
-    Gaussian,
-    Hyperparameters,
-    LogUniform,
-    Posterior,
-    SquaredResiduals,
-    weight_groups,
+from skbayesnn.inference import (
+    NOISE_MODELS,
+    NoisePlan,
+    Problem,
+    complete,
+    find_minima,
+    fit_evidence,
+    log_evidence_fixed,
+    squared_residuals,
+    with_rows,
 )
+from skbayesnn.network import outputs
+from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
+from tests.inference.common import mode_of, settings_of
 from tests.tools import assert_near, difference
 
+INPUT_DEPENDENT = NOISE_MODELS["input_dependent"]
 
-def make_posterior(hidden=(), n=25, n_outputs=1, seed=0, sample_weight=None):
+
+def make_problem(n=25, n_outputs=1, seed=0, sample_weight=None, **options):
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(-2, 2, (n, 1)), axis=0)
     sd = 0.1 * np.exp(0.5 * X)
     y = np.hstack([np.tanh(X + o) for o in range(n_outputs)])
     y = y + sd * rng.standard_normal(y.shape)
-    network = Network((1, *hidden, n_outputs))
     weight = np.ones(n) if sample_weight is None else sample_weight
-    groups = weight_groups(network, "layer")
-    return Posterior(network, Gaussian.per_output(n_outputs), groups, X, y, weight)
+    return Problem(X, y, weight, Gaussian.per_output(n_outputs), **options)
 
 
-def make_settings(posterior, noise_hidden=(), alpha=None):
-    n_groups = len(posterior.groups.names)
-    free = FreeHyperparameters(
-        np.full(n_groups, alpha is None),
-        np.ones(posterior.likelihood.n_levels, dtype=bool),
-        LogUniform(),
-    )
-    fixed = Hyperparameters(
-        np.full(n_groups, 1.0 if alpha is None else alpha), np.ones(posterior.likelihood.n_levels)
-    )
-    plan = NoisePlan.build(posterior.network, noise_hidden, "layer")
-    return Settings(free, fixed, noise_plan=plan)
+def searched(problem, hidden=(), n_starts=1, seed=0, model=INPUT_DEPENDENT):
+    """Minima with a noise network each."""
+    posed, seeds = problem.posed(hidden), np.random.SeedSequence(seed).spawn(n_starts)
+    return model.search(problem, posed, find_minima(*posed, seeds))
 
 
 def mode_given_noise(posterior, log_precision, alpha, theta):
-    """The posterior given the noise, its precisions and its mode."""
+    """The posterior given the noise, and its mode."""
     own, level = with_rows(posterior, log_precision)
     hyper = Hyperparameters(np.full(len(posterior.groups.names), alpha), np.exp(level))
-    return own, hyper, find_mode(own, theta, hyper, tol=1e-20)
+    return own, mode_of(own, theta, hyper, tol=1e-20).point
 
 
 def evidence_given_noise(posterior, log_precision, alpha, theta):
-    own, hyper, mode = mode_given_noise(posterior, log_precision, alpha, theta)
-    return log_evidence_fixed(own, hyper, mode.energies, mode.gaussian.log_det)
+    own, point = mode_given_noise(posterior, log_precision, alpha, theta)
+    return log_evidence_fixed(own, point.hyper, point.energies, point.precision.log_det)
+
+
+def targets_of_noise(own, theta, hyper):
+    """Targets of the noise network, nothing added to them."""
+    settings = settings_of(own)
+    free = settings.free._replace(prior=LogUniform(lower=1e-12))
+    y, gamma = squared_residuals(own, theta, hyper, settings._replace(free=free))
+    return own.targets()._replace(y=y, factors=gamma)
 
 
 def slopes(posterior, log_precision, alpha, theta):
     """``gamma_m / 2 - beta_m E_Dm`` by way of the noise network's misfit."""
-    own, hyper, mode = mode_given_noise(posterior, log_precision, alpha, theta)
-    targets = squared_residuals(own, mode.theta, hyper, floor=0.0)
-    gradient, _ = SquaredResiduals().derivatives(
-        log_precision, targets, posterior.sample_weight, np.ones(1)
-    )
+    own, point = mode_given_noise(posterior, log_precision, alpha, theta)
+    targets = targets_of_noise(own, point.theta, point.hyper)
+    gradient, _ = SquaredResiduals().derivatives(log_precision, targets, np.ones(0))
     return -gradient
 
 
@@ -76,7 +74,7 @@ def slopes(posterior, log_precision, alpha, theta):
 def test_slope_of_the_evidence_of_linear_means(n_outputs):
     """Exact there: differences of the evidence at re-optimised weights."""
     weight = np.random.default_rng(3).uniform(0.5, 3.0, 9)
-    posterior = make_posterior(n=9, n_outputs=n_outputs, sample_weight=weight)
+    posterior = make_problem(9, n_outputs, sample_weight=weight).posed(()).posterior
     h = np.random.default_rng(1).uniform(0, 3, (9, n_outputs))
     theta = np.zeros(posterior.network.n_weights)
     expected = difference(
@@ -87,26 +85,26 @@ def test_slope_of_the_evidence_of_linear_means(n_outputs):
 
 def test_slope_of_the_evidence_of_a_network():
     """Near there: the curvature's own change with the weights is left out (MacKay 1992, 6)."""
-    posterior = make_posterior((2,), n=40)
+    posterior = make_problem(40).posed((2,)).posterior
     start = np.random.default_rng(0).standard_normal(posterior.network.n_weights)
     h = 4.0 - posterior.X
-    _, _, mode = mode_given_noise(posterior, h, 1.0, start)
+    theta = mode_given_noise(posterior, h, 1.0, start)[1].theta
     basis = np.hstack([np.ones_like(h), posterior.X])  # level and slope
 
     def evidence(v):
-        return evidence_given_noise(posterior, h + (basis @ v)[:, None], 1.0, mode.theta)
+        return evidence_given_noise(posterior, h + (basis @ v)[:, None], 1.0, theta)
 
     expected = difference(evidence, np.zeros(2))
-    along = basis.T @ slopes(posterior, h, 1.0, mode.theta)[:, 0]
-    ignored = 0.5 * basis.T @ (1.0 - slopes_of_likelihood(posterior, h, mode.theta))
+    along = basis.T @ slopes(posterior, h, 1.0, theta)[:, 0]
+    ignored = 0.5 * basis.T @ (1.0 - slopes_of_likelihood(posterior, h, theta))
     assert np.max(np.abs(along - expected)) < 0.5
     assert np.max(np.abs(along - expected)) < 0.5 * np.max(np.abs(ignored - expected))
 
 
 def slopes_of_likelihood(posterior, h, theta):
     """``2 beta E_D``: without the degrees of freedom."""
-    targets = squared_residuals(*with_theta(posterior, h, theta), floor=0.0)
-    return np.exp(h[:, 0]) * targets[:, 0]
+    targets = targets_of_noise(*with_theta(posterior, h, theta))
+    return np.exp(h[:, 0]) * (targets.factors * targets.y)[:, 0]
 
 
 def with_theta(posterior, h, theta):
@@ -115,10 +113,10 @@ def with_theta(posterior, h, theta):
 
 
 def test_degrees_of_freedom_add_up():
-    posterior = make_posterior((2,), n=30)
+    posterior = make_problem(30).posed((2,)).posterior
     theta = np.random.default_rng(0).standard_normal(posterior.network.n_weights)
     own, theta, hyper = with_theta(posterior, 4.0 - posterior.X, theta)
-    gamma = squared_residuals(own, theta, hyper, floor=0.0)[:, 1]
+    gamma = targets_of_noise(own, theta, hyper).factors
     A = own.hessian(theta, hyper, exact=False)
     S = np.linalg.inv(A)
     total = len(theta) - np.sum(own.groups.expand(hyper.alpha) * np.diag(S))
@@ -131,20 +129,15 @@ def test_isolated_point_does_not_collapse_its_noise():
     X = np.append(rng.uniform(-1, 1, 39), 30.0)[:, None]
     y = 0.3 * rng.standard_normal((40, 1))
     y[-1] = 5.0
-    posterior = replace(make_posterior((4,), n=40), X=X / 5.0, y=y / y.std())
-    seeds = np.random.SeedSequence(0).spawn(2)
-    best = find_minima(posterior, make_settings(posterior, (4,)), seeds)[0]
-    own = with_rows(
-        posterior.with_network(best.network, best.groups.labels),
-        log_precision := noise_outputs(best, posterior.X),
-    )[0]
-    assert np.all(np.isfinite(own.y))
+    problem = make_problem(40, noise_hidden_layer_sizes=(4,))
+    problem = replace(problem, X=X / 5.0, y=y / y.std())
+    best = searched(problem, (4,), 2)[0]
+    log_precision = noise_outputs(best, problem.X)
+    assert np.all(np.isfinite(log_precision))
     assert np.ptp(log_precision) < 6.0
 
 
 def noise_outputs(minimum, X):
-    from skbayesnn.network import outputs
-
     return outputs(minimum.noise.network, minimum.noise.theta, X)
 
 
@@ -163,7 +156,7 @@ def log_marginal(posterior, alpha, log_precision):
 
 
 def test_marginal_likelihood_of_the_reference():
-    posterior = make_posterior(n=7)
+    posterior = make_problem(7).posed(()).posterior
     h = np.linspace(0.0, 2.0, 7)
     Phi = np.hstack([posterior.X, np.ones((7, 1))])
     covariance = np.diag(np.exp(-h)) + Phi @ Phi.T / 1.5
@@ -171,7 +164,7 @@ def test_marginal_likelihood_of_the_reference():
     assert log_marginal(posterior, 1.5, h) == pytest.approx(exact)
 
 
-class _PinnedPlan(NoisePlan):
+class PinnedPlan(NoisePlan):
     """A plan whose weight precisions are fixed at 0.7."""
 
     def settings(self, settings):
@@ -181,15 +174,26 @@ class _PinnedPlan(NoisePlan):
         return own._replace(free=free, fixed=own.fixed._replace(alpha=alpha))
 
 
+class Pinned(type(INPUT_DEPENDENT)):
+    """Noise networks with this plan."""
+
+    def plan(self, problem):
+        return PinnedPlan(*super().plan(problem))
+
+
+def all_at(value):
+    """Weight precisions of a problem."""
+    return lambda names: (np.zeros(len(names), dtype=bool), np.full(len(names), value))
+
+
 def test_evidence_by_brute_force():
     """Linear means, log-linear noise, all alpha fixed: quadrature over the noise's two weights."""
     gaps = []
     for n in (40, 320):
-        posterior = make_posterior(n=n)
-        settings = make_settings(posterior, alpha=1.5)
-        settings = settings._replace(noise_plan=_PinnedPlan(*settings.noise_plan))
-        best = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
-        assert not best.problem
+        problem = make_problem(n, noise_hidden_layer_sizes=(), weight_precision=all_at(1.5))
+        best = searched(problem, model=Pinned())[0]
+        assert best.trouble is None
+        posterior = problem.posed(()).posterior
         low, high = LogUniform().log_range
         slope, level = np.linspace(-4, 2, 121), np.linspace(2, 7, 101)
         rows = slope[:, None, None] * posterior.X[:, 0] + level[:, None]
@@ -203,13 +207,11 @@ def test_evidence_by_brute_force():
 
 def test_constant_noise_is_the_nested_case():
     """Nothing to learn about the noise: all terms but the last are those of constant noise."""
-    posterior = make_posterior(n=60)
+    problem = make_problem(60, noise_hidden_layer_sizes=(3,))
     rng = np.random.default_rng(4)
-    posterior = replace(posterior, y=posterior.X + 0.3 * rng.standard_normal((60, 1)))
-    settings = make_settings(posterior, (3,))
-    seeds = np.random.SeedSequence(0).spawn(1)
-    best = find_minima(posterior, settings, seeds)[0]
-    plain = find_minima(posterior, settings._replace(noise_plan=None), seeds)[0]
+    problem = replace(problem, y=problem.X + 0.3 * rng.standard_normal((60, 1)))
+    best = searched(problem)[0]
+    plain = find_minima(*problem.posed(()), np.random.SeedSequence(0).spawn(1))[0]
     assert best.noise.gamma[:-1].sum() < 0.1
     terms = best.terms
     assert terms.noise_weight_precision_occam < -0.1
@@ -221,24 +223,16 @@ def test_constant_noise_is_the_nested_case():
 
 
 def test_terms_are_those_of_both_networks():
-    posterior = make_posterior((3,), n=80)
-    settings = make_settings(posterior, (2,))
-    best = find_minima(posterior, settings, np.random.SeedSequence(1).spawn(2))[0]
+    problem = make_problem(80, noise_hidden_layer_sizes=(2,))
+    best = searched(problem, (3,), 2, seed=1)[0]
     assert best.log_evidence == best.terms.total
+    posterior, _ = problem.posed((3,))
     own, level = with_rows(
         posterior.with_network(best.network, best.groups.labels),
         noise_outputs(best, posterior.X),
     )
     assert np.exp(level) == pytest.approx(best.hyper.beta)
-    n_groups = len(best.groups.names)
-    there = settings._replace(
-        noise_plan=None,
-        free=settings.free._replace(
-            alpha=np.zeros(n_groups, dtype=bool), beta=np.zeros(1, dtype=bool)
-        ),
-        fixed=best.hyper,
-    )
-    mean = complete(own, best.theta, best.hyper, there).terms
+    mean = complete(own, best.theta, best.hyper, settings_of(own, best.hyper)).terms
     for name in ("misfit", "noise_normaliser", "weight_prior", "log_det", "symmetry"):
         assert getattr(best.terms, name) == pytest.approx(getattr(mean, name), abs=1e-6)
     weights = best.noise.groups.labels < len(best.noise.groups.names) - 1
@@ -251,22 +245,23 @@ def test_terms_are_those_of_both_networks():
 
 def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
     """Whether found here or given; the old minima with a noise network stay in the race."""
-    posterior = make_posterior((4,), n=80)
-    posterior = replace(posterior, y=posterior.y + np.sin(6.0 * posterior.X))
-    settings = make_settings(posterior, (2,))
-    seeds = np.random.SeedSequence(1).spawn(8)
-    plain = find_minima(posterior, settings._replace(noise_plan=None), seeds)
+    problem = make_problem(80, noise_hidden_layer_sizes=(2,))
+    problem = replace(problem, y=problem.y + np.sin(6.0 * problem.X))
+    posed = problem.posed((4,))
+    plain = find_minima(*posed, np.random.SeedSequence(1).spawn(8))
     assert len(plain) > 1
-    several = find_minima(posterior, settings, seeds)
+    several = INPUT_DEPENDENT.search(problem, posed, plain)
     assert len(several) > 1
     assert all(minimum.noise is not None for minimum in several)
-    monkeypatch.setattr(_minima, "NOISE_MINIMA", 1)
-    found = find_minima(posterior, settings, seeds)
+    fitted = fit_evidence(problem, (4,), entropy=1, n_restarts=8, noise="input_dependent")
+    assert [m.log_evidence for m in fitted.minima] == [m.log_evidence for m in several]
+    monkeypatch.setattr("skbayesnn.inference._noise_models.NOISE_MINIMA", 1)
+    found = INPUT_DEPENDENT.search(problem, posed, plain)
     assert len(found) == 1
     assert found[0].log_evidence in [m.log_evidence for m in several]
-    given = find_minima(posterior, settings, [], plain[::-1])
+    given = INPUT_DEPENDENT.search(problem, posed, plain[::-1])
     assert [m.log_evidence for m in given] == [m.log_evidence for m in found]
-    resumed = find_minima(posterior, settings, [], [several[0], *plain])
+    resumed = INPUT_DEPENDENT.search(problem, posed, [several[0], *plain])
     assert len(resumed) == 1  # those with a noise network go first
     assert resumed[0].log_evidence == pytest.approx(several[0].log_evidence, abs=0.05)
     assert several[0].log_evidence > plain[0].log_evidence + 5.0

@@ -1,17 +1,11 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference._redundancy import (
-    align,
-    layers_switched_off,
-    merge_linear_units,
-    prune_one,
-    same_minimum,
-)
+from skbayesnn.inference import align, layers_switched_off, prune, same_minimum
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 
-HIDDEN = [(4,), (4, 3), (2, 3, 4)]
+HIDDEN = [(4,), (4, 3), (3, 3, 4)]
 each_network = pytest.mark.parametrize("hidden", HIDDEN, ids=str)
 
 
@@ -36,9 +30,16 @@ def edited(network, theta, layer, incoming=None, outgoing=None):
     return network.pack(layers)
 
 
+def assert_nothing_pruned(posterior, theta, tolerance):
+    same, weights, pruned = prune(posterior, theta, tolerance)
+    assert same is posterior
+    assert not pruned
+    np.testing.assert_array_equal(weights, theta)
+
+
 def check_pruned(posterior, theta, found, layer, reason):
     """One unit less in the right layer, the same function, and labels of the smaller network."""
-    reduced, smaller, unit = found
+    reduced, smaller, (unit,) = found
     before, after = posterior.network, reduced.network
     assert after == before.without_units(layer, [0])
     assert unit.layer == layer + 1
@@ -53,7 +54,7 @@ def check_pruned(posterior, theta, found, layer, reason):
 @each_network
 def test_nothing_to_prune(hidden):
     posterior, theta = make(hidden)
-    assert prune_one(posterior, theta, np.full(2, 0.1)) is None
+    assert_nothing_pruned(posterior, theta, np.full(2, 0.1))
 
 
 @each_network
@@ -62,7 +63,7 @@ def test_duplicates_are_merged(hidden, activation):
     for layer in range(len(hidden)):
         posterior, theta = make(hidden, activation)
         theta = edited(posterior.network, theta, layer, incoming=lambda w: w[:, 0])
-        found = prune_one(posterior, theta, np.full(2, 1e-6))
+        found = prune(posterior, theta, np.full(2, 1e-6))
         check_pruned(posterior, theta, found, layer, "duplicate")
 
 
@@ -71,7 +72,7 @@ def test_mirror_images_are_merged_for_odd_activations(hidden):
     for layer in range(len(hidden)):
         posterior, theta = make(hidden)
         theta = edited(posterior.network, theta, layer, incoming=lambda w: -w[:, 0])
-        found = prune_one(posterior, theta, np.full(2, 1e-6))
+        found = prune(posterior, theta, np.full(2, 1e-6))
         check_pruned(posterior, theta, found, layer, "duplicate")
 
 
@@ -79,7 +80,7 @@ def test_mirror_images_are_merged_for_odd_activations(hidden):
 def test_mirror_images_stay_for_other_activations(activation):
     posterior, theta = make((4,), activation)
     theta = edited(posterior.network, theta, 0, incoming=lambda w: -w[:, 0])
-    assert prune_one(posterior, theta, np.full(2, 1e-6)) is None
+    assert_nothing_pruned(posterior, theta, np.full(2, 1e-6))
 
 
 @each_network
@@ -87,7 +88,7 @@ def test_units_without_outgoing_weights_are_off(hidden):
     for layer in range(len(hidden)):
         posterior, theta = make(hidden)
         theta = edited(posterior.network, theta, layer, outgoing=lambda w: 0 * w[1])
-        found = prune_one(posterior, theta, np.full(2, 0.1))
+        found = prune(posterior, theta, np.full(2, 0.1))
         check_pruned(posterior, theta, found, layer, "off")
 
 
@@ -97,7 +98,7 @@ def test_constant_units_go_into_the_biases_above(hidden):
         posterior, theta = make(hidden)
         constant = np.r_[np.zeros(np.shape(posterior.network.layers(theta)[layer])[0] - 1), 0.7]
         theta = edited(posterior.network, theta, layer, incoming=lambda w, c=constant: c)
-        found = prune_one(posterior, theta, np.full(2, 0.1))
+        found = prune(posterior, theta, np.full(2, 0.1))
         check_pruned(posterior, theta, found, layer, "off")
 
 
@@ -108,14 +109,14 @@ def test_a_unit_counts_if_it_moves_an_output_by_a_thousandth_of_the_noise(factor
     z = np.tanh(posterior.X @ network.layers(theta)[0][:-1] + network.layers(theta)[0][-1])
     size = factor * 1e-3 / np.std(z[:, 1])
     theta = edited(network, theta, 0, outgoing=lambda w: [size * 0.1, 0.0])
-    assert (prune_one(posterior, theta, noise) is None) == (factor > 1)
+    assert (not prune(posterior, theta, noise)[2]) == (factor > 1)
 
 
 def test_the_last_unit_stays():
     posterior, theta = make((1,))
     layers = posterior.network.layers(theta)
     theta = posterior.network.pack([layers[0], 0 * layers[1]])
-    assert prune_one(posterior, theta, np.full(2, 0.1)) is None
+    assert_nothing_pruned(posterior, theta, np.full(2, 0.1))
 
 
 def test_repeated_pruning_ends_with_the_units_that_are_needed():
@@ -124,11 +125,8 @@ def test_repeated_pruning_ends_with_the_units_that_are_needed():
     layers[0][:, 1], layers[0][:, 2], layers[1][3] = layers[0][:, 0], -layers[0][:, 0], 0.0
     theta = posterior.network.pack(layers)
     expected = outputs(posterior.network, theta, posterior.X)
-    reasons = []
-    while (found := prune_one(posterior, theta, np.full(2, 1e-3))) is not None:
-        posterior, theta, unit = found
-        reasons.append(unit.reason)
-    assert sorted(reasons) == ["duplicate", "duplicate", "off"]
+    posterior, theta, pruned = prune(posterior, theta, np.full(2, 1e-3))
+    assert sorted(unit.reason for unit in pruned) == ["duplicate", "duplicate", "off"]
     assert posterior.network.hidden_layer_sizes == (3,)
     np.testing.assert_allclose(outputs(posterior.network, theta, posterior.X), expected, atol=1e-9)
 
@@ -138,7 +136,7 @@ def test_units_in_their_linear_range_become_as_few_as_the_rank(activation):
     posterior, theta = make((5,), activation)
     before = posterior.network.layers(theta)
     before[0][:] *= 1e-5
-    smaller, weights, pruned = merge_linear_units(posterior, theta, np.full(2, 0.1))
+    smaller, weights, pruned = prune(posterior, theta, np.full(2, 1e-4))
     assert [(unit.layer, unit.reason) for unit in pruned] == [(1, "linear")] * 3
     assert smaller.network.hidden_layer_sizes == (2,)
     expected = outputs(posterior.network, theta, posterior.X)
@@ -154,10 +152,7 @@ def test_relu_units_that_are_always_on_stay():
     # the new units would work about zero, where relu has no slope
     posterior, theta = make((4,), "relu")
     posterior.network.layers(theta)[0][-1] = 20.0
-    same, weights, pruned = merge_linear_units(posterior, theta, np.full(2, 0.1))
-    assert same is posterior
-    assert not pruned
-    np.testing.assert_array_equal(weights, theta)
+    assert_nothing_pruned(posterior, theta, np.full(2, 0.1))
 
 
 def test_layers_switched_off():
@@ -234,8 +229,8 @@ def test_units_at_work_in_the_last_of_many_sorted_rows_are_kept():
     posterior = Posterior(
         network, Gaussian.per_output(1), groups, X, np.zeros_like(X), np.ones(len(X))
     )
-    assert prune_one(posterior, theta, np.array([0.1])) is None
+    assert_nothing_pruned(posterior, theta, np.array([0.1]))
     quiet = Posterior(
         network, Gaussian.per_output(1), groups, X[:10_000], X[:10_000], np.ones(10_000)
     )
-    assert prune_one(quiet, theta, np.array([0.1])) is not None
+    assert prune(quiet, theta, np.array([0.1]))[2]

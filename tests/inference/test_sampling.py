@@ -11,48 +11,43 @@ from scipy.special import expit, logsumexp
 
 import tests.reference
 from skbayesnn.inference import (
-    FreeHyperparameters,
+    Posed,
+    Problem,
     SamplingSettings,
-    Settings,
-    _sampled_evidence,
+    ScaleMoves,
     estimate_evidence,
     run_chains,
     start_sampling,
 )
-from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
     Gaussian,
     Hyperparameters,
-    LogUniform,
     Posterior,
     weight_groups,
 )
 from skbayesnn.samplers import Plan
+from tests.inference.common import settings_of
 
 CASES = ["regression_one_group", "binary"]
 BOUND = 2.0 * np.log(1e3)  # of ln alpha and ln beta
 
 
-def settings_of(posterior, hyper=None, n_warmup=100, n_draws=100, tuned=True, **plan):
+def sampling(posterior, hyper=None, n_warmup=100, n_draws=100, tuned=True, **plan):
     """All precisions fixed at ``hyper``, or all of them free."""
-    n_groups, n_levels = len(posterior.groups.names), posterior.likelihood.n_levels
-    free = FreeHyperparameters(
-        np.full(n_groups, hyper is None),
-        np.full(n_levels, hyper is None and posterior.likelihood.has_noise),
-        LogUniform(),
-    )
-    if hyper is None:
-        hyper = Hyperparameters(np.ones(n_groups), np.ones(n_levels))
-    search = Settings(free=free, fixed=hyper)
+    search = settings_of(posterior, hyper)
     return SamplingSettings(search, Plan(**plan), n_warmup, n_draws, tuned=tuned)
 
 
-def run(posterior, settings, n_chains=16, seed=0):
-    seeds = np.random.SeedSequence(seed).spawn(n_chains)
-    joint, chains = start_sampling(posterior, settings, seeds)
-    return run_chains(joint, chains, settings)
+def started(posterior, settings, n_chains, n_jobs=None):
+    given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
+    posed, seeds = Posed(posterior, settings.search), np.random.SeedSequence(0).spawn(n_chains)
+    return start_sampling(Problem(*given), posed, settings, seeds, n_jobs=n_jobs)
+
+
+def run(posterior, settings, n_chains=16):
+    return run_chains(*started(posterior, settings, n_chains), settings)
 
 
 def evidence(sampled, n_runs=1):
@@ -94,7 +89,7 @@ WAYS = {
 def chains(request):
     name, way = request.param
     case = load(name)
-    settings = settings_of(case.posterior, case.hyper, **WAYS[way])
+    settings = sampling(case.posterior, case.hyper, **WAYS[way])
     case.sampled = run(case.posterior, settings)
     case.way = way
     return case
@@ -104,13 +99,13 @@ def total_energy(case, theta):
     """``beta E_D + alpha E_W + N/2 log(2 pi / beta)``, the other program's energy."""
     posterior, hyper = case.posterior, case.hyper
     normaliser = posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
-    return posterior.energies(theta).total(hyper) - normaliser
+    return posterior.energies(theta, hyper.beta).total(hyper) - normaliser
 
 
 @pytest.mark.slow
 def test_which_weights_are_sampled(chains):
     network, joint = chains.posterior.network, chains.sampled.joint
-    integrated = chains.way == "tuned" and chains.posterior.likelihood.has_noise
+    integrated = chains.way == "tuned" and chains.posterior.likelihood.n_levels > 0
     assert joint.n_sampled == (network.slices[-1].start if integrated else network.n_weights)
     assert joint.n_free == 0
 
@@ -141,7 +136,7 @@ def test_energy_of_another_program(chains):
 
 @pytest.mark.slow
 def test_probabilities_of_another_program(chains):
-    if chains.posterior.likelihood.has_noise:
+    if chains.posterior.likelihood.n_levels:
         return
     f = outputs(chains.posterior.network, chains.sampled.draws.theta, chains.X_test)
     mean, error = mean_with_error(expit(f))
@@ -162,7 +157,7 @@ def test_evidence_of_another_program(chains):
 def test_energy_of_the_position(name):
     """With all weights in the dynamics, the posterior's energy with all constants."""
     case = load(name)
-    settings = settings_of(case.posterior, case.hyper, 5, 4, tuned=False, n_steps=2)
+    settings = sampling(case.posterior, case.hyper, 5, 4, tuned=False, n_steps=2)
     draws = run(case.posterior, settings, n_chains=2).draws
     k = case.posterior.network.n_weights
     expected = total_energy(case, draws.theta) - 0.5 * k * np.log(case.hyper.alpha[0] / 2 / np.pi)
@@ -222,7 +217,7 @@ def test_evidence_of_a_linear_model(tuned, scale):
     exact = averaged(log_marginal_linear(X, y, log_alpha, log_beta))
     posterior = linear_posterior(X, y)
     plan = {} if tuned else {"n_steps": 10}
-    value, error = evidence(run(posterior, settings_of(posterior, tuned=tuned, **plan), 4), 4)
+    value, error = evidence(run(posterior, sampling(posterior, tuned=tuned, **plan), 4), 4)
     assert 0.0 < error < 0.1
     assert abs(value - exact) < 3 * error
 
@@ -234,7 +229,7 @@ def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
     exact = log_marginal_linear(X, y, *np.log([0.7, 3.0]))
     posterior = linear_posterior(X, y)
     plan = {} if tuned else {"n_steps": 10}
-    settings = settings_of(posterior, hyper, tuned=tuned, **plan)
+    settings = sampling(posterior, hyper, 5, 4, tuned=tuned, **plan)  # draws play no role
     value, error = evidence(run(posterior, settings, 2))
     if tuned:  # nothing is left to sample
         assert_allclose(value, exact, rtol=1e-10)
@@ -275,8 +270,8 @@ def test_evidence_of_logistic_regression_of_fixed_precision(d, n_grid):
     grid = log_likelihood_on_a_grid(X, y, n_grid, 6.0)
     exact = log_evidence_logistic(*grid, 0.4)
     posterior = linear_posterior(X, y, Bernoulli())
-    hyper = Hyperparameters(np.array([0.4]), np.ones(1))
-    value, error = evidence(run(posterior, settings_of(posterior, hyper), 2))
+    hyper = Hyperparameters(np.array([0.4]), np.ones(0))
+    value, error = evidence(run(posterior, sampling(posterior, hyper, 5, 4), 2))
     assert 0.0 < error < 0.3
     assert abs(value - exact) < 3 * error
 
@@ -292,7 +287,7 @@ def test_evidence_of_logistic_regression():
     values = np.where(log_alpha > np.log(500.0), nothing, values)
     assert nothing < values.max() - 15.0
     posterior = linear_posterior(X, y, Bernoulli())
-    value, error = evidence(run(posterior, settings_of(posterior), 4), 12)
+    value, error = evidence(run(posterior, sampling(posterior), 4), 12)
     assert 0.0 < error < 0.1
     assert abs(value - averaged(values)) < 3 * error
 
@@ -301,9 +296,9 @@ def test_evidence_of_logistic_regression():
 
 
 def energies_along_chains(posterior, hyper, n_draws):
-    settings = settings_of(posterior, hyper, 100, n_draws, tuned=False, n_steps=8)
+    settings = sampling(posterior, hyper, 100, n_draws, tuned=False, n_steps=8)
     draws = run(posterior, settings).draws
-    return posterior.energies(draws.theta).total(hyper)
+    return posterior.energies(draws.theta, draws.beta).total(hyper)
 
 
 def test_typical_energy_of_a_linear_model():
@@ -331,13 +326,13 @@ def test_typical_energy_of_logistic_regression():
     """With many rows the posterior is nearly Gaussian: corrections are of the order 1/n."""
     X, y = logistic_rows(2000, d=2)
     posterior = linear_posterior(X, y, Bernoulli())
-    hyper = Hyperparameters(np.array([0.7]), np.ones(1))
+    hyper = Hyperparameters(np.array([0.7]), np.ones(0))
     theta = np.zeros(3)
     for _ in range(20):
         theta -= np.linalg.solve(posterior.hessian(theta, hyper), posterior.gradient(theta, hyper))
     assert np.max(np.abs(posterior.gradient(theta, hyper))) < 1e-8
     above = energies_along_chains(posterior, hyper, 150)
-    mean, error = mean_with_error(above - posterior.energies(theta).total(hyper))
+    mean, error = mean_with_error(above - posterior.energies(theta, hyper.beta).total(hyper))
     assert error < 0.1
     assert abs(mean - 1.5) < 4 * error
 
@@ -348,14 +343,14 @@ def test_typical_energy_of_logistic_regression():
 @pytest.mark.parametrize(("n", "n_particles"), [(40, 64), (200, 40), (2000, 16)])
 def test_populations_are_small_where_rows_are_many(n, n_particles, monkeypatch):
     posterior = linear_posterior(*linear_rows(n))
-    sampled = run(posterior, settings_of(posterior, n_warmup=3, n_draws=4), n_chains=2)
+    sampled = run(posterior, sampling(posterior, n_warmup=3, n_draws=4), n_chains=2)
     sizes = []
 
     def annealed(path, position, rng):
         sizes.append(len(position))
         return SimpleNamespace(log_evidence=0.0)
 
-    monkeypatch.setattr(_sampled_evidence, "anneal", annealed)
+    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.anneal", annealed)
     estimate_evidence(sampled.joint, sampled.draws, np.random.SeedSequence(0))
     assert sizes == [n_particles] * 6
 
@@ -363,10 +358,9 @@ def test_populations_are_small_where_rows_are_many(n, n_particles, monkeypatch):
 def test_batches_do_not_matter():
     """From the same starting points: chains together, and each by itself."""
     case = load("regression_one_group")
-    settings = settings_of(case.posterior, case.hyper, 10, 6)
+    settings = sampling(case.posterior, case.hyper, 10, 6)
     together = run(case.posterior, settings, n_chains=4)
-    seeds = np.random.SeedSequence(0).spawn(4)
-    joint, batches = start_sampling(case.posterior, settings, seeds, n_jobs=4)
+    joint, batches = started(case.posterior, settings, 4, n_jobs=4)
     assert [len(batch.phase.value) for batch in batches] == [1, 1, 1, 1]
     alone = run_chains(joint, batches, settings)
     for mine, its in zip(together.draws, alone.draws, strict=True):
@@ -375,8 +369,8 @@ def test_batches_do_not_matter():
 
 def test_scale_moves_of_fixed_precisions_do_nothing():
     case = load("binary")
-    settings = settings_of(case.posterior, case.hyper, 0, 1)
-    joint, (chains,) = start_sampling(case.posterior, settings, np.random.SeedSequence(0).spawn(2))
+    settings = sampling(case.posterior, case.hyper, 0, 1)
+    joint, (chains,) = started(case.posterior, settings, 2)
     move = ScaleMoves(joint)
     assert move.directions == []
     assert move(joint.energy, chains.phase, chains.rngs) is chains.phase

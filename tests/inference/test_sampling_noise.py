@@ -1,7 +1,5 @@
 """Evidence and posterior of samplers with Student-t and input-dependent noise, by brute force."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,43 +7,38 @@ from scipy.special import logsumexp
 
 from skbayesnn.inference import (
     DEGREES_OF_FREEDOM,
-    FreeHyperparameters,
-    NoisePlan,
+    NOISE_MODELS,
+    Problem,
     SamplingSettings,
-    Settings,
     estimate_evidence,
     run_chains,
     start_sampling,
 )
-from skbayesnn.network import Network
-from skbayesnn.posterior import (
-    Gaussian,
-    Hyperparameters,
-    LogUniform,
-    Posterior,
-    StudentT,
-    weight_groups,
-)
+from skbayesnn.posterior import Gaussian, LogUniform
 from skbayesnn.samplers import Plan
 
 WAYS = {"tuned": True, "all_weights": False}
 each_way = pytest.mark.parametrize("tuned", WAYS.values(), ids=WAYS)
 
 
-def make_posterior(X, y, likelihood):
-    network = Network((1, 1), "tanh")
-    groups = weight_groups(network, "single")
-    return Posterior(network, likelihood, groups, X, y[:, None], np.ones(len(X)))
-
-
-def sample(posterior, free_noise, beta, tuned, noise_plan=None, n_draws=400, alpha=1.0):
-    """Weights of fixed prior precision; the noise level free or not."""
-    free = FreeHyperparameters(np.zeros(1, bool), np.full(1, free_noise), LogUniform())
-    fixed = Hyperparameters(np.full(1, alpha), np.full(1, beta))
-    search = Settings(free=free, fixed=fixed, noise_plan=noise_plan)
+def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800):
+    """Weights of prior precision 1, without hidden layer; the noise level free or fixed."""
+    free = np.full(1, beta is None)
+    problem = Problem(
+        X,
+        y[:, None],
+        np.ones(len(X)),
+        Gaussian.per_output(1),
+        prior="single",
+        weight_precision=lambda names: (np.zeros(1, bool), np.ones(1)),
+        noise_precision=(free, np.full(1, 1.0 if beta is None else beta)),
+        noise_hidden_layer_sizes=(),
+    )
+    posed = NOISE_MODELS[noise].pose(problem, problem.posed(()))
     plan = Plan() if tuned else Plan(n_steps=8)
-    settings = SamplingSettings(search, plan, 150, n_draws, tuned=tuned)
-    joint, chains = start_sampling(posterior, settings, np.random.SeedSequence(0).spawn(16))
+    settings = SamplingSettings(posed.settings, plan, n_warmup, n_draws, tuned=tuned)
+    seeds = np.random.SeedSequence(0).spawn(n_chains)
+    joint, chains = start_sampling(problem, posed, settings, seeds, noise)
     return run_chains(joint, chains, settings)
 
 
@@ -97,8 +90,7 @@ def test_student_t_line(tuned):
     table, slope, _ = student_t_on_a_grid(X, y, log_beta, np.array(DEGREES_OF_FREEDOM))
     exact = logsumexp(table) + np.log((log_beta[1] - log_beta[0]) / (high - low))
     share = np.exp(table - logsumexp(table))
-    likelihood = replace(StudentT.per_output(1), degrees_of_freedom=5.0)
-    sampled = sample(make_posterior(X, y, likelihood), True, 1.0, tuned, n_draws=800)
+    sampled = sample(X, y, "student_t", tuned)
     draws = sampled.draws
     assert_mean(draws.theta[..., 0], share.sum((1, 2, 3)) @ slope)
     assert_mean(draws.theta[..., 0] ** 2, share.sum((1, 2, 3)) @ slope**2)
@@ -119,12 +111,9 @@ def test_student_t_evidence_of_a_known_level(nothing_moves):
         log_beta = np.log([4.0 * nu / (nu - 2.0)])
         exact.append(logsumexp(student_t_on_a_grid(X, y, log_beta, np.array([nu]))[0]))
     exact = logsumexp(exact) - np.log(len(exact))
-    likelihood = replace(StudentT.per_output(1), degrees_of_freedom=5.0)
-    posterior = make_posterior(X, y, likelihood)
-    beta = 4.0 * likelihood.variance_factor
-    sampled = sample(posterior, False, beta, nothing_moves, n_draws=50)
+    sampled = sample(X, y, "student_t", nothing_moves, 4.0, 2, 5, 4)  # draws play no role
     assert sampled.joint.dimension == (0 if nothing_moves else 2)
-    value, error = evidence(sampled, 2)
+    value, error = evidence(sampled, 1)
     assert 0.0 < error < 0.3
     assert abs(value - exact) < 3.0 * error
 
@@ -167,9 +156,7 @@ def test_log_linear_noise(tuned):
     table = log_marginal(X, y, 1.0, rows) + prior[:, None] - np.log(high - low)
     exact = logsumexp(table) + np.log(cell * (level[1] - level[0]))
     share = np.exp(table - logsumexp(table))
-    posterior = make_posterior(X, y, Gaussian.per_output(1))
-    plan = NoisePlan.build(posterior.network, (), "layer")
-    sampled = sample(posterior, True, 1.0, tuned, plan, n_draws=800)
+    sampled = sample(X, y, "input_dependent", tuned)
     noise = sampled.draws.noise
     assert_mean(noise[..., 0], share.sum(1) @ slope)
     assert_mean(noise[..., 0] ** 2, share.sum(1) @ slope**2)

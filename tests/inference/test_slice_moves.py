@@ -9,13 +9,15 @@ from scipy.special import logsumexp
 
 from skbayesnn.inference import (
     FreeHyperparameters,
+    Posed,
+    Problem,
     SamplingSettings,
-    Settings,
-    _sampling,
+    SliceMoves,
     run_chains,
+    serves_slices,
+    shapes_at_modes,
     start_sampling,
 )
-from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
@@ -28,6 +30,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 from skbayesnn.samplers import Plan, bulk_ess, r_hat, start
+from tests.inference.common import settings_of
 
 PRIOR = LogUniform(0.1, 10.0)
 
@@ -40,9 +43,9 @@ def make_posterior(X, y, likelihood=None, hidden=(), prior="single"):
 
 
 def make_joint(posterior, free=True, sd=1.0, prior=PRIOR, information=0.7):
-    n_groups, has_noise = len(posterior.groups.names), posterior.likelihood.has_noise
-    mask = FreeHyperparameters(np.full(n_groups, free), np.array([has_noise]), prior)
-    fixed = Hyperparameters(np.full(n_groups, sd**-2.0), np.ones(1))
+    n_groups, n_levels = len(posterior.groups.names), posterior.likelihood.n_levels
+    mask = FreeHyperparameters(np.full(n_groups, free), np.ones(n_levels, bool), prior)
+    fixed = Hyperparameters(np.full(n_groups, sd**-2.0), np.ones(n_levels))
     return JointPosterior(posterior, mask, fixed, np.full(n_groups, information))
 
 
@@ -78,13 +81,13 @@ def test_moments_by_quadrature():
     log_alpha = np.linspace(*PRIOR.log_range, 61)
     theta = table * np.exp(-0.5 * log_alpha)[:, None, None]
     f = outputs(posterior.network, theta, X)
-    log_density = -posterior.likelihood.errors(f, y, posterior.sample_weight)[..., 0]
+    log_density = -posterior.likelihood.misfit(f, posterior.targets(), np.ones(0)).value
     log_density = log_density - 0.5 * np.sum(table**2, axis=-1)
     log_density[[0, -1]] -= np.log(2.0)  # trapezoidal rule
     share = np.exp(log_density - logsumexp(log_density))
 
     joint = make_joint(posterior)
-    move = SliceMoves(joint, shapes_at_modes(posterior))
+    move = SliceMoves(joint, shapes_at_modes(joint))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 16), 300)[20:]
     place = joint.place(q)
     drawn = np.concatenate([np.log(place.hyper.alpha), np.log1p(np.abs(place.theta))], axis=-1)
@@ -103,9 +106,10 @@ def test_moments_by_quadrature():
 def test_odds_are_linear_and_give_the_likelihood(prior):
     for X, y, likelihood in ((*binary_rows(), Bernoulli()), (*three_classes(), Categorical())):
         posterior = make_posterior(X, y, likelihood, prior=prior)
-        move = SliceMoves(make_joint(posterior), shapes_at_modes(posterior))
+        joint = make_joint(posterior)
+        move = SliceMoves(joint, shapes_at_modes(joint))
         theta = 3.0 * np.random.default_rng(0).standard_normal((5, posterior.network.n_weights))
-        expected = posterior.misfit(theta, np.ones((5, 1)))[0][..., 0]
+        expected = posterior.energies(theta, np.ones((5, 0))).misfit
         assert_allclose(-move.log_likelihood(move.odds(theta)), expected, rtol=1e-12)
         assert_allclose(move.odds(2.0 * theta), 2.0 * move.odds(theta), rtol=1e-12)
         assert np.all(np.isfinite(move.log_likelihood(move.odds(1e9 * theta))))
@@ -114,7 +118,7 @@ def test_odds_are_linear_and_give_the_likelihood(prior):
 def test_chains_do_not_depend_on_each_other():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
-    move = SliceMoves(joint, shapes_at_modes(posterior))
+    move = SliceMoves(joint, shapes_at_modes(joint))
     position = np.stack([joint.draw_prior(np.random.default_rng(s)) for s in range(5)])
     rngs = [np.random.default_rng(s) for s in range(5)]
     together = move(joint.energy, start(joint.energy, position), rngs).position
@@ -128,7 +132,7 @@ def test_fixed_precisions_stay():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
     joint = replace(joint, free=joint.free._replace(alpha=np.array([False, True, False])))
-    move = SliceMoves(joint, shapes_at_modes(posterior))
+    move = SliceMoves(joint, shapes_at_modes(joint))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 2), 3)
     alpha = joint.place(q).hyper.alpha
     assert_array_equal(alpha[..., [0, 2]], 1.0)
@@ -139,7 +143,7 @@ def test_the_part_common_to_all_classes_has_its_prior():
     """Given the precision it is drawn anew each time, whatever the data say."""
     posterior = make_posterior(*three_classes(), Categorical())
     joint = make_joint(posterior, free=False, sd=2.0)
-    move = SliceMoves(joint, shapes_at_modes(posterior))
+    move = SliceMoves(joint, shapes_at_modes(joint))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 8), 200)
     common = joint.place(q).theta.reshape(-1, 3, 3).sum(axis=-1) / (2.0 * np.sqrt(3.0))
     n = len(common)
@@ -160,13 +164,22 @@ def test_which_posteriors_are_served():
     assert not serves_slices(make_joint(make_posterior(wide, y, Categorical())))
 
 
-def sampled(posterior, n_warmup=100, n_draws=300):
-    free = FreeHyperparameters(
-        np.ones(len(posterior.groups.names), dtype=bool), np.zeros(1, dtype=bool), LogUniform()
-    )
-    search = Settings(free, Hyperparameters(np.ones(len(free.alpha)), np.ones(1)))
-    settings = SamplingSettings(search, Plan(), n_warmup, n_draws)
-    joint, chains = start_sampling(posterior, settings, np.random.SeedSequence(0).spawn(4))
+@pytest.mark.parametrize("scale", [1e8, 1e9, 1e10])
+def test_shapes_where_the_curvature_is_lost_in_rounding(scale):
+    """Fewer rows than inputs, and these so large that the prior drowns in their squares."""
+    rng = np.random.default_rng(0)
+    X = scale * rng.standard_normal((8, 12))
+    joint = make_joint(make_posterior(X, (X[:, :1] > 0).astype(float)))
+    shapes = shapes_at_modes(joint)
+    assert shapes.shape == (3, 13, 13)
+    assert np.all(np.isfinite(shapes))
+
+
+def sampled(posterior, n_warmup=50, n_draws=200):
+    settings = SamplingSettings(settings_of(posterior), Plan(), n_warmup, n_draws)
+    given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
+    posed, seeds = Posed(posterior, settings.search), np.random.SeedSequence(0).spawn(4)
+    joint, chains = start_sampling(Problem(*given), posed, settings, seeds)
     return run_chains(joint, chains, settings).draws
 
 
@@ -180,7 +193,7 @@ def test_chains_agree_where_classes_are_separable(monkeypatch):
     posterior = make_posterior(*separable_rows())
     with_slices = np.log(sampled(posterior).alpha)
     assert np.max(r_hat(with_slices)) < 1.03
-    monkeypatch.setattr(_sampling, "serves_slices", lambda joint: False)
+    monkeypatch.setattr("skbayesnn.inference._sampling.serves_slices", lambda joint: False)
     without = np.log(sampled(posterior).alpha)
     assert bulk_ess(with_slices) > 1.5 * bulk_ess(without)
 

@@ -1,14 +1,16 @@
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import _subsample
-from skbayesnn.inference._subsample import part_size, subsample
+from skbayesnn.inference import subsample
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+from tests.inference.common import method_of
+from tests.tools import set_limits
 
 
 def make_posterior(n_rows, sizes=(3, 4, 1)):
@@ -34,25 +36,25 @@ def teach(n_rows=1500, seed=0):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(_subsample, "PART_ROWS", 200)
+    set_limits(monkeypatch, part_rows=200)
 
 
 @pytest.fixture
 def hessian_rows(monkeypatch):
     """How often the Hessian of how many rows was asked for."""
-    counts, original = Counter(), Posterior.gradient_and_hessian
+    counts, original = Counter(), Posterior.expansion
 
     def counting(posterior, *args, **kwargs):
         counts[len(posterior.X)] += 1
         return original(posterior, *args, **kwargs)
 
-    monkeypatch.setattr(Posterior, "gradient_and_hessian", counting)
+    monkeypatch.setattr(Posterior, "expansion", counting)
     return counts
 
 
 def test_a_part_is_some_of_the_rows_with_their_weights():
     posterior = make_posterior(60_000)
-    part = subsample(posterior, np.random.default_rng(1))
+    part = subsample(posterior, 10_000, np.random.default_rng(1))
     assert len(part.X) == len(np.unique(part.X, axis=0)) == 10_000
     where = {row.tobytes(): i for i, row in enumerate(posterior.X)}
     rows = [where[row.tobytes()] for row in part.X]
@@ -74,11 +76,12 @@ def test_a_part_is_some_of_the_rows_with_their_weights():
     ],
 )
 def test_size_of_the_part(n_rows, sizes, size):
-    posterior = make_posterior(2, sizes)
-    many = np.broadcast_to(0.0, (n_rows, sizes[0]))
-    assert part_size(Posterior(*vars(posterior).values())) == 0
-    object.__setattr__(posterior, "X", many)
-    assert part_size(posterior) == size
+    small = make_posterior(2, sizes)
+    assert method_of(small).part_rows == 0
+    rng = np.random.default_rng(0)
+    assert subsample(small, 0, rng) is None
+    many = replace(small, X=np.broadcast_to(0.0, (n_rows, sizes[0])))
+    assert method_of(many).part_rows == size
 
 
 def test_same_minimum_as_from_all_rows(small_parts, hessian_rows, monkeypatch):
@@ -86,7 +89,7 @@ def test_same_minimum_as_from_all_rows(small_parts, hessian_rows, monkeypatch):
     fitted = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0).fit(X, y)
     rows = hessian_rows.copy()
     hessian_rows.clear()
-    monkeypatch.setattr(_subsample, "WORTHWHILE", np.inf)
+    set_limits(monkeypatch, part_worth=10**9)
     reference = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0).fit(X, y)
     assert set(rows) == {200, 1500}
     assert set(hessian_rows) == {1500}
@@ -110,7 +113,7 @@ def test_classifier(small_parts, monkeypatch):
     X, y = teach()
     label = (y > 0.3).astype(int)
     fitted = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
-    monkeypatch.setattr(_subsample, "WORTHWHILE", np.inf)
+    set_limits(monkeypatch, part_worth=10**9)
     reference = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, label)
     # the evidence is nearly level in the precision of the biases, where it ends depends on the path
     assert_allclose(fitted.log_evidence_, reference.log_evidence_, atol=1e-2)

@@ -141,17 +141,23 @@ def test_stacking_maximises_the_leave_one_out_density():
 
 @pytest.mark.parametrize("classes", [False, True])
 def test_tempered_weights(classes):
+    """Less decided than those of the evidence; a model that is far worse has none."""
     y = LABELS if classes else Y
     options = {"model": EvidenceMLPClassifier(n_restarts=1, random_state=0)} if classes else {}
-    search = searched(y, averaging="tempered", hidden_layer_sizes=[(2,), (3,), (5,)], **options)
-    per_row = search.results_["log_evidence"] / len(X)
-    if not classes:
-        means = np.array([m.leave_one_out_log_density_.mean() for m in search.estimators_])
-        per_row = 0.5 * (per_row + np.minimum(means, means[np.argmax(per_row)]))
-    expected = np.exp((per_row - per_row.max()) / 0.05)
-    expected[expected < 0.01] = 0.0
-    assert np.sum((expected > 0.0) & (expected < 0.99))  # several take part, not all equally
-    assert_allclose(search.weights_, expected / expected.sum(), rtol=1e-9)
+    sizes = [(), (2,), (3,), (5,), (3,)]
+    search = searched(y, averaging="tempered", hidden_layer_sizes=sizes, **options)
+    weights, evidences = search.weights_, search.results_["log_evidence"]
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[2] == pytest.approx(weights[4], rel=1e-9)  # the same model twice
+    assert np.argmax(weights) == np.argmax(evidences)
+    assert np.max(weights) < np.max(softmax(evidences))
+    if classes:  # a factor e for every 0.05 nats per row
+        fall = (evidences.max() - evidences) / len(X) / 0.05
+        assert_allclose(np.log(weights.max() / weights), fall, atol=1e-9)
+    else:  # the linear model
+        assert evidences[0] < evidences.max() - 20.0
+        assert weights[0] == 0.0
+        assert np.sum(weights > 0.01) == 3
 
 
 def test_one_model_alone_keeps_its_predictions():

@@ -3,7 +3,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from skbayesnn.network import Network, _forward, row_blocks
+from skbayesnn.network import Network, row_blocks
+from tests.tools import set_block_doubles
 
 
 @pytest.mark.parametrize("sizes", [(3, 2), (1, 1), (3, 4, 2), (2, 3, 1, 4)], ids=str)
@@ -49,7 +50,7 @@ def test_without_units():
 @pytest.mark.parametrize("n_rows", [0, 1, 7, 100, 1000])
 @pytest.mark.parametrize("width", [0, 1, 10, 99, 10_000])
 def test_row_blocks_cover_all_rows_and_bound_memory(monkeypatch, n_rows, width):
-    monkeypatch.setattr(_forward, "BLOCK_DOUBLES", 1000)
+    set_block_doubles(monkeypatch, 1000)
     blocks = list(row_blocks(n_rows, width))
     covered = np.concatenate([np.arange(n_rows)[rows] for rows in blocks] or [[]])
     np.testing.assert_array_equal(covered, np.arange(n_rows))

@@ -1,4 +1,4 @@
-"""The two likelihoods of input-dependent noise."""
+"""Noise that differs between rows, and what its level is learned from."""
 
 from dataclasses import replace
 
@@ -6,98 +6,117 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skbayesnn.posterior import Gaussian, Hyperparameters, RowGaussian, SquaredResiduals
+from skbayesnn.posterior import Gaussian, SquaredResiduals, Targets
 from tests.tools import assert_near, difference, make_problem
 
 
 def draw(name, n=6, p=2, lead=(), seed=0):
-    """Outputs, targets with their further columns, row weights and precisions."""
+    """A likelihood, outputs, targets with factors and row weights, and precisions."""
     rng = np.random.default_rng(seed)
     f = rng.standard_normal((*lead, n, p))
-    y = rng.standard_normal((n, 2 * p))
+    y, log_factors = rng.standard_normal((2, n, p))
+    factors = np.exp(log_factors)
     beta = np.exp(rng.uniform(-1, 1, (*lead, p)))
-    likelihood = RowGaussian.per_output(p)
+    likelihood = Gaussian.per_output(p)
     if name == "squares":
-        y = np.hstack([y[:, :p] ** 2, rng.uniform(0.2, 1.0, (n, p))])
-        likelihood, beta = SquaredResiduals(), np.ones((*lead, 1))
-    return likelihood, f, y, rng.uniform(0.5, 3.0, n), beta
+        factors = rng.uniform(0.2, 1.0, (n, p))  # degrees of freedom
+        y, likelihood, beta = y**2 / factors, SquaredResiduals(), np.ones((*lead, 0))
+    return likelihood, f, Targets(y, rng.uniform(0.5, 3.0, n), factors), beta
 
 
 both = pytest.mark.parametrize("name", ["rows", "squares"])
 
 
 def test_log_density_of_rows():
-    likelihood, f, y, weight, beta = draw("rows")
-    g = y[:, 2:] - weight @ y[:, 2:] / weight.sum()
-    y[:, 2:] = g
-    sd = (beta * np.exp(g)) ** -0.5
-    expected = weight @ np.sum(stats.norm.logpdf(y[:, :2], f, sd), axis=1)
-    misfit = beta @ likelihood.errors(f, y, weight)
+    likelihood, f, targets, beta = draw("rows")
+    y, weight, factors = targets
+    factors = np.exp(np.log(factors) - weight @ np.log(factors) / weight.sum())
+    expected = weight @ np.sum(stats.norm.logpdf(y, f, (beta * factors) ** -0.5), axis=1)
+    misfit = likelihood.misfit(f, Targets(y, weight, factors), beta).value
     assert likelihood.log_normaliser(beta, weight.sum()) - misfit == pytest.approx(expected)
 
 
 def test_equal_rows_are_gaussian():
-    likelihood, f, y, weight, beta = draw("rows", lead=(3,))
-    y[:, 2:] = 0.0
-    gaussian, targets = Gaussian.per_output(2), y[:, :2]
-    assert_near(likelihood.errors(f, y, weight), gaussian.errors(f, targets, weight), 1e-14)
+    likelihood, f, targets, beta = draw("rows", lead=(3,))
+    equal = targets._replace(factors=np.ones_like(targets.factors))
+    plain = targets._replace(factors=None)
     pairs = zip(
-        likelihood.derivatives(f, y, weight, beta),
-        gaussian.derivatives(f, targets, weight, beta),
+        (*likelihood.misfit(f, equal, beta), *likelihood.derivatives(f, equal, beta)),
+        (*likelihood.misfit(f, plain, beta), *likelihood.derivatives(f, plain, beta)),
         strict=True,
     )
     for mine, other in pairs:
         assert_near(mine, other, 1e-14)
 
 
+def test_misfit_of_squares():
+    """One half of ``exp(h) q - gamma h`` for every squared residual ``q``."""
+    likelihood, h, targets, beta = draw("squares")
+    gamma, q = targets.factors, targets.y * targets.factors
+    expected = targets.weight @ np.sum(0.5 * (np.exp(h) * q - gamma * h), axis=1)
+    misfit = likelihood.misfit(h, targets, beta)
+    assert misfit.value == pytest.approx(expected, rel=1e-13)
+    assert misfit.errors.shape == (0,)
+    assert likelihood.n_levels == 0
+
+
 def test_most_probable_level_of_the_squares():
     """A constant log precision: gamma over the sum of squares, unbiased where gamma counts."""
-    likelihood, _, y, weight, _ = draw("squares", n=50)
-    level = np.log(weight @ y[:, 2:] / (weight @ y[:, :2]))
-    gradient, curvature = likelihood.derivatives(np.tile(level, (50, 1)), y, weight, np.ones(1))
+    likelihood, _, targets, beta = draw("squares", n=50)
+    y, weight, gamma = targets
+    level = np.tile(np.log(weight @ gamma / (weight @ (gamma * y))), (50, 1))
+    gradient, curvature = likelihood.derivatives(level, targets, beta)
     np.testing.assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(curvature.sum(axis=0), 0.5 * weight @ y[:, 2:])
-    _, expected = likelihood.derivatives(np.tile(level, (50, 1)), y, weight, np.ones(1), False)
-    np.testing.assert_allclose(expected, 0.5 * weight[:, None] * y[:, 2:])
+    np.testing.assert_allclose(curvature.sum(axis=0), 0.5 * weight @ gamma)
+    _, expected = likelihood.derivatives(level, targets, beta, exact=False)
+    np.testing.assert_allclose(expected, 0.5 * weight[:, None] * gamma)
 
 
 @both
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
 def test_derivatives(name, lead):
-    likelihood, f, y, weight, beta = draw(name, lead=lead)
-    gradient, curvature = likelihood.derivatives(f, y, weight, beta)
-    errors, same = likelihood.errors_and_gradient(f, y, weight, beta)
+    likelihood, f, targets, beta = draw(name, lead=lead)
+    gradient, curvature = likelihood.derivatives(f, targets, beta)
+    misfit, same = likelihood.misfit_and_gradient(f, targets, beta)
     np.testing.assert_array_equal(same, gradient)
-    np.testing.assert_array_equal(errors, likelihood.errors(f, y, weight))
+    for field, alone in zip(misfit, likelihood.misfit(f, targets, beta), strict=True):
+        np.testing.assert_array_equal(field, alone)
     for i in np.ndindex(lead):
 
-        def misfit(flat, b=beta[i]):
-            return b @ likelihood.errors(flat.reshape(6, 2), y, weight)
+        def value(flat, b=beta[i]):
+            return likelihood.misfit(flat.reshape(6, 2), targets, b).value
 
         def slope(flat, b=beta[i]):
-            return likelihood.derivatives(flat.reshape(6, 2), y, weight, b)[0].ravel()
+            return likelihood.derivatives(flat.reshape(6, 2), targets, b)[0].ravel()
 
-        assert_near(gradient[i].ravel(), difference(misfit, f[i].ravel()))
+        assert_near(gradient[i].ravel(), difference(value, f[i].ravel()))
         assert_near(np.diag(curvature[i].ravel()), difference(slope, f[i].ravel()))
 
 
 @both
 def test_sample_weight_is_repetition(name):
-    likelihood, f, y, _, beta = draw(name)
+    likelihood, f, targets, beta = draw(name)
     times = np.array([1, 3, 2, 1, 4, 1])
     some = np.repeat(np.arange(6), times)
-    weighted = likelihood.errors(f, y, times.astype(float))
-    np.testing.assert_allclose(weighted, likelihood.errors(f[some], y[some], np.ones(12)))
-    r, _ = likelihood.derivatives(f, y, times.astype(float), beta)
-    r_repeated, _ = likelihood.derivatives(f[some], y[some], np.ones(12), beta)
+    weighted = targets._replace(weight=times.astype(float))
+    repeated = Targets(targets.y[some], np.ones(12), targets.factors[some])
+    pairs = zip(
+        likelihood.misfit(f, weighted, beta),
+        likelihood.misfit(f[some], repeated, beta),
+        strict=True,
+    )
+    for mine, other in pairs:
+        np.testing.assert_allclose(mine, other)
+    r, _ = likelihood.derivatives(f, weighted, beta)
+    r_repeated, _ = likelihood.derivatives(f[some], repeated, beta)
     np.testing.assert_allclose(r.sum(axis=0), r_repeated.sum(axis=0))
 
 
 def test_enormous_log_precisions_do_not_overflow():
-    likelihood = SquaredResiduals()
+    targets = Targets(np.ones((1, 1)), np.ones(1), np.ones((1, 1)))
     with np.errstate(over="raise", invalid="raise"):
-        errors = likelihood.errors(np.full((1, 1), 1e4), np.array([[1.0, 1.0]]), np.ones(1))
-    assert errors[0] > 1e100
+        misfit = SquaredResiduals().misfit(np.full((1, 1), 1e4), targets, np.ones(0))
+    assert misfit.value > 1e100
 
 
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
@@ -105,19 +124,14 @@ def test_best_outputs_of_unequal_rows(lead):
     """Variable projection: the output layer's gradient vanishes after one step."""
     posterior, theta, hyper = make_problem("gaussian", lead=lead)
     rng = np.random.default_rng(1)
-    y = np.hstack([posterior.y, rng.standard_normal(posterior.y.shape)])
-    likelihood = RowGaussian.per_output(posterior.network.n_outputs)
-    posterior = replace(posterior, likelihood=likelihood, y=y)
+    posterior = replace(posterior, factors=np.exp(rng.standard_normal(posterior.y.shape)))
     best = posterior.with_best_outputs(theta, hyper)
     last = posterior.network.slices[-1]
     assert np.max(np.abs(posterior.gradient(best, hyper)[..., last])) < 1e-11
     np.testing.assert_array_equal(best[..., : last.start], theta[..., : last.start])
     # equal rows take a way of their own
-    y[:, posterior.network.n_outputs :] = 0.0
-    plain = replace(posterior, likelihood=Gaussian.per_output(2), y=y[:, :2])
     assert_near(
-        replace(posterior, y=y).with_best_outputs(theta, hyper),
-        plain.with_best_outputs(theta, hyper),
+        replace(posterior, factors=np.ones(posterior.y.shape)).with_best_outputs(theta, hyper),
+        replace(posterior, factors=None).with_best_outputs(theta, hyper),
         1e-12,
     )
-    assert isinstance(hyper, Hyperparameters)

@@ -28,9 +28,9 @@ def make_joint(
     posterior, _, hyper = make_problem(name, hidden, prior=prior, seed=seed, **options)
     rng = np.random.default_rng(seed + 1)
     alpha = np.ones(len(hyper.alpha), dtype=bool)
-    beta = np.full(len(hyper.beta), posterior.likelihood.has_noise)
+    beta = np.ones(len(hyper.beta), dtype=bool)
     if fixed:
-        alpha[-1] = beta[0] = False
+        alpha[-1] = beta[:1] = False
     information = np.exp(rng.normal(0.0, 2.0, len(alpha))) if known else np.zeros(len(alpha))
     free = FreeHyperparameters(alpha, beta, RANGE)
     joint = JointPosterior(posterior, free, hyper, information, integrate)
@@ -104,7 +104,7 @@ def test_prior_by_change_of_variables(name, hidden, prior, fixed):
 def log_likelihood(posterior, theta, beta):
     """Row by row, by scipy's densities."""
     f, y = outputs(posterior.network, theta, posterior.X), posterior.y
-    if posterior.likelihood.has_noise:
+    if posterior.likelihood.n_levels:
         sd = posterior.likelihood.precisions(beta) ** -0.5
         rows = norm.logpdf(y, f, sd).sum(axis=1)
     elif f.shape[1] == 1:
@@ -423,7 +423,7 @@ def expected_hessian(joint, q):
     """Mean of the exact Hessian over targets given the position, by targets of the same moments."""
     posterior, place = joint.posterior, joint.place(q)
     f = outputs(posterior.network, place.theta, posterior.X)
-    if posterior.likelihood.has_noise:
+    if posterior.likelihood.n_levels:
         sd = np.broadcast_to(posterior.likelihood.precisions(place.hyper.beta) ** -0.5, f.shape)
         targets = [f + sd, f - sd]
     elif f.shape[1] == 1:

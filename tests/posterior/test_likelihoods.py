@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, softmax
 
-from skbayesnn.posterior import Bernoulli, Categorical, Gaussian, StudentT
+from skbayesnn.posterior import Bernoulli, Categorical, Gaussian, StudentT, Targets
 from tests.tools import ALL_LIKELIHOODS, assert_near, difference, make_likelihood, make_targets
 
 GAUSSIANS = {
@@ -14,15 +14,14 @@ GAUSSIANS = {
 
 
 def draw(name, n=6, lead=(), seed=0):
+    """A likelihood, outputs, targets with row weights, and precisions of the noise levels."""
     rng = np.random.default_rng(seed)
     likelihood, n_outputs = make_likelihood(name)
     f = 2.0 * rng.standard_normal((*lead, n, n_outputs))
     y = make_targets(name, rng.standard_normal((n, n_outputs)), rng)
     weight = rng.uniform(0.5, 3.0, n)
-    beta = np.ones((*lead, 1))
-    if likelihood.has_noise:
-        beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
-    return likelihood, f, y, weight, beta
+    beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
+    return likelihood, f, Targets(y, weight), beta
 
 
 @pytest.mark.parametrize("likelihood", GAUSSIANS.values(), ids=GAUSSIANS)
@@ -33,9 +32,10 @@ def test_gaussian_log_density(likelihood):
     beta = np.exp(rng.uniform(-2, 2, likelihood.n_levels))
     sd = (beta[likelihood.levels] * likelihood.relative) ** -0.5
     expected = weight @ np.sum(stats.norm.logpdf(y, f, sd), axis=1)
-    misfit = beta @ likelihood.errors(f, y, weight)
-    actual = likelihood.log_normaliser(beta, weight.sum()) - misfit
+    misfit = likelihood.misfit(f, Targets(y, weight), beta)
+    actual = likelihood.log_normaliser(beta, weight.sum()) - misfit.value
     np.testing.assert_allclose(actual, expected, rtol=1e-13)
+    np.testing.assert_allclose(beta @ misfit.errors, misfit.value, rtol=1e-13)
 
 
 @pytest.mark.parametrize("gaussian", GAUSSIANS.values(), ids=GAUSSIANS)
@@ -48,33 +48,35 @@ def test_student_t_log_density(gaussian, degrees):
     beta = np.exp(rng.uniform(-2, 2, likelihood.n_levels))
     shape = np.diag(1.0 / likelihood.precisions(beta))
     density = stats.multivariate_t(shape=shape, df=degrees)
-    given = (f, y, weight, beta)
-    misfit = beta @ likelihood.errors(*given) + likelihood.excess(*given)
+    misfit = likelihood.misfit(f, Targets(y, weight), beta).value
     actual = likelihood.log_normaliser(beta, weight.sum()) - misfit
     np.testing.assert_allclose(actual, weight @ density.logpdf(y - f), rtol=1e-12)
 
 
 def test_student_t_becomes_gaussian():
-    gaussian, f, y, weight, beta = draw("gaussian_shared")
+    gaussian, f, targets, beta = draw("gaussian_shared")
     likelihood = StudentT(gaussian.levels, gaussian.relative, 1e10)
     assert likelihood.variance_factor == pytest.approx(1.0)
-    assert_near(likelihood.errors(f, y, weight, beta), gaussian.errors(f, y, weight))
+    own, other = (noise.misfit(f, targets, beta) for noise in (likelihood, gaussian))
+    assert_near(own.errors, other.errors)
+    assert_near(own.value, other.value)
     assert_near(likelihood.log_normaliser(beta, 7.0), gaussian.log_normaliser(beta, 7.0), 1e-6)
-    r, curvature = gaussian.derivatives(f, y, weight, beta)
-    assert_near(likelihood.derivatives(f, y, weight, beta)[0], r)
-    assert_near(likelihood.derivatives(f, y, weight, beta, exact=False)[1], curvature)
+    r, curvature = gaussian.derivatives(f, targets, beta)
+    assert_near(likelihood.derivatives(f, targets, beta)[0], r)
+    assert_near(likelihood.derivatives(f, targets, beta, exact=False)[1], curvature)
     full = curvature[..., None] * np.eye(3)
-    assert_near(likelihood.derivatives(f, y, weight, beta)[1], full)
+    assert_near(likelihood.derivatives(f, targets, beta)[1], full)
 
 
 def test_student_t_outliers_have_no_weight_and_negative_curvature():
     likelihood = StudentT.per_output(1)
     assert likelihood.variance_factor == 2.0
     assert StudentT(np.zeros(1, dtype=int), np.ones(1), 2.0).variance_factor == np.inf
-    f, y = np.array([[0.0], [100.0]]), np.zeros((2, 1))
-    np.testing.assert_allclose(likelihood.row_weights(f, y, np.ones(1)), [1.25, 5.0 / 10004.0])
-    _, exact = likelihood.derivatives(f, y, np.ones(2), np.ones(1))
-    _, steps = likelihood.derivatives(f, y, np.ones(2), np.ones(1), exact=False)
+    f, targets = np.array([[0.0], [100.0]]), Targets(np.zeros((2, 1)), np.ones(2))
+    rows = likelihood.output_rows(f, targets, np.ones(1))
+    np.testing.assert_allclose(rows.weights[:, 0], [1.25, 5.0 / 10004.0])
+    _, exact = likelihood.derivatives(f, targets, np.ones(1))
+    _, steps = likelihood.derivatives(f, targets, np.ones(1), exact=False)
     assert exact[1, 0] < 0 < steps[1, 0] < 1e-3
 
 
@@ -84,32 +86,49 @@ def test_gaussian_levels():
     np.testing.assert_array_equal(likelihood.level_sizes(), [2, 1])
     np.testing.assert_array_equal(likelihood.precisions(np.array([2.0, 3.0])), [2.0, 1.5, 18.0])
     residual = np.array([[1.0, 2.0, 3.0]])
-    errors = likelihood.errors(residual, 0 * residual, np.array([2.0]))
-    np.testing.assert_allclose(errors, [1.0 + 9 * 9.0, 0.5 * 4.0])
+    targets = Targets(0 * residual, np.array([2.0]))
+    misfit = likelihood.misfit(residual, targets, np.array([2.0, 3.0]))
+    np.testing.assert_allclose(misfit.errors, [1.0 + 9 * 9.0, 0.5 * 2.0 * 2.0])
+    np.testing.assert_allclose(misfit.value, 2.0 * 82.0 + 3.0 * 2.0)
 
 
 def test_bernoulli_log_probability():
-    likelihood, f, y, weight, beta = draw("bernoulli")
-    expected = weight @ stats.bernoulli.logpmf(y[:, 0], expit(f[:, 0]))
-    np.testing.assert_allclose(-likelihood.errors(f, y, weight), [expected], rtol=1e-13)
-    assert likelihood.log_normaliser(beta, weight.sum()) == 0
+    likelihood, f, targets, beta = draw("bernoulli")
+    expected = targets.weight @ stats.bernoulli.logpmf(targets.y[:, 0], expit(f[:, 0]))
+    np.testing.assert_allclose(-likelihood.misfit(f, targets, beta).value, expected, rtol=1e-13)
+    assert likelihood.log_normaliser(beta, targets.weight.sum()) == 0
 
 
 def test_categorical_log_probability():
-    likelihood, f, y, weight, beta = draw("categorical")
-    expected = weight @ stats.multinomial.logpmf(y, 1, softmax(f, axis=1))
-    np.testing.assert_allclose(-likelihood.errors(f, y, weight), [expected], rtol=1e-12)
-    assert likelihood.log_normaliser(beta, weight.sum()) == 0
+    likelihood, f, targets, beta = draw("categorical")
+    expected = targets.weight @ stats.multinomial.logpmf(targets.y, 1, softmax(f, axis=1))
+    np.testing.assert_allclose(-likelihood.misfit(f, targets, beta).value, expected, rtol=1e-12)
+    assert likelihood.log_normaliser(beta, targets.weight.sum()) == 0
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "categorical"])
+@pytest.mark.parametrize("lead", [(), (2, 3)], ids=str)
+def test_classes_have_no_noise_level(name, lead):
+    likelihood, f, targets, beta = draw(name, lead=lead)
+    assert likelihood.n_levels == 0
+    assert len(likelihood.level_sizes()) == 0
+    misfit = likelihood.misfit(f, targets, beta)
+    assert misfit.value.shape == lead
+    assert misfit.errors.shape == (*lead, 0)
+    assert likelihood.log_normaliser(beta, 7.0).shape == lead
 
 
 def test_two_classes_by_softmax_and_by_sigmoid_agree():
-    _, f, y, weight, beta = draw("bernoulli")
-    both, targets = np.hstack([0 * f, f]), np.hstack([1 - y, y])
+    likelihood, f, targets, beta = draw("bernoulli")
+    both = np.hstack([0 * f, f])
+    targets_of_both = targets._replace(y=np.hstack([1 - targets.y, targets.y]))
     np.testing.assert_allclose(
-        Categorical().errors(both, targets, weight), Bernoulli().errors(f, y, weight), rtol=1e-13
+        Categorical().misfit(both, targets_of_both, beta).value,
+        likelihood.misfit(f, targets, beta).value,
+        rtol=1e-13,
     )
-    r, curvature = Bernoulli().derivatives(f, y, weight, beta)
-    r_both, curvature_both = Categorical().derivatives(both, targets, weight, beta)
+    r, curvature = likelihood.derivatives(f, targets, beta)
+    r_both, curvature_both = Categorical().derivatives(both, targets_of_both, beta)
     np.testing.assert_allclose(r_both[:, 1:], r, rtol=1e-12)
     np.testing.assert_allclose(curvature_both[:, 1, 1:], curvature, rtol=1e-12)
 
@@ -117,25 +136,25 @@ def test_two_classes_by_softmax_and_by_sigmoid_agree():
 @pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
 def test_derivatives_in_the_outputs(name, lead):
-    likelihood, f, y, weight, beta = draw(name, lead=lead)
-    gradient, curvature = likelihood.derivatives(f, y, weight, beta)
+    likelihood, f, targets, beta = draw(name, lead=lead)
+    gradient, curvature = likelihood.derivatives(f, targets, beta)
     assert gradient.shape == f.shape
-    errors, same = likelihood.errors_and_gradient(f, y, weight, beta)
-    np.testing.assert_allclose(errors, likelihood.errors(f, y, weight, beta), rtol=1e-12)
+    misfit, same = likelihood.misfit_and_gradient(f, targets, beta)
+    for field, alone in zip(misfit, likelihood.misfit(f, targets, beta), strict=True):
+        np.testing.assert_allclose(field, alone, rtol=1e-12)
     np.testing.assert_allclose(same, gradient, rtol=1e-12)
     if curvature.ndim == f.ndim:
         curvature = curvature[..., None] * np.eye(f.shape[-1])
     n, p = f.shape[-2:]
     for i in np.ndindex(lead):
 
-        def misfit(flat, b=beta[i]):
-            given = (flat.reshape(n, p), y, weight, b)
-            return b @ likelihood.errors(*given) + likelihood.excess(*given)
+        def value(flat, b=beta[i]):
+            return likelihood.misfit(flat.reshape(n, p), targets, b).value
 
         def slope(flat, b=beta[i]):
-            return likelihood.derivatives(flat.reshape(n, p), y, weight, b)[0].ravel()
+            return likelihood.derivatives(flat.reshape(n, p), targets, b)[0].ravel()
 
-        assert_near(gradient[i].ravel(), difference(misfit, f[i].ravel()))
+        assert_near(gradient[i].ravel(), difference(value, f[i].ravel()))
         full = np.zeros((n, p, n, p))  # rows do not interact
         full[np.arange(n), :, np.arange(n), :] = curvature[i]
         assert_near(full.reshape(n * p, n * p), difference(slope, f[i].ravel()))
@@ -143,17 +162,21 @@ def test_derivatives_in_the_outputs(name, lead):
 
 @pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 def test_sample_weight_is_repetition(name):
-    likelihood, f, y, _, beta = draw(name)
+    likelihood, f, targets, beta = draw(name)
     weight = np.array([1.0, 3.0, 2.0, 1.0, 4.0, 1.0])
     times = weight.astype(int)
-    repeated, ones = np.repeat(f, times, axis=0), np.ones(times.sum())
-    y_repeated = np.repeat(y, times, axis=0)
-    for part in (likelihood.errors, likelihood.excess):
-        np.testing.assert_allclose(
-            part(f, y, weight, beta), part(repeated, y_repeated, ones, beta), rtol=1e-13
-        )
-    parts = likelihood.derivatives(f, y, weight, beta)
-    parts_repeated = likelihood.derivatives(repeated, y_repeated, ones, beta)
+    weighted = targets._replace(weight=weight)
+    f_repeated, y_repeated = (np.repeat(some, times, axis=0) for some in (f, targets.y))
+    repeated = Targets(y_repeated, np.ones(times.sum()))
+    pairs = zip(
+        likelihood.misfit(f, weighted, beta),
+        likelihood.misfit(f_repeated, repeated, beta),
+        strict=True,
+    )
+    for field, other in pairs:
+        np.testing.assert_allclose(field, other, rtol=1e-13)
+    parts = likelihood.derivatives(f, weighted, beta)
+    parts_repeated = likelihood.derivatives(f_repeated, repeated, beta)
     starts = np.cumsum(times) - times
     for part, other in zip(parts, parts_repeated, strict=True):
         np.testing.assert_allclose(part, np.add.reduceat(other, starts, axis=0), rtol=1e-13)
@@ -161,16 +184,16 @@ def test_sample_weight_is_repetition(name):
 
 @pytest.mark.parametrize("name", ALL_LIKELIHOODS)
 def test_last_bits_do_not_depend_on_the_number_of_networks(name):
-    likelihood, f, y, weight, beta = draw(name, n=37, lead=(5,))
-    errors = likelihood.errors(f, y, weight, beta)
-    excess = np.broadcast_to(likelihood.excess(f, y, weight, beta), 5)
-    parts = likelihood.derivatives(f, y, weight, beta)
+    likelihood, f, targets, beta = draw(name, n=37, lead=(5,))
+    misfit = likelihood.misfit(f, targets, beta)
+    parts = likelihood.derivatives(f, targets, beta)
     normaliser = likelihood.log_normaliser(beta, 37.0)
     for i in range(5):
-        np.testing.assert_array_equal(errors[i], likelihood.errors(f[i], y, weight, beta[i]))
-        assert excess[i] == likelihood.excess(f[i], y, weight, beta[i])
+        own = likelihood.misfit(f[i], targets, beta[i])
+        np.testing.assert_array_equal(misfit.errors[i], own.errors)
+        assert misfit.value[i] == own.value
         assert normaliser[i] == likelihood.log_normaliser(beta[i], 37.0)
-        alone = likelihood.derivatives(f[i], y, weight, beta[i])
+        alone = likelihood.derivatives(f[i], targets, beta[i])
         for many, one in zip(parts, alone, strict=True):
             np.testing.assert_array_equal(many[i], one)
 
@@ -178,22 +201,22 @@ def test_last_bits_do_not_depend_on_the_number_of_networks(name):
 def test_extreme_logits_of_two_classes():
     f = np.array([[800.0], [800.0], [-800.0], [-800.0]])
     y = np.array([[1.0], [0.0], [1.0], [0.0]])
-    weight = np.array([1.0, 1.0, 2.0, 1.0])
+    targets = Targets(y, np.array([1.0, 1.0, 2.0, 1.0]))
     with np.errstate(all="raise", under="ignore"):
-        error = Bernoulli().errors(f, y, weight)
-        gradient, curvature = Bernoulli().derivatives(f, y, weight, np.ones(1))
-    np.testing.assert_array_equal(error, [800.0 + 1600.0])
+        misfit = Bernoulli().misfit(f, targets, np.ones(0))
+        gradient, curvature = Bernoulli().derivatives(f, targets, np.ones(0))
+    assert misfit.value == 800.0 + 1600.0
     np.testing.assert_array_equal(gradient[:, 0], [0.0, 1.0, -2.0, 0.0])
     np.testing.assert_array_equal(curvature, np.zeros((4, 1)))
 
 
 def test_extreme_logits_of_several_classes():
     f = np.array([[800.0, -800.0, 0.0], [-800.0, 800.0, 0.0], [800.0, 800.0, -800.0]])
-    y = np.eye(3)[[0, 0, 1]]
+    targets = Targets(np.eye(3)[[0, 0, 1]], np.ones(3))
     with np.errstate(all="raise", under="ignore"):
-        error = Categorical().errors(f, y, np.ones(3))
-        gradient, curvature = Categorical().derivatives(f, y, np.ones(3), np.ones(1))
-    np.testing.assert_allclose(error, [1600.0 + np.log(2.0)], rtol=1e-15)
+        misfit = Categorical().misfit(f, targets, np.ones(0))
+        gradient, curvature = Categorical().derivatives(f, targets, np.ones(0))
+    np.testing.assert_allclose(misfit.value, 1600.0 + np.log(2.0), rtol=1e-15)
     np.testing.assert_allclose(gradient, [[0, 0, 0], [-1, 1, 0], [0.5, -0.5, 0]], atol=1e-12)
     expected = np.zeros((3, 3, 3))
     expected[2, :2, :2] = [[0.25, -0.25], [-0.25, 0.25]]
@@ -201,7 +224,6 @@ def test_extreme_logits_of_several_classes():
 
 
 def test_far_tail_of_two_classes_keeps_its_digits():
-    _, curvature = Bernoulli().derivatives(
-        np.array([[-40.0], [40.0]]), np.zeros((2, 1)), np.ones(2), np.ones(1)
-    )
+    targets = Targets(np.zeros((2, 1)), np.ones(2))
+    _, curvature = Bernoulli().derivatives(np.array([[-40.0], [40.0]]), targets, np.ones(0))
     np.testing.assert_allclose(curvature[:, 0], np.exp([-40.0, -40.0]), rtol=1e-14)

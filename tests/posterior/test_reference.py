@@ -19,8 +19,10 @@ def point(request, case):
 
 
 def test_errors(case, point):
-    energies = case.posterior.energies(point.theta)
-    np.testing.assert_allclose(energies.data, [point.E_D], rtol=1e-10)
+    energies = case.posterior.energies(point.theta, point.hyper.beta)
+    np.testing.assert_allclose(energies.misfit, point.beta * point.E_D, rtol=1e-10)
+    expected = np.full(case.posterior.likelihood.n_levels, point.E_D)
+    np.testing.assert_allclose(energies.errors, expected, rtol=1e-10)
     np.testing.assert_allclose(energies.weights, point.E_W, rtol=1e-10)
     np.testing.assert_allclose(energies.total(point.hyper), point.E_total, rtol=1e-10)
 
@@ -42,7 +44,8 @@ def test_gradient(case, point):
 
 
 def test_hessian(case, point):
-    assert_near(case.posterior.data_hessian(point.theta, np.ones(1)), point.hessian_data)
+    one = np.ones_like(point.hyper.beta)
+    assert_near(case.posterior.data_hessian(point.theta, one), point.hessian_data)
     A = case.posterior.hessian(point.theta, point.hyper)
     assert_near(np.diag(A), point.hessian_total_diagonal)
     off_diagonal = ~np.eye(len(A), dtype=bool)

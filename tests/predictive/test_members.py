@@ -4,10 +4,10 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 
-from skbayesnn.inference import DenseGaussian
+from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian
-from skbayesnn.predictive import Member, NoiseFunction, leave_one_out
+from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+from skbayesnn.predictive import Member, NoiseNetworks, leave_one_out
 
 X = np.array([[0.5], [2.0]])
 SLOPE, BIAS, SD = 0.4, 1.0, 0.3  # of the log precision
@@ -15,21 +15,21 @@ SLOPE, BIAS, SD = 0.4, 1.0, 0.3  # of the log precision
 
 def make_member(sd=SD, n_outputs=1, log_range=(-50.0, 50.0)):
     """A line whose log precision is a line, with uncertain weights of both."""
-    mean, noise = Network((1, n_outputs)), Network((1, n_outputs))
-    k = 2 * n_outputs
-    theta = np.repeat([SLOPE, BIAS], n_outputs)
-    function = NoiseFunction(
-        noise,
-        theta,
-        DenseGaussian.from_precision(np.eye(k) / sd**2),
-        np.full(n_outputs, BIAS),
-        log_range,
+    network, k = Network((1, n_outputs)), 2 * n_outputs
+    noise = NoiseNetworks(
+        np.full((1, n_outputs), np.exp(-BIAS)),
+        network=network,
+        theta=np.repeat([SLOPE, BIAS], n_outputs)[None],
+        log_range=log_range,
+        precision=DensePrecision(np.eye(k) / sd**2),
     )
-    gaussian = DenseGaussian.from_precision(25.0 * np.eye(k))
-    variance = np.full(n_outputs, np.exp(-BIAS))
-    return Member(
-        mean, np.repeat([2.0, 0.0], n_outputs), gaussian, variance, noise_function=function
-    )
+    precision = DensePrecision(25.0 * np.eye(k))
+    return Member(network, np.repeat([2.0, 0.0], n_outputs), precision, noise)
+
+
+def log_density(member, residual):
+    """Of targets that are so far from the mean outputs."""
+    return member.log_densities(X, member.outputs(X)[0] + residual)[0]
 
 
 def log_precision(x, sd=SD):
@@ -41,7 +41,7 @@ def log_precision(x, sd=SD):
 def test_density_averages_over_the_log_precision(residual):
     member = make_member()
     _, covariance = member.mean_and_covariance(X)
-    found = member.log_density(np.full((2, 1), residual), covariance, X)
+    found = log_density(member, np.full((2, 1), residual))
     for i, x in enumerate(X[:, 0]):
         centre, sd = log_precision(x)
         exact = quad(
@@ -57,7 +57,8 @@ def test_density_averages_over_the_log_precision(residual):
 
 def test_mean_variance_of_the_noise():
     centre, sd = log_precision(X)
-    assert_allclose(make_member().noise_variances(X), np.exp(-centre + sd**2 / 2), rtol=1e-6)
+    variances = make_member().noise.variances(X)[0]
+    assert_allclose(variances, np.exp(-centre + sd**2 / 2), rtol=1e-6)
 
 
 def test_certain_noise_is_one_gaussian():
@@ -66,20 +67,20 @@ def test_certain_noise_is_one_gaussian():
     _, covariance = member.mean_and_covariance(X)
     sd = np.sqrt(covariance[:, 0, 0] + np.exp(-log_precision(X[:, 0])[0]))
     expected = stats.norm.logpdf(residual[:, 0], 0, sd)
-    assert_allclose(member.log_density(residual, covariance, X), expected, rtol=1e-6)
+    assert_allclose(log_density(member, residual), expected, rtol=1e-6)
 
 
 def test_noise_stays_in_its_range():
     far = np.array([[1e5]])
-    variances = make_member(log_range=(-3.0, 2.0)).noise_mixture(far)[1]
+    variances = make_member(log_range=(-3.0, 2.0)).noise.mixture(far)[1]
     assert_allclose([variances.min(), variances.max()], np.exp([-2.0, 3.0]))
 
 
 def test_several_outputs():
     member = make_member(n_outputs=2)
     _, covariance = member.mean_and_covariance(X)
-    shares, variances = member.noise_mixture(X)
-    assert variances.shape == (member.n_gaussians, 2, 2)
+    (shares,), (variances,) = member.noise.mixture(X)
+    assert variances.shape == (member.noise.n_gaussians, 2, 2)
     residual = np.array([[0.3, -0.2], [1.0, 2.0]])
     by_hand = [
         np.log(
@@ -90,13 +91,14 @@ def test_several_outputs():
         )
         for i, r in enumerate(residual)
     ]
-    assert_allclose(member.log_density(residual, covariance, X), by_hand)
+    assert_allclose(log_density(member, residual), by_hand)
 
 
 def test_leave_one_out_has_the_uncertain_noise():
-    y = 2.0 * X + np.array([[0.1], [-3.0]])
-    likelihood, beta = Gaussian.per_output(1), np.exp([BIAS])
+    y, network = 2.0 * X + np.array([[0.1], [-3.0]]), Network((1, 1))
+    groups = weight_groups(network, "single")
+    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
     uncertain, certain = (
-        leave_one_out(make_member(sd=sd), likelihood, beta, X, y) for sd in (SD, 1e-8)
+        leave_one_out(make_member(sd=sd), posterior, np.exp([BIAS])) for sd in (SD, 1e-8)
     )
     assert uncertain[1] > certain[1] + 0.1  # a distant row is less of a surprise

@@ -1,6 +1,7 @@
 """The closest Gaussian to the posterior of a classifier's weights."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,12 +10,11 @@ from scipy.special import expit, log_expit
 from sklearn.datasets import load_iris
 
 from skbayesnn import EvidenceMLPClassifier
-from skbayesnn.inference import DenseGaussian, DualGaussian
-from skbayesnn.network import Network
-from skbayesnn.posterior import Bernoulli, Categorical, Hyperparameters, Posterior, weight_groups
+from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Problem, Settings
+from skbayesnn.network import forward
+from skbayesnn.posterior import Bernoulli, Categorical, Hyperparameters, Posterior
 from skbayesnn.predictive import (
     Member,
-    _variational,
     closest_gaussian,
     leave_one_out,
     moderated_sigmoid,
@@ -26,21 +26,29 @@ NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 SEPARABLE = np.linspace(-1.5, 1.5, 12)[:, None]
 
 
+class Case(NamedTuple):
+    """A posterior with hyperparameters, and a member at its most probable weights."""
+
+    member: Member
+    posterior: Posterior
+    settings: Settings
+    hyper: Hyperparameters
+
+
 def at_minimum(X, y, alpha, hidden=(), weight=None):
-    """A posterior with its hyperparameters, and a member at its most probable weights."""
+    """A `Case` of some data under a single prior precision."""
     likelihood = Bernoulli() if y.shape[1] == 1 else Categorical()
-    network = Network((X.shape[1], *hidden, y.shape[1]))
     weight = np.ones(len(X)) if weight is None else weight
-    posterior = Posterior(network, likelihood, weight_groups(network, "single"), X, y, weight)
-    hyper = Hyperparameters(np.array([alpha]), np.ones(1))
+    posterior, settings = Problem(X, y, weight, likelihood, prior="single").posed(hidden)
+    hyper, network = Hyperparameters(np.array([alpha]), np.ones(0)), posterior.network
     found = minimize(
-        lambda w: float(posterior.energies(w).total(hyper)),
+        lambda w: float(posterior.energies(w, hyper.beta).total(hyper)),
         np.random.default_rng(0).normal(0.0, 0.7, network.n_weights),
         jac=lambda w: posterior.gradient(w, hyper),
         options={"gtol": 1e-8},
     )
-    gaussian = DenseGaussian.from_precision(posterior.hessian(found.x, hyper, exact=False))
-    return posterior, hyper, Member(network, found.x, gaussian, np.zeros(y.shape[1]))
+    precision = DensePrecision(posterior.hessian(found.x, hyper, exact=False))
+    return Case(Member(network, found.x, precision), posterior, settings, hyper)
 
 
 def separable(alpha=0.02):
@@ -49,8 +57,8 @@ def separable(alpha=0.02):
 
 @pytest.fixture
 def to_convergence(monkeypatch):
-    monkeypatch.setattr(_variational, "TOLERANCE", 1e-7)
-    monkeypatch.setattr(_variational, "MAX_ITER", 500)
+    monkeypatch.setattr("skbayesnn.predictive._variational.TOLERANCE", 1e-7)
+    monkeypatch.setattr("skbayesnn.predictive._variational.MAX_ITER", 500)
 
 
 def lower_bound(parameters, posterior, alpha):
@@ -65,25 +73,28 @@ def lower_bound(parameters, posterior, alpha):
 
 
 def test_closest_gaussian_has_the_highest_bound(to_convergence):
-    posterior, hyper, member = separable()
-    found = closest_gaussian(member, posterior, hyper)
+    case = separable()
+    found = closest_gaussian(*case)
     best = minimize(
-        lambda x: -lower_bound(x, posterior, hyper.alpha[0]),
+        lambda x: -lower_bound(x, case.posterior, case.hyper.alpha[0]),
         [3.0, -1.0, 2.0, 0.0, 2.0],
         method="Nelder-Mead",
         options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 20000, "maxfev": 20000},
     ).x
     root = np.array([[best[2], 0.0], best[3:]])
     np.testing.assert_allclose(found.theta + found.shift, best[:2], rtol=1e-4)
-    np.testing.assert_allclose(found.gaussian.covariance(), root @ root.T, rtol=1e-3)
+    np.testing.assert_allclose(found.precision.covariance(), root @ root.T, rtol=1e-3)
 
 
 def test_moderated_outputs_of_separable_classes_are_those_of_the_posterior():
-    posterior, hyper, member = separable()
+    case = separable()
     w = np.stack(np.meshgrid(np.linspace(-20, 60, 601), np.linspace(-40, 30, 601)), -1)
     flat = w.reshape(-1, 2)
     log_density = np.concatenate(
-        [-posterior.energies(part).total(hyper) for part in np.array_split(flat, 50)]
+        [
+            -case.posterior.energies(part, np.ones((len(part), 0))).total(case.hyper)
+            for part in np.array_split(flat, 50)
+        ]
     )
     share = np.exp(log_density - log_density.max())
     share /= share.sum()
@@ -94,9 +105,9 @@ def test_moderated_outputs_of_separable_classes_are_those_of_the_posterior():
         mean, covariance = of.mean_and_covariance(X)
         return np.max(np.abs(moderated_sigmoid(mean[:, 0], covariance[:, 0, 0]) - exact))
 
-    closest = closest_gaussian(member, posterior, hyper)
+    closest = closest_gaussian(*case)
     assert error(closest) < 0.05
-    assert error(member) > 3.0 * error(closest)
+    assert error(case.member) > 3.0 * error(closest)
 
 
 def test_stationary_with_several_classes_and_hidden_units(to_convergence):
@@ -104,15 +115,14 @@ def test_stationary_with_several_classes_and_hidden_units(to_convergence):
     X = rng.standard_normal((25, 2))
     y = np.eye(3)[np.argmax(X @ rng.standard_normal((2, 3)) * 3.0, axis=1)]
     weight = rng.integers(1, 4, len(X)).astype(float)
-    posterior, hyper, member = at_minimum(X, y, 0.5, hidden=(3,), weight=weight)
-    found = closest_gaussian(member, posterior, hyper)
+    found = closest_gaussian(*at_minimum(X, y, 0.5, hidden=(3,), weight=weight))
     mean, J = found.linearised(X)
-    probability, slopes = softmax_slopes(mean, found.gaussian.project(J))
+    probability, slopes = softmax_slopes(mean, found.precision.project(J))
     precision = np.einsum("n,nck,ncd,ndl->kl", weight, J, slopes, J, optimize=True)
     precision[np.diag_indices(len(precision))] += 0.5
     force = 0.5 * (found.theta + found.shift)
     force += np.einsum("n,nck,nc->k", weight, J, probability - y)
-    covariance = found.gaussian.covariance()
+    covariance = found.precision.covariance()
     assert np.sqrt(force @ covariance @ force) < 0.02  # the quasi-random points are not smooth
     np.testing.assert_allclose(covariance @ precision, np.eye(len(force)), atol=0.02)
 
@@ -120,53 +130,92 @@ def test_stationary_with_several_classes_and_hidden_units(to_convergence):
 def test_whole_weights_are_repetitions():
     X, y = SEPARABLE, (SEPARABLE > 0.2).astype(float)
     weight = np.arange(12) % 3 + 1.0
-    once = closest_gaussian(*_order(at_minimum(X, y, 0.1, weight=weight)))
+    once = closest_gaussian(*at_minimum(X, y, 0.1, weight=weight))
     copies = np.repeat(np.arange(12), weight.astype(int))
-    posterior, hyper, _ = at_minimum(X[copies], y[copies], 0.1)
-    again = closest_gaussian(replace(once, shift=None), posterior, hyper)
+    case = at_minimum(X[copies], y[copies], 0.1)
+    again = closest_gaussian(*case._replace(member=replace(once, shift=None)))
     np.testing.assert_allclose(again.shift, once.shift, rtol=1e-6)
-
-
-def _order(problem):
-    posterior, hyper, member = problem
-    return member, posterior, hyper
 
 
 def test_dual_form_is_the_dense_one():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((4, 9))
     y = (X[:, :1] > 0).astype(float)
-    posterior, hyper, member = at_minimum(X, y, 0.1)
-    dual = closest_gaussian(member, posterior, hyper)
-    assert isinstance(dual.gaussian, DualGaussian)
-    twice = replace(posterior, X=np.vstack([X, X]), y=np.vstack([y, y]))
+    case = at_minimum(X, y, 0.1)
+    dual = closest_gaussian(*case)
+    assert isinstance(dual.precision, DualPrecision)
+    twice = case.posterior.of_rows(np.tile(np.arange(4), 2))
     twice = replace(twice, sample_weight=np.full(8, 0.5))
-    dense = closest_gaussian(member, twice, hyper)
-    assert isinstance(dense.gaussian, DenseGaussian)
+    dense = closest_gaussian(*case._replace(posterior=twice))
+    assert isinstance(dense.precision, DensePrecision)
     np.testing.assert_allclose(dual.shift, dense.shift, rtol=1e-6)
-    np.testing.assert_allclose(dual.gaussian.covariance(), dense.gaussian.covariance(), atol=1e-8)
+    np.testing.assert_allclose(dual.precision.covariance(), dense.precision.covariance(), atol=1e-8)
 
 
 def test_leave_one_out_is_near_refits(to_convergence):
-    posterior, hyper, member = separable(alpha=0.3)
-    X, y = posterior.X, posterior.y
-    closest = closest_gaussian(member, posterior, hyper)
-    quick = leave_one_out(closest, posterior.likelihood, hyper.beta, X, y)
+    case = separable(alpha=0.3)
+    X, y = case.posterior.X, case.posterior.y
+    quick = leave_one_out(closest_gaussian(*case), case.posterior, case.hyper.beta)
     refits = []
     for left in range(len(X)):
         rest = np.arange(len(X)) != left
-        some, _, other = at_minimum(X[rest], y[rest], 0.3)
-        other = closest_gaussian(other, some, hyper)
+        other = closest_gaussian(*at_minimum(X[rest], y[rest], 0.3))
         mean, covariance = other.mean_and_covariance(X[[left]])
         sign = 2.0 * y[left] - 1.0
         refits.append(np.log(moderated_sigmoid(sign * mean[:, 0], covariance[:, 0, 0])[0]))
     np.testing.assert_allclose(quick, refits, atol=0.05)
 
 
-def test_too_large_problems_keep_their_gaussian(monkeypatch):
-    monkeypatch.setattr(_variational, "LARGEST_STEP", 10)
-    posterior, hyper, member = separable()
-    assert closest_gaussian(member, posterior, hyper) is member
+class TestLargeNetworks:
+    """Of these the output layer alone gets a Gaussian, given the hidden units."""
+
+    @pytest.fixture
+    def case(self):
+        rng = np.random.default_rng(1)
+        X = rng.standard_normal((25, 2))
+        y = np.eye(3)[np.argmax(X @ rng.standard_normal((2, 3)) * 3.0, axis=1)]
+        return at_minimum(X, y, 0.5, hidden=(3,), weight=rng.integers(1, 4, 25).astype(float))
+
+    @staticmethod
+    def large(case):
+        return case._replace(settings=case.settings._replace(limits=Limits(moderation_work=0.0)))
+
+    def test_is_that_of_a_linear_model_of_the_hidden_units(self, case):
+        found = closest_gaussian(*self.large(case))
+        posterior, last = case.posterior, case.posterior.network.slices[-1]
+        assert found.free == last
+        assert found.n_unknowns == last.stop - last.start
+        np.testing.assert_array_equal(found.theta, case.member.theta)
+
+        z = forward(posterior.network, found.theta, posterior.X).inputs[-1][:, :-1]
+        problem = Problem(z, posterior.y, posterior.sample_weight, Categorical(), prior="single")
+        above, settings = problem.posed(())
+        theta = found.theta[last]
+        precision = DensePrecision(above.hessian(theta, case.hyper))
+        linear = Member(above.network, theta, precision)
+        linear = closest_gaussian(linear, above, settings, case.hyper)
+        pairs = zip(
+            found.mean_and_covariance(posterior.X), linear.mean_and_covariance(z), strict=True
+        )
+        for mine, expected in pairs:
+            np.testing.assert_allclose(mine, expected, rtol=1e-9)
+
+    def test_is_near_that_of_all_weights(self, case):
+        """Outputs are far better than those of the Gaussian at the most probable weights."""
+        X = case.posterior.X
+        whole, layer, laplace = (
+            some.probabilities(X, True)[0]
+            for some in (
+                closest_gaussian(*case),
+                closest_gaussian(*self.large(case)),
+                case.member,
+            )
+        )
+        assert np.mean(np.abs(layer - whole)) < 0.5 * np.mean(np.abs(laplace - whole))
+
+    def test_small_ones_and_linear_ones_are_treated_whole(self, case):
+        assert closest_gaussian(*case).free is None
+        assert closest_gaussian(*self.large(separable())).free is None
 
 
 def test_classifier_is_sure_of_separable_classes():

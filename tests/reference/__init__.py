@@ -40,7 +40,7 @@ def load(case):
         np.array(data["Y"], dtype=float),
         np.ones(len(data["X"])),
     )
-    points = {name: _point(data[name], order) for name in POINTS}
+    points = {name: _point(data[name], order, likelihood.n_levels) for name in POINTS}
     return SimpleNamespace(posterior=posterior, X_test=np.array(data["X_test"]), **points)
 
 
@@ -54,10 +54,10 @@ def _order(network):
     return network.pack([first, second])
 
 
-def _point(entry, order):
+def _point(entry, order, n_levels):
     point = SimpleNamespace(**{key: np.array(value) for key, value in entry.items()})
     point.theta = point.weights[order]
-    point.hyper = Hyperparameters(point.alpha, np.atleast_1d(point.beta).astype(float))
+    point.hyper = Hyperparameters(point.alpha, np.full(n_levels, point.beta, dtype=float))
     point.gradient_data, point.gradient_total = (
         gradient[order] for gradient in (point.gradient_data, point.gradient_total)
     )

@@ -7,14 +7,18 @@ parameters given the data with new data given the parameters leaves the prior as
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.stats import chi2
 
-from skbayesnn.inference import FreeHyperparameters, NoisePlan
-from skbayesnn.inference._moves import Renewals
-from skbayesnn.inference._scale_moves import ScaleMoves
-from skbayesnn.inference._slice_moves import SliceMoves
+from skbayesnn.inference import (
+    FreeHyperparameters,
+    NoisePlan,
+    Renewals,
+    ScaleMoves,
+    SliceMoves,
+)
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
     Bernoulli,
@@ -40,12 +44,10 @@ DEGREES = (2.5, 5.0, 20.0)
 class ManyTargets(Posterior):
     """Targets ``(m, n, n_outputs)``: a data set for each of the networks."""
 
-    def misfit(self, theta, beta):
+    def misfit_and_gradient(self, theta, beta):
         trace = forward(self.network, theta, self.X, 1)
-        errors, residual = self.likelihood.errors_and_gradient(
-            trace.outputs, self.y, self.sample_weight, beta
-        )
-        return errors, vector_jacobian(trace, residual)
+        misfit, residual = self.likelihood.misfit_and_gradient(trace.outputs, self.targets(), beta)
+        return misfit, vector_jacobian(trace, residual)
 
 
 class ManyPosteriors:
@@ -81,7 +83,7 @@ class ManyPosteriors:
         """New targets of every chain given its weights and noise."""
         joint = self.joint
         f = outputs(joint.posterior.network, theta, X)
-        if joint.posterior.likelihood.has_noise:
+        if joint.posterior.likelihood.n_levels:
             position = q[:, :-1]
             beta = joint.place(position).hyper.beta
             sd = joint.posterior.likelihood.precisions(beta)[:, None] ** -0.5
@@ -135,7 +137,7 @@ def make_case(name, information=1.0):
     network = Network((1, *hidden, n_outputs), "tanh")
     groups = weight_groups(network, prior)
     alpha = np.ones(len(groups.names), dtype=bool)
-    beta = np.full(likelihood.n_levels, likelihood.has_noise)
+    beta = np.ones(likelihood.n_levels, dtype=bool)
     posterior = ManyTargets(network, likelihood, groups, X, None, np.array([1.0, 1, 1, 1, 1]))
     free = FreeHyperparameters(alpha, beta, RANGE)
     fixed = Hyperparameters(np.ones(len(alpha)), np.ones(len(beta)))
@@ -241,6 +243,18 @@ class Kernel:
         return joint.complete_weights(position, [self.rng] * len(q))
 
 
+STATISTICS = [lambda x: x, np.square, np.abs, lambda x: x * x[..., :1]]
+
+
+@cache
+def prior_moments(name):
+    """Means of the `STATISTICS` under the prior, with their squared standard errors."""
+    many = make_case(name)
+    draws = many.summary(*draw_prior(many, 100_000, np.random.default_rng(99)))
+    values = [f(draws) for f in STATISTICS]
+    return [(some.mean(axis=0), some.var(axis=0) / len(some)) for some in values]
+
+
 def geweke_scores(name, m, n_iterations, seed=0, **options):
     """Standard scores of means and second moments against the prior's."""
     many, rng = make_case(name), np.random.default_rng(seed)
@@ -254,12 +268,11 @@ def geweke_scores(name, m, n_iterations, seed=0, **options):
     if kernel.dynamics:
         assert 0.5 < np.mean(kernel.accepted) < 0.99
     x = np.stack(kept, axis=1)
-    reference = many.summary(*draw_prior(many, 100_000, rng))
     scores = []
-    for f in (lambda x: x, np.square, np.abs, lambda x: x * x[..., :1]):
-        own, prior = f(x).mean(axis=1), f(reference)  # chains are independent of each other
-        error = own.var(axis=0, ddof=1) / m + prior.var(axis=0) / len(prior)
-        scores.append((own.mean(axis=0) - prior.mean(axis=0)) / np.sqrt(error))
+    for f, (mean, error) in zip(STATISTICS, prior_moments(name), strict=True):
+        own = f(x).mean(axis=1)  # chains are independent of each other
+        total = error + own.var(axis=0, ddof=1) / m
+        scores.append((own.mean(axis=0) - mean) / np.sqrt(total))
     return np.concatenate(scores)
 
 

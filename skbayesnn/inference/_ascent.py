@@ -1,0 +1,315 @@
+"""Maximising the evidence itself over the hyperparameters, the minimum following along.
+
+The order of calls, for the Gauss-Newton evidence and then for that of the exact Hessian::
+
+    derivatives = evidence_derivatives(at the minimum)
+    while not converged:
+        hyper = a Newton step in (ln alpha, ln beta)
+        search = find_mode(from the last minimum, at hyper)
+        derivatives = evidence_derivatives(there), or a shorter step if the evidence fell
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference._evidence import log_evidence_fixed
+from skbayesnn.inference._reestimation import difference_step, third_order
+from skbayesnn.inference._steps import find_mode
+from skbayesnn.posterior import Hyperparameters
+
+ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
+IDLE = 1e-2  # well-determined weights below which a group does nothing
+MAX_STEP = 1.0  # of any ln alpha or ln beta at once
+LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
+STALLED = 0.2  # of the tolerance: what a step must gain for the ascent to go on
+TRIALS = 40  # of steps to the minimum that follows
+NEAR_MINIMUM = 1e-4  # of the tolerance: how far above its minimum M may be
+LEAST_EIGENVALUE = 0.1  # of A, in units of the smallest alpha
+SHORTER = 0.9  # times the last step: what the next one of an exact ascent must be
+CUTS = 3  # halvings of a step of an exact ascent; elsewhere down to `LEAST_REACH`
+
+
+class Derivatives(NamedTuple):
+    """``log P(D | alpha, beta)`` and its derivatives in ``(ln alpha, ln beta)``.
+
+    Attributes
+    ----------
+    value : float
+    gradient : ndarray of shape (h,)
+    curvature : ndarray of shape (h, h)
+        Minus the second derivatives, third derivatives of the energy left out.
+    gamma : ndarray of shape (n_groups,)
+        ``k_c - alpha_c Tr_c(A^-1)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Derivatives
+    >>> derivatives = Derivatives(-20.0, np.array([0.0]), np.array([[2.0]]), np.array([4.0]))
+    >>> derivatives.curvature ** -0.5  # the error bar of ln alpha
+    array([[0.70710678]])
+    """
+
+    value: float
+    gradient: np.ndarray
+    curvature: np.ndarray
+    gamma: np.ndarray
+
+
+def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf):
+    """How the evidence changes with the hyperparameters, including through the minimum.
+
+    With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and
+    Hessian of ``E_a``, ``n_a`` its count and ``S = A^-1`` (cf. MacKay 1992, section 2.4; Bishop
+    3.5.2)::
+
+        dL/d ln lambda_a = n_a/2 - lambda_a E_a - 1/2 lambda_a Tr(S B_a) + tau_a
+
+    ``tau_a = -1/2 Tr(S dA/dw . dw/d ln lambda_a)`` with ``dw/d ln lambda_a = -S lambda_a g_a`` is
+    the part that the re-estimation formulae drop; here it is a central difference of Hessians. It
+    is zero for linear models with Gaussian noise.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    point : Point
+        A minimum, with its exact Hessian.
+    exact : bool
+        ``False``: the same with the Gauss-Newton ``A`` in place of the exact one.
+    at_least : float
+        A lower evidence is not worth its derivatives.
+
+    Returns
+    -------
+    Derivatives or None
+        ``None`` if ``A`` is numerically singular, or the evidence lower than ``at_least``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings
+    >>> from skbayesnn.inference import evidence_derivatives, find_mode
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0]])
+    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9]])
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> hyper = Hyperparameters(np.array([0.4]), np.array([1.0]))
+    >>> method = Method.choose(posterior, Settings(free, hyper))
+    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
+    >>> gradient = evidence_derivatives(posterior, method, point).gradient
+    >>> bool(gradient[1] > 0)  # less noise is more probable
+    True
+    """
+    groups, likelihood = posterior.groups, posterior.likelihood
+    theta, hyper, energies = point.theta, point.hyper, point.energies
+    precision = point.precision
+    if not exact:
+        precision = method.gauss_newton(posterior, theta, hyper).precision
+        if not precision.definite:
+            return None
+    value = log_evidence_fixed(posterior, hyper, energies, precision.log_det)
+    if value < at_least:
+        return None
+    S, precisions = precision.covariance(), np.concatenate(hyper)
+    energies = np.concatenate([energies.weights, energies.errors])
+    counts = np.concatenate([groups.sizes, posterior.level_counts])
+    balanced = likelihood.n_levels > 0 and likelihood.linear
+    pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact, balanced)
+    traces = np.concatenate(
+        [hyper.alpha * groups.sums(np.diag(S)), [np.trace(P) for P in products]]
+    )
+    n_groups = len(hyper.alpha)
+    bending = np.diag(precisions * energies)
+    bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
+    around = point.precision if point.precision.definite else precision
+    moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
+    gradient = 0.5 * counts - precisions * energies - 0.5 * traces
+    apart = moves[: len(moves) - balanced]
+    if exact:
+        tau = _exact_third_order(posterior, point, S, apart)
+    else:
+        tau = third_order(posterior, method, point._replace(precision=precision), apart)
+    gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
+    curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
+    curvature -= 0.5 * _cross_traces(groups, hyper, S, products)
+    return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups])
+
+
+def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
+    """``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of the noise levels.
+
+    Where the misfit is linear in the noise precisions (``balanced``), the last level follows from
+    ``grad M = 0`` and ``S A = 1``, which spares its Hessian.
+    """
+    groups, likelihood = posterior.groups, posterior.likelihood
+    alpha = groups.expand(hyper.alpha)
+    pulls, products = [*((alpha * theta)[:, None] * groups.membership).T], []
+    for level in range(likelihood.n_levels - balanced):
+        gradient, B = posterior.level_derivatives(theta, hyper.beta, level, exact)
+        pulls.append(gradient)
+        products.append(S @ B)
+    if balanced:
+        pulls.append(-np.sum(pulls, axis=0))
+        products.append(np.eye(len(S)) - S * alpha - sum(products))
+    return np.array(pulls), products
+
+
+def _cross_traces(groups, hyper, S, products):
+    """``lambda_a lambda_b Tr(S B_a S B_b)`` of all pairs of precisions, shape (h, h)."""
+    n_groups, n_levels = len(hyper.alpha), len(products)
+    cross = np.empty((n_groups + n_levels, n_groups + n_levels))
+    squares = groups.membership.T @ (S**2) @ groups.membership
+    cross[:n_groups, :n_groups] = hyper.alpha[:, None] * squares * hyper.alpha
+    for i, P in enumerate(products):
+        mixed = hyper.alpha * groups.sums(np.sum(P * S.T, axis=1))
+        cross[n_groups + i, :n_groups] = cross[:n_groups, n_groups + i] = mixed
+        for j, Q in enumerate(products[: i + 1]):
+            value = np.sum(P * Q.T)
+            cross[n_groups + i, n_groups + j] = cross[n_groups + j, n_groups + i] = value
+    return cross
+
+
+def _exact_third_order(posterior, point, S, moves):
+    """``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for every direction of ``moves`` (h, k)."""
+    eps = difference_step(point.theta, moves)
+    points = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
+    traces = [np.sum(posterior.hessian(end, point.hyper) * S) for end in points]
+    plus, minus = np.split(np.array(traces), 2)
+    return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
+
+
+def ascend(posterior, method, search, free, exact, tol, max_iter=20):
+    """Maximise the evidence over the free precisions, the minimum following along.
+
+    Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior; shorter ones after a
+    step that lowered the evidence. With the Gauss-Newton log determinant the maximum of a linear
+    model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N -
+    gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
+
+    With the ``exact`` one ``-1/2 log det A`` is unbounded where an eigenvalue of ``A`` vanishes,
+    and far uphill there often is such a place. The ascent therefore stays in the basin of its
+    minimum and goes on only while its steps get shorter. In either case the smallest eigenvalue of
+    the exact ``A`` must stay above a tenth of the smallest weight precision.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    search : Search
+        At a minimum; with ``exact`` of positive definite Hessian.
+    free : FreeHyperparameters
+    exact : bool
+        Whether the log determinant is that of the exact Hessian.
+    tol : float
+        Gain (nats) promised by a full step that ends the ascent, as does a step that gains a fifth
+        of it without having been shortened.
+    max_iter : int
+
+    Returns
+    -------
+    search : Search
+        At the last minimum.
+    settled : bool
+        Whether little evidence was left to gain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, ascend, find_mode
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9], [6.9]])
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(4))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> hyper = Hyperparameters(np.ones(1), np.ones(1))
+    >>> method = Method.choose(posterior, Settings(free, hyper))
+    >>> search = find_mode(posterior, method, np.zeros(2), hyper)
+    >>> point = ascend(posterior, method, search, free, exact=False, tol=1e-9)[0].point
+    >>> gamma = point.precision.determined(groups, point.hyper.alpha)
+    >>> np.allclose(2 * point.hyper.alpha * point.energies.weights, gamma)  # 2.22
+    True
+    """
+    derivatives = evidence_derivatives(posterior, method, search.point, exact)
+    if derivatives is None:
+        return search, False
+    reach, cuts, converged, length = MAX_STEP, 0, False, np.inf
+    near = 1e-12 if exact else NEAR_MINIMUM * tol
+    for _ in range(max_iter):
+        active = _active(posterior, search.point.hyper, free, derivatives.gradient)
+        full = _newton_step(derivatives, active)
+        step = full * min(1.0, reach / np.max(np.abs(full), initial=1e-300))
+        converged = derivatives.gradient[active] @ full < tol or reach < LEAST_REACH
+        far = cuts == 0 and np.linalg.norm(step) > SHORTER * length
+        if converged or (exact and (far or cuts > CUTS)):
+            break
+        length = length if cuts else np.linalg.norm(step)
+        hyper = _moved(search.point.hyper, active, step, free.prior)
+        found = find_mode(
+            posterior, method, search.point.theta, hyper, TRIALS, near, confined=exact
+        )
+        new = None
+        if (found.converged or not exact) and _well_conditioned(found.point):
+            least = derivatives.value - 1e-11 * abs(derivatives.value)
+            new = evidence_derivatives(posterior, method, found.point, exact, least)
+        if new is None:
+            reach, cuts = (0.5 if exact else 0.25) * min(reach, np.max(np.abs(step))), cuts + 1
+            continue
+        gain, cuts = new.value - derivatives.value, 0
+        reach = MAX_STEP if exact else min(2.0 * reach, MAX_STEP)
+        search, derivatives = found, new
+        if gain < STALLED * tol and np.max(np.abs(step), initial=0.0) < MAX_STEP:
+            converged = True
+            break
+    if exact:
+        return search, converged
+    active = _active(posterior, search.point.hyper, free, derivatives.gradient)
+    left = 0.5 * derivatives.gradient[active] @ _newton_step(derivatives, active)
+    search = _without_idle_groups(posterior, method, search, free, derivatives.gamma)
+    return search, bool(converged or left < ENOUGH)
+
+
+def _without_idle_groups(posterior, method, search, free, gamma):
+    """Groups that determine nothing at the upper bound of their precision."""
+    idle, hyper = free.alpha & (gamma < IDLE), search.point.hyper
+    if not np.any(idle):
+        return search
+    hyper = hyper._replace(alpha=np.where(idle, np.exp(free.prior.log_range[1]), hyper.alpha))
+    return find_mode(posterior, method, search.point.theta, hyper, TRIALS, 1e-8)
+
+
+def _active(posterior, hyper, free, gradient):
+    """Free precisions of some weights or noise that do not press against a bound."""
+    low, high = free.prior.log_range
+    logs = np.log(np.concatenate(hyper))
+    pressed = ((logs <= low + 1e-9) & (gradient < 0)) | ((logs >= high - 1e-9) & (gradient > 0))
+    present = np.concatenate([free.alpha & (posterior.groups.sizes > 0), free.beta])
+    return np.flatnonzero(present & ~pressed)
+
+
+def _newton_step(derivatives, active):
+    """Uphill Newton step, negative curvatures reflected."""
+    gradient = derivatives.gradient[active]
+    values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
+    return vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
+
+
+def _moved(hyper, active, step, prior):
+    """Hyperparameters after a step in their logarithms, kept inside their range."""
+    logs = np.log(np.concatenate(hyper))
+    logs[active] = np.clip(logs[active] + step, *prior.log_range)
+    precisions = np.concatenate(hyper)
+    precisions[active] = np.exp(logs[active])
+    return Hyperparameters(*np.split(precisions, [len(hyper.alpha)]))
+
+
+def _well_conditioned(point):
+    """Whether the smallest eigenvalue of ``A`` is not far below the smallest ``alpha``."""
+    shift = np.full(len(point.theta), -LEAST_EIGENVALUE * np.min(point.hyper.alpha))
+    return point.precision.damped(1.0, shift).definite

@@ -1,0 +1,282 @@
+"""The evidence engine: from a problem to minima with their evidence.
+
+The order of calls::
+
+    grown                       hidden layers, if they are to be chosen
+    find_minima                 under constant noise, from the remaining starts
+    chosen_noise                if the noise is to be chosen; or the search of the model asked for
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn.inference._growth import best_of, grown
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._noise_models import NOISE_MINIMA, NOISE_MODELS
+from skbayesnn.inference._noise_network import residuals_and_gamma
+from skbayesnn.inference._problem import Posed, Problem
+from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeated, own_posterior
+from skbayesnn.network import outputs
+
+N_SCOUTS = 2  # starts from which every architecture is tried
+SIGNIFICANT = 0.01  # p value below which other noise models are tried
+LEAST_GAMMA = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """What the engine has found.
+
+    Attributes
+    ----------
+    problem : Problem
+    posed : Posed
+        The posterior and the settings under the noise that was chosen.
+    minima : list of Minimum
+        Best evidence first.
+    others : list of tuple
+        Posteriors and minima of other networks and noise models that were tried, no repetitions.
+    noise : str
+    growth : tuple of Candidate
+        Networks that were tried, if hidden layers were to be chosen.
+    noise_p_values, noise_log_evidences : dict
+        By noise model: of tests for it under constant noise, and log evidences (units of the user)
+        where the noise was to be chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (), entropy=0)
+    >>> fit.log_evidence == fit.minima[0].log_evidence
+    True
+    """
+
+    problem: Problem
+    posed: Posed
+    minima: list
+    others: list = field(default_factory=list)
+    noise: str = "constant"
+    growth: tuple = ()
+    noise_p_values: dict = field(default_factory=dict)
+    noise_log_evidences: dict = field(default_factory=dict)
+
+    @property
+    def log_evidence(self):
+        """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+        return total_log_evidence(self.minima) + self.problem.log_scale
+
+    @property
+    def best(self):
+        """The minimum of highest evidence."""
+        return self.minima[0]
+
+    def draw_prior(self, X, size, rng):
+        """Outputs of networks drawn from the prior at the precisions of the best minimum.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        size : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (size, n, n_outputs)
+        """
+        best = self.best
+        sd = np.tile(best.groups.expand(best.hyper.alpha) ** -0.5, (size, 1))
+        return outputs(best.network, rng.standard_normal(sd.shape) * sd, X)
+
+    def without_matrices(self):
+        """The same without the large matrices of the minima's posteriors."""
+        others = [(posterior, _light(minimum)) for posterior, minimum in self.others]
+        return replace(self, minima=[_light(m) for m in self.minima], others=others)
+
+
+def _light(minimum):
+    noise = minimum.noise and replace(minimum.noise, precision=None)
+    return replace(minimum, precision=None, noise=noise)
+
+
+def total_log_evidence(minima):
+    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import total_log_evidence
+    >>> total_log_evidence([])
+    nan
+    """
+    evidences = np.array([m.log_evidence for m in minima])
+    known = ~np.isnan(evidences)
+    return float(logsumexp(evidences[known])) if known.any() else np.nan
+
+
+def seeds_of(entropy, hidden_layer_sizes, n_starts):
+    """One seed per random start; without hidden layer there is one minimum.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import seeds_of
+    >>> len(seeds_of(0, (4,), 5)), len(seeds_of(0, (), 5))
+    (5, 1)
+    """
+    return np.random.SeedSequence(entropy).spawn(n_starts if hidden_layer_sizes else 1)
+
+
+def fit_evidence(
+    problem,
+    hidden_layer_sizes,
+    entropy,
+    n_restarts=5,
+    noise="constant",
+    previous=None,
+    workers=ALONE,
+):
+    """Find the minima of a problem, its size and its noise model if these are to be chosen.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+    entropy : int
+        Of the random starts.
+    n_restarts : int
+    noise : str
+        One of `NOISE_MODELS`, or ``"auto"``.
+    previous : EvidenceFit, optional
+        Minima of this earlier fit take the place of random starts.
+    workers : Workers
+
+    Returns
+    -------
+    EvidenceFit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (3,), entropy=0)
+    >>> print((fit.best.hyper.beta ** -0.5).round(1))  # the noise level
+    [0.1]
+    """
+    growth, tried = (), {}
+    if hidden_layer_sizes == "auto":
+        n_scouts = min(N_SCOUTS, n_restarts)
+        growth, tried = grown(problem, seeds_of(entropy, "some", n_scouts), workers)
+        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
+    posed = problem.posed(hidden_layer_sizes)
+    _, scouted = tried.pop(hidden_layer_sizes, (None, []))
+    n_done = n_scouts if scouted else 0
+    old = _continuing("constant", problem, posed, previous)
+    seeds = seeds_of(entropy, hidden_layer_sizes, n_restarts)[n_done:]
+    seeds = seeds[: max(0, len(seeds) - len(old))]
+    found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
+    minima = distinct([*scouted, *found])
+    others = [(posterior, m) for posterior, some in tried.values() for m in some]
+    fit = EvidenceFit(problem, posed, minima, _unrepeated(minima, others), growth=growth)
+    if noise == "auto":
+        return with_chosen_noise(fit, previous, workers)
+    if NOISE_MODELS[noise].p_value is None:
+        return replace(fit, noise=noise, noise_p_values=_p_values(fit))
+    posed, minima = _under(noise, fit, previous, workers)
+    return replace(fit, posed=posed, minima=minima, others=[], noise=noise)
+
+
+def with_chosen_noise(fit, previous=None, workers=ALONE):
+    """Try other noise models than the constant one where residuals speak for them.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+        Under constant noise.
+    previous : EvidenceFit, optional
+    workers : Workers
+
+    Returns
+    -------
+    EvidenceFit
+        Under the noise of highest evidence; minima under the others join those of other networks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence, with_chosen_noise
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X, rng = np.linspace(-1, 1, 50)[:, None], np.random.default_rng(0)
+    >>> y = X + 0.1 * rng.standard_t(2, (50, 1))
+    >>> fit = fit_evidence(Problem(X, y, np.ones(50), Gaussian.per_output(1)), (), entropy=0)
+    >>> with_chosen_noise(fit).noise
+    'student_t'
+    """
+    p_values = _p_values(fit)
+    comparable = np.isfinite(fit.best.log_evidence)
+    suspected = [noise for noise, p in p_values.items() if comparable and p < SIGNIFICANT]
+    found = {"constant": (fit.posed, fit.minima)}
+    found |= {noise: _under(noise, fit, previous, workers) for noise in suspected}
+    if suspected:
+        # what is a minimum with other noise may be one with constant noise, too
+        further = [found[noise][1][0] for noise in suspected]
+        minima = find_minima(*fit.posed, (), further, workers=workers)
+        found["constant"] = fit.posed, distinct([*fit.minima, *minima])
+    totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
+    noise = max(totals, key=lambda name: np.nan_to_num(totals[name], nan=-np.inf))
+    posed, minima = found.pop(noise)
+    others = [(other.posterior, m) for other, some in found.values() for m in some]
+    return replace(
+        fit,
+        posed=posed,
+        minima=minima,
+        others=[*fit.others, *others],
+        noise=noise,
+        noise_p_values=p_values,
+        noise_log_evidences=totals,
+    )
+
+
+def _under(noise, fit, previous, workers):
+    """The problem and its minima under another noise model than the constant one."""
+    model = NOISE_MODELS[noise]
+    posed = model.pose(fit.problem, fit.posed)
+    starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
+    return posed, model.search(fit.problem, posed, starts, workers)
+
+
+def _continuing(noise, problem, posed, previous):
+    """Minima of an earlier fit from which this one can go on."""
+    old = [] if previous is None else previous.minima
+    return [m for m in old if NOISE_MODELS[noise].continues(problem, posed, m)]
+
+
+def _p_values(fit):
+    """Of tests under constant noise of what speaks for each of the other noise models."""
+    posterior, best = fit.posed.posterior, fit.best
+    testable = posterior.likelihood.n_levels and not fit.problem.noise_is_given
+    if not testable or best.precision is None:
+        return {}
+    own = own_posterior(posterior, best)
+    with Method.choose(*fit.posed).threads():
+        residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
+    beta = own.likelihood.precisions(best.hyper.beta)
+    residuals = residuals * np.sqrt(beta / np.maximum(gamma, LEAST_GAMMA))
+    given = posterior.X, residuals, posterior.sample_weight
+    tests = {name: model.p_value for name, model in NOISE_MODELS.items() if model.p_value}
+    return {name: p_value(*given) for name, p_value in tests.items()}
+
+
+def _unrepeated(minima, others):
+    """Pairs of posterior and minimum of other networks, repetitions left out."""
+    kept = []
+    for posterior, minimum in others:
+        if not is_repeated(minimum, [*minima, *(m for _, m in kept)]):
+            kept.append((posterior, minimum))
+    return kept

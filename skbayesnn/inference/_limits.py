@@ -1,0 +1,63 @@
+"""Sizes at which a fit goes about things in another way."""
+
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """Every threshold between methods, with its reason.
+
+    Attributes
+    ----------
+    dense : int
+        Weights up to which matrices of that size are formed: six of them, which a step needs, then
+        take 430 MB, and a Cholesky factorisation takes a third of a second.
+    dense_work : float
+        Rows times squared weights up to which Hessians of all rows are formed. One takes about a
+        second there, a start some minutes.
+    dual : float
+        Weights over targets from which the dual form is faster (measured crossover, 100 to 1,000
+        targets).
+    dual_doubles : float
+        Numbers that a matrix with a row for every target may hold: 1 GiB.
+    softmax_work : float
+        Rows times squared weights from which networks with softmax outputs are trained by
+        gradients: where they fit closely, the second derivatives of the network outweigh the
+        Gauss-Newton part, and damped steps creep (measured on digits).
+    cheap_work : float
+        Rows times squared weights up to which Hessians may be had by the hundred (a tenth of a
+        second each).
+    refined : int
+        Weights times free precisions up to which precisions are refined on the gradient of the
+        evidence, which takes a Hessian for each.
+    part_rows, part_rows_per_weight : int
+        Rows on which training begins, at least, and for each weight: their minimum is within a few
+        steps of that of all.
+    part_worth : int
+        Times as many rows from which beginning on a part pays.
+    scan_work : float
+        Rows times squared weights up to which linear models begin at the best of a grid of
+        precisions, for which all rows are factored once (a tenth of a second).
+    moderation_work : float
+        Rows times outputs times squared weights up to which the Gaussian closest to the posterior
+        of all weights of a classifier is found; it takes some 25 curvatures. Beyond, that of the
+        output layer.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Limits
+    >>> Limits(dense=0).dense  # of a test that wants structured curvature for a small network
+    0
+    """
+
+    dense: int = 3000
+    dense_work: float = 1e10
+    dual: float = 2.0
+    dual_doubles: float = 2.0**27
+    softmax_work: float = 1e9
+    cheap_work: float = 2e9
+    refined: int = 5000
+    part_rows: int = 10_000
+    part_rows_per_weight: int = 20
+    part_worth: int = 5
+    scan_work: float = 2e9
+    moderation_work: float = 3e10

@@ -1,0 +1,253 @@
+"""How a search goes about its work: decided once, from sizes and settings."""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference._precision import (
+    DensePrecision,
+    DualPrecision,
+    KroneckerPrecision,
+    SpectralPrecision,
+)
+from skbayesnn.inference._stochastic import total_determined
+from skbayesnn.posterior import Energies, Hyperparameters
+
+TINY = np.finfo(float).tiny
+NOTHING_PER_ROW = 1e-4  # nats by which no prediction is better or worse
+
+
+class Curvature(Enum):
+    """Form of the matrices that steps and error bars are made from.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Curvature
+    >>> Curvature.DUAL.value
+    'Gauss-Newton curvature in dual form, as weights outnumber the targets'
+    """
+
+    DENSE = "Gauss-Newton curvature"
+    DUAL = "Gauss-Newton curvature in dual form, as weights outnumber the targets"
+    KRONECKER = "Gauss-Newton curvature of every layer in Kronecker factors"
+
+
+class Point(NamedTuple):
+    """Where a search is, and what was evaluated there.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    energies : Energies
+    gradient : ndarray of shape (k,)
+    precision : Precision
+        ``A`` at ``theta``, exact or Gauss-Newton.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DensePrecision, Point
+    >>> from skbayesnn.posterior import Energies, Hyperparameters
+    >>> hyper = Hyperparameters(alpha=np.array([0.5]), beta=np.zeros(0))
+    >>> energies = Energies(weights=np.array([2.0]), misfit=3.0, errors=np.zeros(0))
+    >>> Point(np.array([2.0]), hyper, energies, np.zeros(1), DensePrecision(np.eye(1))).energy
+    4.0
+    """
+
+    theta: np.ndarray
+    hyper: Hyperparameters
+    energies: Energies
+    gradient: np.ndarray
+    precision: object
+
+    @property
+    def energy(self):
+        """``M(w)``."""
+        return float(self.energies.total(self.hyper))
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is exact, which form curvature has, and how training goes about it.
+
+    Attributes
+    ----------
+    curvature : Curvature
+        Of training steps.
+    dense : bool
+        Whether the exact Hessian is formed at the minimum.
+    exact : bool
+        Whether the log determinant of the evidence is that of the exact Hessian.
+    by_gradients : bool
+        Whether training descends by gradients, with one curvature for each re-estimation.
+    cheap : bool
+        Whether Hessians may be had by the hundred.
+    refines : bool
+        Whether precisions are refined on the gradient of the evidence.
+    roots_fit : bool
+        Whether a matrix with a row for every target fits in memory.
+    part_rows : int
+        Rows on which training begins; 0: all.
+    n_rows, n_weights : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network = Network((1, 2, 1))
+    >>> groups, X = weight_groups(network, "single"), np.zeros((50, 1))
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, X, np.ones(50))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, Hyperparameters(np.ones(1), np.ones(1)))
+    >>> print(Method.choose(posterior, settings))
+    50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima
+    """
+
+    curvature: Curvature
+    dense: bool
+    exact: bool
+    by_gradients: bool
+    cheap: bool
+    refines: bool
+    roots_fit: bool
+    part_rows: int
+    n_rows: int
+    n_weights: int
+
+    @classmethod
+    def choose(cls, posterior, settings):
+        """The method for a network of this size on this many rows.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        settings : Settings
+            With the `Limits`.
+
+        Returns
+        -------
+        Method
+        """
+        network, limits = posterior.network, settings.limits
+        n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
+        hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
+        dense = k <= limits.dense and work <= limits.dense_work
+        roots_fit = targets * k <= limits.dual_doubles
+        dual = roots_fit and limits.dual * targets < k
+        curvature = Curvature.DUAL if dual else Curvature.DENSE
+        if not (dense or dual):
+            curvature = Curvature.KRONECKER
+        softmax = n_outputs > 1 and not posterior.likelihood.n_levels
+        creeps = hidden and softmax and work > limits.softmax_work
+        by_gradients = curvature is Curvature.KRONECKER or (dense and creeps)
+        cheap = dense and work <= limits.cheap_work and not by_gradients
+        part = max(limits.part_rows, limits.part_rows_per_weight * k)
+        return cls(
+            curvature=curvature,
+            dense=dense,
+            exact=dense and settings.exact,
+            by_gradients=by_gradients,
+            cheap=cheap,
+            refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
+            roots_fit=roots_fit,
+            part_rows=part if hidden and n >= limits.part_worth * part else 0,
+            n_rows=n,
+            n_weights=k,
+        )
+
+    def __str__(self):
+        training = "gradients" if self.by_gradients else f"steps with {self.curvature.value}"
+        begun = f", begun on {self.part_rows} of the rows" if self.part_rows else ""
+        minima = "exact Hessian" if self.exact else Curvature.DENSE.value
+        if not self.dense:
+            minima = self.curvature.value
+        none = "" if self.has_evidence else ", no evidence"
+        return (
+            f"{self.n_rows} rows, {self.n_weights} weights: training by {training}{begun}, "
+            f"{minima} at the minima{none}"
+        )
+
+    @property
+    def resolution(self):
+        """Nats of ``M`` that are not worth work: without evidence, a little for each row."""
+        return 0.0 if self.has_evidence else NOTHING_PER_ROW * self.n_rows
+
+    @property
+    def has_evidence(self):
+        """Whether log determinants are good enough for an evidence."""
+        return self.curvature is not Curvature.KRONECKER
+
+    def threads(self):
+        """Context manager: as many threads of the linear algebra library as pay."""
+        return one_blas_thread() if self.by_gradients else blas_threads(self.n_weights)
+
+    def point(self, posterior, theta, hyper, exact=False):
+        """`Point` with the curvature of steps, or with the ``exact`` Hessian where it is formed.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        theta : ndarray of shape (k,)
+        hyper : Hyperparameters
+            Of one network.
+        exact : bool, default=False
+
+        Returns
+        -------
+        Point
+        """
+        if exact or (self.dense and self.curvature is Curvature.DENSE):
+            energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
+            precision = DensePrecision(hessian)
+            if not precision.definite and self._is_gauss_newton(posterior, exact):
+                precision = SpectralPrecision(*self._roots(posterior, theta, hyper))
+            return Point(theta, hyper, energies, gradient, precision)
+        energies, gradient = posterior.energies_and_gradient(theta, hyper)
+        if self.curvature is Curvature.KRONECKER:
+            precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
+        else:
+            precision = DualPrecision(*self._roots(posterior, theta, hyper))
+            if not precision.definite:
+                precision = SpectralPrecision(precision.prior, precision.S)
+        return Point(theta, hyper, energies, gradient, precision)
+
+    def gauss_newton(self, posterior, theta, hyper):
+        """`Point` with the Gauss-Newton ``A``, dense where such matrices are formed."""
+        method = replace(self, curvature=Curvature.DENSE) if self.dense else self
+        return method.point(posterior, theta, hyper)
+
+    def determined(self, posterior, point):
+        """Well-determined weights of every group, ``(n_groups,)`` (MacKay 1992, equation 2.23).
+
+        Parameters
+        ----------
+        posterior : Posterior
+        point : Point
+            With the Gauss-Newton ``A``.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,)
+        """
+        gamma = point.precision.determined(posterior.groups, point.hyper.alpha)
+        if self.curvature is not Curvature.KRONECKER:
+            return gamma
+        return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
+
+    def _is_gauss_newton(self, posterior, exact):
+        """Whether a matrix that is not definite can only be so by rounding."""
+        linear = not posterior.network.hidden_layer_sizes
+        same = not exact or (linear and posterior.likelihood.one_curvature)
+        return same and self.roots_fit
+
+    @staticmethod
+    def _roots(posterior, theta, hyper):
+        alpha = posterior.groups.expand(hyper.alpha)
+        return alpha, posterior.weighted_jacobian(theta, hyper)

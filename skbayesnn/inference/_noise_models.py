@@ -1,0 +1,349 @@
+"""Noise models of regressors: how minima under each are found, and what speaks for it.
+
+A model is one class and one line of `NOISE_MODELS`.
+"""
+
+from dataclasses import fields, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference._degrees_of_freedom import (
+    DEGREES_OF_FREEDOM,
+    FIRST,
+    best_degrees_of_freedom,
+)
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._minimum import polish
+from skbayesnn.inference._noise_network import (
+    NoisePlan,
+    Pair,
+    expected_noise_posterior,
+    settle,
+    train_with_noise,
+)
+from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
+from skbayesnn.inference._search import ALONE, distinct, find_minima, fits, own_posterior, told
+from skbayesnn.inference._training import Trained
+from skbayesnn.inference._widening import embedded, widened
+from skbayesnn.posterior import (
+    Hyperparameters,
+    InputDependentJoint,
+    JointPosterior,
+    StudentT,
+    StudentTJoint,
+)
+
+NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
+IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
+
+
+class ConstantNoise:
+    """Gaussian noise of one level for each output, or shared by some; or classes, without noise.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import NOISE_MODELS
+    >>> NOISE_MODELS["constant"].p_value is None  # what other models are tested against
+    True
+    """
+
+    p_value = None
+
+    def hidden_layer_sizes(self, problem):
+        """Of a network of its own: there is none."""
+        return ()
+
+    def pose(self, problem, posed):
+        """The posterior and settings of a search under this noise, from those under constant noise.
+
+        Parameters
+        ----------
+        problem : Problem
+        posed : Posed
+
+        Returns
+        -------
+        Posed
+        """
+        return posed
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """Minima that are reached from others.
+
+        What the network of the means has not learnt yet would be taken for noise; so there are no
+        random starts.
+
+        Parameters
+        ----------
+        problem : Problem
+        posed : Posed
+            As `pose` makes it.
+        previous : list of Minimum
+            Best first: some under this noise, from an earlier fit, then some under constant noise.
+        workers : Workers
+
+        Returns
+        -------
+        list of Minimum
+        """
+        return find_minima(*posed, (), previous, workers=workers)
+
+    def continues(self, problem, posed, old):
+        """Whether a minimum of an earlier fit is one under this noise, of a network that fits."""
+        same = type(old.likelihood) is type(posed.posterior.likelihood) and old.noise is None
+        return same and fits(old, posed.posterior.network, posed.posterior.groups)
+
+    def joint(self, posed, tuned):
+        """The posterior that samplers move in, in non-centred coordinates."""
+        posterior, search = posed
+        information = np.zeros(len(posterior.groups.names))
+        return JointPosterior(posterior, search.free, search.fixed, information, tuned)
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """Where chains start under this noise.
+
+        Parameters
+        ----------
+        problem : Problem
+        posed : Posed
+            As `pose` makes it.
+        tuned : bool
+            See `SamplingSettings`.
+        starts : list of Trained
+            A network of the means for each chain.
+        minima : sequence of Minimum
+            Those at which the first of them are.
+        seeds : list of numpy.random.SeedSequence
+            One per chain.
+        from_prior : bool
+            Whether the weights will be drawn from the prior.
+
+        Returns
+        -------
+        Positions
+        """
+        joint, (theta, hyper) = self.joint(posed, tuned), _stacked(starts)
+        known = _known(posed.posterior, posed.settings, joint.n_sampled, theta, hyper)
+        return Positions(joint, theta, hyper, known)
+
+
+class Positions(NamedTuple):
+    """Where chains start.
+
+    Attributes
+    ----------
+    joint : JointPosterior
+    theta : ndarray of shape (n_chains, m)
+        Weights of all its networks.
+    hyper : Hyperparameters
+        Precisions of all its groups.
+    known : ndarray of shape (n_chains, n_groups)
+        What the data alone tell about a weight of every group, ``h_c``.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Positions
+    >>> Positions._fields
+    ('joint', 'theta', 'hyper', 'known')
+    """
+
+    joint: JointPosterior
+    theta: np.ndarray
+    hyper: Hyperparameters
+    known: np.ndarray
+
+
+def _stacked(starts):
+    """Weights and hyperparameters of several networks, with a leading axis."""
+    hyper = zip(*(start.hyper for start in starts), strict=True)
+    return np.stack([start.theta for start in starts]), Hyperparameters(*map(np.stack, hyper))
+
+
+def _known(posterior, settings, n_sampled, theta, hyper):
+    """``h_c`` of ``Tr_c(A^-1) = k_c / (alpha_c + h_c)`` at every starting point."""
+    if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
+        return np.zeros_like(hyper.alpha)
+    matrix = posterior.hessian(theta, hyper, exact=False)
+    variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
+    member = posterior.groups.membership[:n_sampled]
+    sizes = member.sum(axis=0)
+    return np.maximum(sizes / np.maximum(variances @ member, 1e-300) - hyper.alpha, 0.0) * (
+        sizes > 0
+    )
+
+
+class StudentTNoise(ConstantNoise):
+    """Student-t noise, whose degrees of freedom are chosen by the evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import NOISE_MODELS
+    >>> residuals = np.random.default_rng(0).standard_t(2, (100, 1))
+    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals, np.ones(100)) < 0.001)
+    True
+    """
+
+    def p_value(self, X, residuals, sample_weight):
+        """Of a test for this noise: `heavy_tails`."""
+        return heavy_tails(residuals, sample_weight)
+
+    def pose(self, problem, posed):
+        """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
+        posterior, settings = posed
+        old = posterior.likelihood
+        likelihood = StudentT(old.levels, old.relative, DEGREES_OF_FREEDOM[FIRST])
+        beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
+        settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
+        return posed._replace(
+            posterior=replace(posterior, likelihood=likelihood), settings=settings
+        )
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """As `ConstantNoise.search`."""
+        minima = super().search(problem, posed, previous, workers)
+        # in a mixture for the sake of its wide tails it would spoil means and noise levels
+        minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
+        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
+
+    def joint(self, posed, tuned):
+        """As `ConstantNoise.joint`, with a factor of every row's precision."""
+        plain = super().joint(posed, tuned)
+        given = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        return StudentTJoint(**given, degrees_of_freedom=DEGREES_OF_FREEDOM)
+
+
+def _over_degrees_of_freedom(progress, posed, minimum):
+    """The minimum of Student-t noise at the best degrees of freedom."""
+    posterior, settings = posed
+
+    def at(degrees_of_freedom, start):
+        likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
+        own = replace(own_posterior(posterior, start), likelihood=likelihood)
+        ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
+        fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
+        there = settings._replace(fixed=fixed)
+        found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
+        return replace(found, n_iter=start.n_iter, pruned=start.pruned)
+
+    with Method.choose(posterior, settings).threads():
+        return best_degrees_of_freedom(minimum, at)
+
+
+class InputDependentNoise(ConstantNoise):
+    """Gaussian noise whose level is a function of the inputs, which a second network learns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import NOISE_MODELS, Problem
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> problem = Problem(X, X, np.ones(20), Gaussian.per_output(1))
+    >>> NOISE_MODELS["input_dependent"].plan(problem).network.layer_sizes
+    (1, 8, 1)
+    """
+
+    def p_value(self, X, residuals, sample_weight):
+        """Of a test for this noise: `noise_trend`."""
+        return noise_trend(X, residuals, sample_weight)
+
+    def hidden_layer_sizes(self, problem):
+        """Of the noise network."""
+        return problem.noise_hidden_layer_sizes
+
+    def plan(self, problem):
+        """The noise network."""
+        prior = problem.prior if isinstance(problem.prior, str) else "layer"
+        return NoisePlan.build(
+            problem.network(()), problem.noise_hidden_layer_sizes, prior, problem.feature_names
+        )
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """As `ConstantNoise.search`; minima under constant noise get a noise network each."""
+        pairs = [old for old in previous if old.noise is not None]
+        plain = distinct([old for old in previous if old.noise is None])
+        starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
+        plan = self.plan(problem)
+        workers.announced(*posed, len(starts))
+        found = workers.run(_with_noise, [(posed, plan, old) for old in starts])
+        return distinct([minimum for some in found for minimum in some])
+
+    def continues(self, problem, posed, old):
+        """As of `ConstantNoise`, with a noise network that fits, too."""
+        means = fits(old, posed.posterior.network, posed.posterior.groups)
+        return means and fits(old.noise, *self.plan(problem))
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """As `ConstantNoise.positions`, each with a noise network."""
+        posterior, search = posed
+        plan = self.plan(problem)
+        network, groups = plan
+        noises = [minimum.noise for minimum in minima]
+        noises = [noise if fits(noise, *plan) else None for noise in noises]
+        v = np.empty((len(seeds), network.n_weights))
+        alpha = np.empty((len(seeds), len(groups.names)))
+        for i, seed in enumerate(seeds):
+            noise = noises[i] if i < len(noises) else None
+            if noise is not None:
+                v[i], alpha[i] = embedded(noise, network), noise.hyper.alpha
+                continue
+            pair = Pair.start(posterior, starts[i], search, plan, seed)
+            if not from_prior:
+                pair = train_with_noise(pair)
+            hyper = starts[i].hyper._replace(alpha=pair.mean.hyper.alpha)
+            starts[i] = starts[i]._replace(theta=pair.mean.theta, hyper=hyper)
+            v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha
+        theta, hyper = _stacked(starts)
+        beta = search.free.prior.clip(np.exp(v[:, -network.n_outputs :]))
+        own = np.ones(len(groups.names) - 1)
+        joint = InputDependentJoint(
+            posterior,
+            search.free._replace(alpha=np.append(search.free.alpha, own > 0)),
+            search.fixed._replace(alpha=np.append(search.fixed.alpha, own)),
+            np.zeros(len(search.free.alpha) + len(own)),
+            tuned,
+            *plan,
+        )
+        expected = expected_noise_posterior(posterior, plan)
+        noise_hyper = Hyperparameters(alpha, np.ones((len(seeds), 0)))
+        known = [
+            _known(posterior, search, joint.n_mean, theta, hyper),
+            _known(expected, search, joint.n_noise, v, noise_hyper)[:, :-1],
+        ]
+        hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
+        return Positions(joint, joint.merged(theta, v), hyper, np.hstack(known))
+
+
+def _with_noise(progress, posed, plan, old):
+    """Take a minimum and its noise network, a new one if there is none yet, to their minima.
+
+    Where a new one finds little noise the means may tell more of the function. So units that were
+    pruned under constant noise begin anew, besides a start without them.
+    """
+    posterior, settings = posed
+    with Method.choose(posterior, settings).threads():
+        own = own_posterior(posterior, old)
+        if old.noise is not None:
+            return [told(progress, settle(Pair.resume(own, old, settings, plan)))]
+        seed = np.random.SeedSequence(0)  # starts differ enough in the means
+        starts = [(own, old.theta, old.pruned)]
+        if old.network != posterior.network:
+            wide = widened(old, posterior.network, np.random.default_rng(seed))
+            starts.append((posterior, wide, ()))
+        found = []
+        for there, theta, pruned in starts:
+            trained = Trained(theta, old.hyper, old.n_iter, old.converged)
+            pair = train_with_noise(Pair.start(there, trained, settings, plan, seed))
+            minimum = settle(pair)
+            found.append(told(progress, replace(minimum, pruned=pruned + minimum.pruned)))
+        return found
+
+
+NOISE_MODELS = {
+    "constant": ConstantNoise(),
+    "shared": ConstantNoise(),
+    "input_dependent": InputDependentNoise(),
+    "student_t": StudentTNoise(),
+}

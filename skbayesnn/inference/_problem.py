@@ -1,0 +1,125 @@
+"""Data and model of a fit, from which posteriors for any hidden layers are made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference._limits import Limits
+from skbayesnn.inference._settings import FreeHyperparameters, Settings
+from skbayesnn.network import Network
+from skbayesnn.posterior import Hyperparameters, Likelihood, LogUniform, Posterior, weight_groups
+
+
+class Posed(NamedTuple):
+    """A posterior, and how to search for its minima.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> problem = Problem(X, np.sin(3 * X), np.ones(20), Gaussian.per_output(1))
+    >>> posterior, settings = problem.posed((3,))
+    >>> posterior.network.n_weights
+    10
+    """
+
+    posterior: Posterior
+    settings: Settings
+
+
+def all_free(names):
+    """No precision is given: masks and values of as many as there are names."""
+    return np.ones(len(names), dtype=bool), np.ones(len(names))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be inferred, in standardised units.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    y : ndarray of shape (n, n_outputs)
+    sample_weight : ndarray of shape (n,)
+    likelihood : Likelihood
+        With constant noise, if with any.
+    activation : str
+    prior : str or ndarray
+        See `weight_groups`.
+    feature_names : list of str, optional
+    weight_precision : callable
+        From names of weight groups to a mask of the free ones, and the values of the others.
+    noise_precision : tuple of ndarray, optional
+        Mask of the free noise levels, and the precisions of the others; by default all are free.
+    noise_hidden_layer_sizes : tuple of int
+        Of the network of input-dependent noise.
+    exact : bool
+    max_iter : int
+    tol : float
+    limits : Limits
+        See `Settings`.
+    log_scale : float
+        What turns log evidences into those of targets in units of the user.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> problem = Problem(X, np.sin(3 * X), np.ones(20), Gaussian.per_output(1), prior="ard")
+    >>> problem.posed(()).posterior.groups.names
+    ['input_x0', 'output']
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray
+    likelihood: Likelihood
+    activation: str = "tanh"
+    prior: object = "layer"
+    feature_names: list | None = None
+    weight_precision: Callable = all_free
+    noise_precision: tuple | None = None
+    noise_hidden_layer_sizes: tuple = (8,)
+    exact: bool = True
+    max_iter: int = 300
+    tol: float = 1e-3
+    limits: Limits = field(default_factory=Limits)
+    log_scale: float = 0.0
+
+    def network(self, hidden_layer_sizes):
+        """The network with these hidden layers."""
+        sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
+        return Network(sizes, self.activation)
+
+    @property
+    def noise_is_given(self):
+        """Whether the user has fixed any noise level."""
+        return self.noise_precision is not None and not np.all(self.noise_precision[0])
+
+    def posed(self, hidden_layer_sizes):
+        """The posterior of a network, under constant noise, and settings of its search.
+
+        Returns
+        -------
+        Posed
+        """
+        network = self.network(hidden_layer_sizes)
+        groups = weight_groups(network, self.prior, self.feature_names)
+        free_alpha, alpha = self.weight_precision(groups.names)
+        free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
+        settings = Settings(
+            FreeHyperparameters(free_alpha, free_beta, LogUniform()),
+            Hyperparameters(alpha, beta),
+            self.exact,
+            self.max_iter,
+            self.tol,
+            self.limits,
+        )
+        given = self.X, self.y, self.sample_weight
+        return Posed(Posterior(network, self.likelihood, groups, *given), settings)

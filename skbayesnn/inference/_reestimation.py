@@ -1,0 +1,317 @@
+"""Re-estimation of the precisions of weights and noise between the steps of training."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference._fixed_point import FixedPoint
+from skbayesnn.posterior import Hyperparameters
+
+MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
+MAX_TAU = 4.0  # factor by which tau may change a group's gamma
+TAU_EVERY = 5  # accepted steps between evaluations of tau
+CALM_STEPS = 2  # consecutive small steps that end the training
+NOTHING = 1e-12  # well-determined weights of a group whose precision is left as it is
+TINY = np.finfo(float).tiny
+
+
+def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
+    """New precisions from the well-determined weights (MacKay 1992, equations 2.22-2.24, 3.18).
+
+    ``alpha_c <- gamma_c / 2 E_W^c`` and ``beta <- (N - gamma) / 2 E_D`` with
+    ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2 tau_c``. The last term is not in the original: it
+    accounts for the change of ``A`` with the minimum. Without it units in their linear range drift
+    for ever to smaller incoming and larger outgoing weights, although that leaves the evidence as
+    it is. With several noise levels gamma is shared out in proportion to their outputs, which the
+    exact treatment at the end corrects.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    hyper : Hyperparameters
+    energies : Energies
+    determined : ndarray of shape (n_groups,)
+        ``k_c - alpha_c Tr_c(A^-1)`` (Gauss-Newton).
+    free : FreeHyperparameters
+    tau_factor : ndarray of shape (n_groups,), default=1
+        ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
+
+    Returns
+    -------
+    Hyperparameters
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, reestimate
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0]])
+    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9]])
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> theta, hyper = np.array([2.0, 1.0]), Hyperparameters(np.array([0.4]), np.array([50.0]))
+    >>> settings = Settings(free, hyper)
+    >>> point = Method.choose(posterior, settings).point(posterior, theta, hyper)
+    >>> gamma = point.precision.determined(groups, hyper.alpha)
+    >>> reestimate(posterior, hyper, point.energies, gamma, free).alpha.round(2)
+    array([0.4])
+    """
+    gamma, twice = np.maximum(determined, 0.0) * tau_factor, 2.0 * energies.weights
+    top = np.exp(free.prior.log_range[1])
+    alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)  # 2.22
+    alpha = np.where(gamma > NOTHING, alpha, hyper.alpha)
+    beta = noise_precisions(posterior, energies, gamma, top)
+    return Hyperparameters(
+        _limited(alpha, hyper.alpha, free.alpha, free.prior),
+        _limited(beta, hyper.beta, free.beta, free.prior),
+    )
+
+
+def noise_precisions(posterior, energies, gamma, largest):
+    """``(N - gamma) / 2 E_D`` of every noise level (MacKay 1992, equation 2.24).
+
+    ``gamma``, by group, is shared out in proportion to the levels' targets.
+    """
+    counts = posterior.level_counts
+    remaining = counts - gamma.sum() * counts / np.maximum(counts.sum(), TINY)
+    remaining = np.maximum(remaining, 0.1 * counts)  # early, weak data only
+    twice = 2.0 * energies.errors
+    return np.divide(
+        remaining, twice, out=np.full_like(remaining, largest), where=remaining < largest * twice
+    )
+
+
+def _limited(new, old, free, prior):
+    """Move free precisions towards ``new`` by at most `MAX_CHANGE`, inside the prior's range."""
+    change = np.clip(np.log(prior.clip(new) / old), -MAX_CHANGE, MAX_CHANGE)
+    return np.where(free, old * np.exp(change), old)
+
+
+class Calm(NamedTuple):
+    """What `Reestimation` keeps: small steps in a row, accepted ones, and the factor of tau."""
+
+    small: int
+    accepted: int
+    tau_factor: np.ndarray
+
+
+class Reestimation(NamedTuple):
+    """Rule of training: the precisions move after every accepted step.
+
+    From a strong prior towards the data: this path leads to minima of far higher evidence than
+    training hard first. They are re-estimated with the curvature before the step.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    method : Method
+    free : FreeHyperparameters
+    tol : float
+        Nats that a step, and the change of precisions after it, gain at the end.
+    """
+
+    posterior: object
+    method: object
+    free: object
+    tol: float
+
+    def begun(self, search, tau_factor=1.0):
+        """A search with the memory that this rule needs."""
+        return search._replace(memory=Calm(0, 0, tau_factor * np.ones_like(self._alpha(search))))
+
+    def after(self, search, trial):
+        """Re-estimate, then expand ``M`` at the new weights and precisions."""
+        before, calm = search.point, search.memory
+        hyper, gain = before.hyper, 0.0
+        if before.precision.definite:
+            if calm.accepted % TAU_EVERY == 0:
+                calm = calm._replace(tau_factor=self._tau_factor(before, calm.tau_factor))
+            gamma = before.precision.determined(self.posterior.groups, hyper.alpha)
+            hyper = reestimate(
+                self.posterior, hyper, trial.energies, gamma, self.free, calm.tau_factor
+            )
+            gain = gamma @ np.log(hyper.alpha / before.hyper.alpha) ** 2
+            counts = self.posterior.level_counts
+            gain += counts @ np.log(hyper.beta / before.hyper.beta) ** 2
+        small = abs(trial.gain) < self.tol and 0.25 * gain < self.tol
+        calm = calm._replace(small=calm.small + 1 if small else 0, accepted=calm.accepted + 1)
+        point = self.method.point(self.posterior, trial.theta, hyper)
+        done = calm.small >= CALM_STEPS
+        search = search.accepted(trial, point)
+        return search._replace(memory=calm, done=done, converged=done)
+
+    def stuck(self, search):
+        """Nothing helps where no step leads lower."""
+        return search
+
+    def _alpha(self, search):
+        return search.point.hyper.alpha
+
+    def _tau_factor(self, point, factor):
+        """How ``tau`` changes the gammas, half-way: the correction answers with delay."""
+        groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
+        pulls = ((groups.expand(hyper.alpha) * theta)[:, None] * groups.membership).T
+        moves = -precision.solve(pulls.T).T
+        tau = third_order(self.posterior, self.method, point, moves, one_sided=True)
+        gamma = precision.determined(groups, hyper.alpha)
+        new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, 1e-3), 1.0 / MAX_TAU, MAX_TAU)
+        return np.sqrt(new * factor)
+
+
+def third_order(posterior, method, point, moves, one_sided=False):
+    """``-1/2 Tr(A^-1 dA/dw . move)`` with the Gauss-Newton ``A``, by differences.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    point : Point
+        With the Gauss-Newton ``A``, positive definite.
+    moves : ndarray of shape (h, k)
+    one_sided : bool
+        Half the work, for some four digits: ``Tr(A^-1 A)`` is known.
+
+    Returns
+    -------
+    ndarray of shape (h,)
+    """
+    theta, hyper = point.theta, point.hyper
+    if not posterior.network.hidden_layer_sizes and posterior.likelihood.quadratic:
+        return np.zeros(len(moves))
+    eps = difference_step(theta, moves)
+
+    def traces(ends):  # one at a time: the curvature of a large network fills the memory
+        near = (method.point(posterior, end, hyper).precision for end in ends)
+        return np.array([precision.trace_under(point.precision) for precision in near])
+
+    if one_sided:
+        return -0.5 * (traces(theta + eps * moves) - len(theta)) / eps[:, 0]
+    plus, minus = traces(theta + eps * moves), traces(theta - eps * moves)
+    return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
+
+
+def difference_step(theta, moves):
+    """Lengths ``(h, 1)`` that make ``moves`` small against the weights."""
+    size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
+    lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
+    return np.minimum(1e-4 * size / lengths, 1e8)
+
+
+# --- training by gradients ------------------------------------------------------------------------
+
+ROUGH = 1e-3  # decrease of M (nats) by one step that ends a descent during training
+SHARE = 1e-3  # of what the last re-estimation promised: the same as long as it is more
+MAX_MOVE = np.log(10.0)  # of any ln alpha at once
+MEMORY = 2  # earlier steps that the next one takes into account
+OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at first
+
+
+def fair_moves(posterior, method, point):
+    """Changes of ``ln alpha`` towards the highest evidence, the ratio between layers kept.
+
+    With units in their linear range the evidence stays the same if the weights into them grow by a
+    factor and those out of them shrink by it, together with their prior widths. The counts
+    ``gamma_i = 1 - alpha_i (A^-1)_ii`` (MacKay 1992, equation 2.23) take ``A`` as constant, and
+    with them the precisions drift along this line for ever. The correction ``tau`` of
+    `evidence_derivatives` needs a minimum and many Hessians. Therefore every layer is given the
+    same part of the total ``gamma``, as on that line every layer has the same
+    ``sum_i alpha_i w_i^2``, and the precisions of all layers move by the same amount. Groups within
+    a layer move apart as their own counts say; groups that span layers need no such rule.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    point : Point
+        With the Gauss-Newton ``A``.
+
+    Returns
+    -------
+    moves : ndarray of shape (n_groups,)
+        Zero for groups that determine nothing.
+    gamma : ndarray of shape (n_groups,)
+        Shared out among the layers; the sum is that of the counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Method, Problem, fair_moves
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> problem = Problem(X, np.sin(3 * X), np.ones(20), Gaussian.per_output(1))
+    >>> posterior, settings = problem.posed((3,))
+    >>> hyper = Hyperparameters(np.ones(3), np.full(1, 100.0))
+    >>> method, theta = Method.choose(posterior, settings), np.linspace(-1, 1, 10)
+    >>> moves, gamma = fair_moves(posterior, method, method.point(posterior, theta, hyper))
+    >>> print(bool(np.isclose(gamma[0] + gamma[1], gamma[2])))  # of both layers
+    True
+    """
+    groups, alpha = posterior.groups, posterior.groups.expand(point.hyper.alpha)
+    sizes = [rows * columns for rows, columns in posterior.network.shapes]
+    layer = np.repeat(np.arange(len(sizes)), sizes)
+    counts = np.maximum(1.0 - alpha * point.precision.variances(), 0.0)  # 2.23
+    squares = alpha * point.theta**2
+    fair = method.determined(posterior, point).sum() / len(sizes)
+    gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
+    excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))
+    excess -= excess.mean()
+    in_layer = groups.membership.T @ (layer[:, None] == np.arange(len(sizes)))
+    whole = in_layer == groups.sizes[:, None]  # groups that lie in one layer
+    moves = np.log(np.maximum(gamma, TINY) / np.maximum(groups.sums(squares), TINY))  # 2.22
+    return np.where(gamma > NOTHING, moves - whole @ excess, 0.0), gamma
+
+
+class FairReestimation:
+    """Rule of training by gradients: one curvature after each descent moves the precisions.
+
+    The approach to the fixed point of `fair_moves` is speeded up, see `FixedPoint`.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    hyper : Hyperparameters
+        At the beginning.
+    free : FreeHyperparameters
+    tol : float
+        Nats that a re-estimation promises at the end.
+    """
+
+    def __init__(self, posterior, method, hyper, free, tol):
+        self.posterior, self.method, self.tol, self.free = posterior, method, tol, free
+        self._alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
+        self._betas = np.flatnonzero(free.beta)
+        start = np.log(np.concatenate([hyper.alpha[self._alphas], hyper.beta[self._betas]]))
+        self._path = FixedPoint(start, MEMORY, 1e-3, OVERSHOOT, free.prior.log_range, MAX_MOVE)
+        self._gain = 1.0 / SHARE
+
+    @property
+    def descent_tol(self):
+        """How exact the next descent should be: while precisions still move, it need not be."""
+        return max(ROUGH, SHARE * self._gain, SHARE * self.method.resolution)
+
+    def after(self, search, trial):
+        """Move the precisions by what the curvature at the new weights says."""
+        point = self.method.point(self.posterior, trial.theta, search.point.hyper)
+        search, hyper = search.accepted(trial, point), point.hyper
+        if len(self._path.x) == 0 or not point.precision.definite:
+            return search._replace(done=True, converged=len(self._path.x) == 0)
+        moves, gamma = fair_moves(self.posterior, self.method, point)
+        top = np.exp(self.free.prior.log_range[1])
+        beta = noise_precisions(self.posterior, point.energies, gamma, top)
+        moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
+        residual = self._path.inside(moves)
+        counts = np.append(gamma[self._alphas], self.posterior.level_counts[self._betas])
+        self._gain = 0.25 * counts @ residual**2  # of evidence, to second order
+        if self._gain < self.tol:
+            return search._replace(done=True, converged=True)
+        there = np.exp(self._path.move(residual))
+        hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
+        hyper.alpha[self._alphas], hyper.beta[self._betas] = np.split(there, [len(self._alphas)])
+        return search._replace(point=point._replace(hyper=hyper))
+
+    def stuck(self, search):
+        """A descent that leads no lower has ended; precisions are not moved any more."""
+        return search._replace(done=True)

@@ -1,0 +1,229 @@
+"""From data to the distinct minima of a model, each with its evidence."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from skbayesnn.inference._linear import linear_start, scannable
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._minimum import complete, evaluated
+from skbayesnn.inference._redundancy import same_minimum
+from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._training import random_starts, train_on_part_first
+from skbayesnn.inference._widening import widened
+from skbayesnn.network import outputs
+
+
+class Workers(NamedTuple):
+    """Who does the work, and who is told of it.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Processes of joblib.
+    announce : callable or None
+        Called with the posterior, the settings and the number of starts before a search.
+    progress : callable or None
+        Called with lines of text.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Workers
+    >>> workers = Workers(progress=print)
+    >>> workers.say("start completed")
+    start completed
+    """
+
+    n_jobs: int | None = None
+    announce: Callable | None = None
+    progress: Callable | None = None
+
+    def say(self, line):
+        """Pass a line of text on."""
+        if self.progress is not None:
+            self.progress(line)
+
+    def announced(self, posterior, settings, n_starts):
+        """Say that a search begins."""
+        if self.announce is not None:
+            self.announce(posterior, settings, n_starts)
+
+    def run(self, function, tasks):
+        """A function of each of some tuples of arguments, and of the progress, in order."""
+        return Parallel(n_jobs=self.n_jobs)(delayed(function)(self.progress, *t) for t in tasks)
+
+
+ALONE = Workers()
+
+
+def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
+    """Train from several starts and return the distinct minima, best evidence first.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    settings : Settings
+    seeds : list of numpy.random.SeedSequence
+        One per random start.
+    previous : sequence of Minimum
+        To continue from, besides the random starts.
+    narrower : Minimum, optional
+        Of a network of the same depth, no layer of which is wider: the start from the last seed is
+        this network with random units added.
+    workers : Workers
+
+    Returns
+    -------
+    list of Minimum
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, find_minima
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed((3,))
+    >>> minima = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(2))
+    >>> print((minima[0].hyper.beta ** -0.5).round(1))  # the noise level
+    [0.1]
+    """
+    workers.announced(posterior, settings, len(seeds) + len(previous))
+    found = workers.run(continued, [(posterior, old, settings) for old in previous])
+    if seeds:
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        starts = random_starts(posterior, rngs)
+        if narrower is not None:
+            theta = widened(narrower, posterior.network, rngs[-1])
+            starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
+        part = subsample(posterior, Method.choose(posterior, settings).part_rows, rngs[0])
+        found += workers.run(_trained, [(posterior, part, start, settings) for start in starts])
+    return distinct(found)
+
+
+def distinct(minima):
+    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import distinct
+    >>> distinct([])
+    []
+    """
+    ranked = sorted(
+        minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence))
+    )
+    kept = []
+    for minimum in ranked:
+        if not is_repeated(minimum, kept):
+            kept.append(minimum)
+    return kept
+
+
+def is_repeated(minimum, others):
+    """Whether a minimum is one of some others up to symmetry, with an evidence like it or without.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import is_repeated
+    >>> is_repeated(None, [])
+    False
+    """
+    return any(
+        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
+        for other in others
+    )
+
+
+def _same(minimum, other):
+    """Whether two minima are one up to symmetry, those of their noise networks included."""
+    if minimum is None or other is None:
+        return minimum is other
+    same = minimum.network == other.network
+    same = same and same_minimum(minimum.network, minimum.theta, other.theta)
+    return same and _same(minimum.noise, other.noise)
+
+
+def fits(minimum, network, groups):
+    """Whether a minimum can be continued in a network of this layout: none of its layers is wider.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import fits
+    >>> fits(None, None, None)
+    False
+    """
+    if minimum is None:
+        return False
+    theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
+    return (
+        minimum.groups.names == groups.names
+        and len(theirs) == len(sizes)
+        and theirs[0] == sizes[0]
+        and theirs[-1] == sizes[-1]
+        and bool(np.all(np.less_equal(theirs, sizes)))
+        and minimum.network.activation == network.activation
+    )
+
+
+def _trained(progress, posterior, part, start, settings):
+    """Train a network, then complete it."""
+    with Method.choose(posterior, settings).threads():
+        if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
+            hyper = linear_start(posterior, settings)
+            start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
+        trained = train_on_part_first(posterior, part, start, settings)
+        minimum = complete(posterior, trained.theta, trained.hyper, settings)
+        minimum = replace(minimum, n_iter=int(trained.n_iter))
+    return told(progress, minimum)
+
+
+def continued(progress, posterior, old, settings):
+    """Take the minimum of an earlier fit to the nearest one for the present data.
+
+    The old precisions are kept if their evidence is higher than that of the re-estimated ones.
+    """
+    posterior = posterior.with_network(old.network, old.groups.labels)
+    hyper = settings.with_fixed(old.hyper)
+    with Method.choose(posterior, settings).threads():
+        moved = complete(posterior, old.theta, hyper, settings)
+        stayed = evaluated(posterior, old.theta, hyper, settings)
+    return told(progress, distinct([moved, stayed])[0])
+
+
+def told(progress, minimum):
+    """The minimum, after a line about it."""
+    if progress is not None:
+        progress(
+            f"start completed: log evidence {minimum.log_evidence:.2f} (standardised targets), "
+            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
+        )
+    return minimum
+
+
+def own_posterior(posterior, minimum):
+    """The posterior with the layout, the likelihood and the noise of every row of a minimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, find_minima, own_posterior
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed((3,))
+    >>> minimum = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
+    >>> own = own_posterior(posterior, minimum)
+    >>> bool(np.max(np.abs(own.gradient(minimum.theta, minimum.hyper))) < 1e-5)
+    True
+    """
+    own = posterior.with_network(minimum.network, minimum.groups.labels)
+    own, factors = replace(own, likelihood=minimum.likelihood), None
+    if minimum.noise is not None:
+        log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
+        level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))
+        factors = np.exp(log_precision - level)
+    return replace(own, factors=factors)

@@ -1,0 +1,382 @@
+"""The loop that lowers the energy ``M(w)``: steps, whether they are accepted, what follows them.
+
+The order of calls::
+
+    search = Search(point)                         # a Point: weights, precisions, M to second order
+    while not search.done and search.n_iter < max_iter:
+        trial = steps.trial(posterior, search)     # DampedSteps or Descents
+        if search.accepts(trial):
+            search = rule.after(search, trial)     # FixedPrecisions, Reestimation, ...
+        else:
+            search = rule.stuck(search.rejected(trial))
+
+Training, the way to a minimum and its polish are this loop with other steps, rules and tolerances.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize
+
+from skbayesnn.inference._method import Point
+
+ROUNDING = 1e-11  # of M: a rise that is none
+NO_WAY_DOWN = 1e-9  # nats that the best of steps promises at a minimum, to rounding
+LEAST_SHARE = 1e-4  # of the promised decrease that a step must bring
+HOPELESS = 1e12  # damping at which steps are lost in rounding
+LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-3  # where there is any; of the first repetition
+TINY = np.finfo(float).tiny
+MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
+CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
+DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
+
+
+class Trial(NamedTuple):
+    """Where a step leads.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (k,)
+    energies : Energies
+    promise : float
+        Decrease of ``M`` that the quadratic approximation promises; ``nan`` without a step.
+    gain : float
+        The true decrease.
+    """
+
+    theta: np.ndarray
+    energies: object
+    promise: float
+    gain: float
+
+
+class Search(NamedTuple):
+    """How far a search has come.
+
+    Attributes
+    ----------
+    point : Point
+    damping, growth : float
+        Of the next damped step, and by what factor it grows if that leads no lower (Nielsen 1999).
+    n_iter : int
+        Trials so far.
+    done, converged : bool
+    memory : object
+        What the rule keeps from one step to the next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Point, Search
+    >>> from skbayesnn.posterior import Energies, Hyperparameters
+    >>> hyper = Hyperparameters(np.ones(1), np.zeros(0))
+    >>> energies = Energies(np.array([2.0]), 3.0, np.zeros(0))
+    >>> search = Search(Point(np.array([2.0]), hyper, energies, None, None))
+    >>> search.done, search.n_iter
+    (False, 0)
+    """
+
+    point: Point
+    damping: float = 0.0
+    growth: float = 2.0
+    n_iter: int = 0
+    done: bool = False
+    converged: bool = False
+    memory: object = None
+
+    def accepts(self, trial):
+        """Whether a step leads lower, by a fair share of what was promised."""
+        slack = ROUNDING * abs(self.point.energy)
+        return bool(trial.gain > LEAST_SHARE * trial.promise - slack)
+
+    def accepted(self, trial, point):
+        """At the new point; the better the promise was kept, the less damping follows."""
+        kept = trial.gain >= trial.promise  # which may be lost in rounding
+        ratio = 1.0 if kept else max(trial.gain, 0.0) / max(trial.promise, TINY)
+        damping = self.damping * max(0.2, 1.0 - (2.0 * ratio - 1.0) ** 3)
+        damping = max(damping, LEAST_DAMPING) if damping else 0.0
+        return self._replace(point=point, damping=damping, growth=2.0, n_iter=self.n_iter + 1)
+
+    def rejected(self, trial):
+        """With more damping; done where no step leads lower."""
+        search = self._replace(
+            damping=self.damping * self.growth or FIRST_DAMPING,
+            growth=2.0 * self.growth,
+            n_iter=self.n_iter + 1,
+        )
+        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > HOPELESS:
+            return search._replace(done=True, converged=bool(trial.promise < NO_WAY_DOWN))
+        return search
+
+
+class DampedSteps:
+    """Steps of Levenberg and Marquardt, bent along their valleys.
+
+    The output layer is put at its best after each, where that has a closed form.
+    """
+
+    def trial(self, posterior, search):
+        """Try a damped step (Marquardt 1963).
+
+        Parameters
+        ----------
+        posterior : Posterior
+        search : Search
+
+        Returns
+        -------
+        Trial
+        """
+        theta, hyper, energies, gradient, precision = point = search.point
+        metric = np.maximum(np.abs(precision.diagonal), posterior.groups.expand(hyper.alpha))
+        damped = precision.damped(search.damping, metric)
+        if not damped.definite:
+            return Trial(theta, energies, np.nan, -np.inf)
+        step = -damped.solve(gradient)
+        promise = -gradient @ step - 0.5 * precision.quadratic(step)
+        if posterior.network.hidden_layer_sizes:
+            force = posterior.bending_force(theta, hyper, step)
+            step = _accelerated(damped, metric, step, force)
+        theta = posterior.with_best_outputs(theta + step, hyper)
+        energies = posterior.energies(theta, hyper.beta)
+        gain = point.energy - float(energies.total(hyper))
+        return Trial(theta, energies, promise, gain if np.isfinite(gain) else -np.inf)
+
+
+def _accelerated(damped, metric, step, force):
+    """A step bent along the valley: geodesic acceleration (Transtrum & Sethna 2012).
+
+    Straight if the valley bends too much for a step of this length.
+    """
+    acceleration = -0.5 * damped.solve(force)
+    if 4.0 * metric @ acceleration**2 > MOST_BENT**2 * (metric @ step**2):
+        return step
+    return step + acceleration
+
+
+class Descents(NamedTuple):
+    """Descents by gradients alone, L-BFGS (Byrd et al. 1995), at fixed precisions.
+
+    Attributes
+    ----------
+    tol : callable
+        Returns the decrease (nats) by one quasi-Newton step that ends the next descent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Descents, Point, Problem, Search
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> y = np.array([[1.0], [3.2], [4.9]])
+    >>> posterior, _ = Problem(X, y, np.ones(3), Gaussian.per_output(1)).posed(())
+    >>> theta, hyper = np.zeros(2), Hyperparameters(np.full(1, 1e-6), np.ones(1))
+    >>> start = Search(Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None))
+    >>> Descents(lambda: 1e-9).trial(posterior, start).theta.round(2)  # least squares
+    array([1.95, 1.08])
+    """
+
+    tol: Callable
+
+    def trial(self, posterior, search):
+        """Try a descent; arguments as of `DampedSteps.trial`."""
+        theta, hyper = search.point.theta, search.point.hyper
+
+        def energy_and_gradient(w):
+            energies, gradient = posterior.energies_and_gradient(w, hyper)
+            return float(energies.total(hyper)), gradient
+
+        start = float(posterior.energies(theta, hyper.beta).total(hyper))
+        options = {
+            "maxcor": CORRECTIONS,
+            "maxiter": DESCENT_STEPS,
+            "maxfun": 2 * DESCENT_STEPS,
+            "ftol": self.tol() / max(1.0, abs(start)),
+            "gtol": 1e-9,
+        }
+        found = minimize(energy_and_gradient, theta, method="L-BFGS-B", jac=True, options=options)
+        if not found.fun <= start:
+            return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
+        gain = start - float(found.fun)
+        return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
+
+
+def lower(posterior, steps, rule, search, max_iter):
+    """The loop of the module's docstring.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    steps : DampedSteps or Descents
+    rule : FixedPrecisions, Reestimation, ...
+    search : Search
+    max_iter : int
+        Trials.
+
+    Returns
+    -------
+    Search
+    """
+    while not search.done and search.n_iter < max_iter:
+        trial = steps.trial(posterior, search)
+        if search.accepts(trial):
+            search = rule.after(search, trial)
+        else:
+            search = rule.stuck(search.rejected(trial))
+    return search
+
+
+class FixedPrecisions(NamedTuple):
+    """Rule of a search at fixed precisions: it ends at the minimum.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    method : Method
+    tol : float
+        Bound on the Newton decrement, by which ``M`` lies above the minimum of its quadratic
+        approximation (nats).
+    exact : bool
+        Whether steps are made with the exact Hessian. A saddle point is then left along its lowest
+        eigenvector.
+    confined : bool
+        Give up where the Hessian is not positive definite: outside the basin of the minimum.
+    """
+
+    posterior: object
+    method: object
+    tol: float
+    exact: bool = True
+    confined: bool = False
+
+    def begun(self, theta, hyper):
+        """`Search` from given weights."""
+        return self._assessed(Search(self._point(theta, hyper)))
+
+    def after(self, search, trial):
+        """At the new weights."""
+        point = self._point(trial.theta, search.point.hyper)
+        search = self._assessed(search.accepted(trial, point))
+        rounding = ROUNDING * abs(point.energy)
+        ended = trial.promise < (rounding if self.exact else self.tol)  # Gauss-Newton steps creep
+        if ended and point.precision.definite:
+            return search._replace(done=True, converged=True)
+        return search
+
+    def stuck(self, search):
+        """Where no step leads lower: at a minimum to rounding, or at a saddle point."""
+        if not search.done or search.point.precision.definite:
+            return search
+        theta = _escaped(self.posterior, search.point)
+        if theta is None:
+            return search._replace(converged=False)
+        point = self._point(theta, search.point.hyper)
+        return self._assessed(Search(point, n_iter=search.n_iter))
+
+    def _point(self, theta, hyper):
+        return self.method.point(self.posterior, theta, hyper, self.exact)
+
+    def _assessed(self, search):
+        """Done where the decrement is small."""
+        if not search.point.precision.definite:
+            return search._replace(done=self.confined)
+        small = decrement(search.point) < max(self.tol, 1e-14 * abs(search.point.energy))
+        return search._replace(done=bool(small), converged=bool(small))
+
+
+class UntilLittleIsGained(NamedTuple):
+    """Rule of descents at fixed precisions: they end when one gains less than ``tol`` nats."""
+
+    tol: float
+
+    def after(self, search, trial):
+        """At the new weights."""
+        point = search.point._replace(theta=trial.theta, energies=trial.energies)
+        small = bool(trial.gain < self.tol)
+        return search.accepted(trial, point)._replace(done=small, converged=small)
+
+    def stuck(self, search):
+        """A descent that leads no lower has ended."""
+        return search._replace(done=True, converged=True)
+
+
+NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
+LOW = 1e-4  # the same where there are no such steps
+SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
+MOST_DESCENTS = 10
+FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
+
+
+def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
+    """Minimise ``M(w)`` at fixed precisions.
+
+    By damped steps with the exact Hessian where it is formed: the Gauss-Newton one needs several
+    times as many steps where residuals are not small. Large networks get there by descents.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+        Of one network.
+    max_iter : int
+        Trials of steps.
+    tol : float
+        Bound on the Newton decrement (nats); `LOW` at least without exact Hessian.
+    confined : bool
+        Give up where the Hessian is not positive definite.
+
+    Returns
+    -------
+    Search
+        Its point has the exact Hessian where such matrices are formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, find_mode
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0]])
+    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9]])
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
+    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> hyper = Hyperparameters(np.array([1e-6]), np.array([50.0]))
+    >>> method = Method.choose(posterior, Settings(free, hyper))
+    >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
+    array([1.95, 1.08])
+    """
+    if method.by_gradients:
+        energies = posterior.energies(theta, hyper.beta)
+        search = Search(Point(theta, hyper, energies, None, None))
+        enough = NEAR if method.dense else max(LOW, method.resolution)
+        steps = Descents(lambda: max(FINE, SHARE * method.resolution))
+        search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS)
+        theta = search.point.theta
+        if not method.dense:
+            return search._replace(point=method.point(posterior, theta, hyper))
+    if not method.dense:
+        tol = max(tol, LOW)
+    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
+    return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter)
+
+
+def decrement(point):
+    """``1/2 g^T A^-1 g``: how far ``M`` lies above the minimum of its expansion (nats)."""
+    return float(0.5 * point.gradient @ point.precision.solve(point.gradient))
+
+
+def _escaped(posterior, point):
+    """Weights downhill from a saddle point along the lowest eigenvector of ``A``, or ``None``."""
+    direction = eigh(point.precision.matrix, subset_by_index=[0, 0])[1][:, 0]
+    for size in 0.5 ** np.arange(20):
+        for signed in (size, -size):
+            theta = point.theta + signed * direction
+            energies = posterior.energies(theta, point.hyper.beta)
+            if energies.total(point.hyper) < point.energy:
+                return theta
+    return None

@@ -1,0 +1,191 @@
+"""From the minima of a fit to networks that predict together."""
+
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn.inference import Method, own_posterior, well_determined
+from skbayesnn.predictive._ensemble import Ensemble
+from skbayesnn.predictive._leave_one_out import leave_one_out
+from skbayesnn.predictive._members import Draws, Member
+from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
+from skbayesnn.predictive._noise import noise_of_draws, noise_of_minimum
+from skbayesnn.predictive._variational import closest_gaussian
+
+NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
+
+
+class Combined(NamedTuple):
+    """How minima predict together.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        Of the minima that have a share.
+    minima : list of Minimum
+        All that were asked, those of the fit's own network first.
+    shares : ndarray of shape (len(minima),)
+    leave_one_out : ndarray of shape (n,)
+        Log predictive density of every distinct row, had it not been in the training set
+        (standardised units).
+
+    Examples
+    --------
+    >>> from skbayesnn.predictive import Combined
+    >>> Combined._fields
+    ('ensemble', 'minima', 'shares', 'leave_one_out')
+    """
+
+    ensemble: Ensemble
+    minima: list
+    shares: np.ndarray
+    leave_one_out: np.ndarray
+
+
+def combined(fit, combine):
+    """Combine the minima of a fit.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    combine : {"best", "evidence", "equal", "stacking", "tempered"}
+        With ``"tempered"`` the minima of other networks and noise models take part.
+
+    Returns
+    -------
+    Combined
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence
+    >>> from skbayesnn.posterior import Gaussian
+    >>> from skbayesnn.predictive import combined
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (3,), entropy=0)
+    >>> combined(fit, "best").shares[0]
+    np.float64(1.0)
+    """
+    settings = fit.posed.settings
+    pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
+    pool += fit.others if combine == "tempered" else []
+    minima = [minimum for _, minimum in pool]
+    member = cache(lambda i: member_of(*pool[i], settings))
+    densities = cache(lambda i: _leave_one_out(*pool[i], settings, member(i)))
+    shares = _shares(combine, fit.posed.posterior, minima, densities)
+    used = np.flatnonzero(shares)
+    logs = np.stack([densities(i) for i in used])
+    mixed = logsumexp(logs + np.log(shares[used])[:, None], axis=0)
+    weights = tuple(shares[[i]] for i in used)
+    return Combined(Ensemble(tuple(member(i) for i in used), weights), minima, shares, mixed)
+
+
+def member_of(posterior, minimum, settings):
+    """What one minimum predicts: with the Gaussian around it, or the closest one for classes.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of the network before pruning, with the training rows.
+    minimum : Minimum
+    settings : Settings
+
+    Returns
+    -------
+    Member
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence
+    >>> from skbayesnn.posterior import Gaussian
+    >>> from skbayesnn.predictive import member_of
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (3,), entropy=0)
+    >>> posterior, settings = fit.posed
+    >>> member_of(posterior, fit.best, settings).outputs(X).shape
+    (1, 20, 1)
+    """
+    noise = noise_of_minimum(minimum, settings.free.prior.log_range)
+    member = Member(minimum.network, minimum.theta, minimum.precision, noise)
+    if noise is not None:
+        return member
+    own = own_posterior(posterior, minimum)
+    with Method.choose(own, settings).threads():
+        return closest_gaussian(member, own, settings, minimum.hyper)
+
+
+def _leave_one_out(posterior, minimum, settings, member):
+    """Leave-one-out log densities of the training rows for one minimum."""
+    own = own_posterior(posterior, minimum)
+    method = Method.choose(own, settings)
+    with method.threads():
+        if member.shift is None:
+            determined = well_determined(own, method, minimum.theta, minimum.hyper)
+            if determined is not None:
+                member = replace(member, precision=determined.precision)
+        return leave_one_out(member, own, minimum.hyper.beta)
+
+
+def _shares(combine, posterior, minima, densities):
+    """Shares of the minima in the predictions."""
+    evidences = np.array([m.log_evidence for m in minima])
+    known = ~np.isnan(evidences)
+    free = np.array([not m.fits_everything for m in minima])
+    for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
+        if np.any(choice):
+            eligible = np.flatnonzero(choice)
+            break
+    weights, chosen = np.zeros(len(minima)), evidences[eligible]
+
+    def stacked():
+        return np.stack([densities(i) for i in eligible])
+
+    if combine == "best" or len(eligible) == 1:
+        weights[eligible[0]] = 1.0
+    elif combine == "stacking":
+        weights[eligible] = stacking_weights(stacked(), posterior.sample_weight)
+    elif combine == "equal" or np.isnan(chosen).any():
+        weights[eligible] = 1.0 / len(eligible)
+    elif combine == "evidence":
+        weights[eligible] = evidence_weights(chosen)
+    else:  # leave-one-out densities of classes are far too high where weights are many
+        logs = stacked() if posterior.likelihood.n_levels else None
+        weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
+    weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
+    return weights / weights.sum()
+
+
+def ensemble_of_draws(fit):
+    """The networks that were drawn, which predict together.
+
+    Parameters
+    ----------
+    fit : SampledFit
+
+    Returns
+    -------
+    Ensemble
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
+    >>> from skbayesnn.posterior import Gaussian
+    >>> from skbayesnn.predictive import ensemble_of_draws
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> recipe = Recipe(n_chains=2, n_draws=50, evidence=False)
+    >>> ensemble_of_draws(fit_by_sampling(problem, (), recipe, entropy=0)).mean(X).shape
+    (20, 1)
+    """
+    theta = fit.draws.theta.reshape(-1, fit.draws.theta.shape[-1])
+    best = int(np.argmin(fit.draws.energy))
+    network = fit.posed.posterior.network
+    return Ensemble.of_draws(Draws(network, theta, noise_of_draws(fit), best))

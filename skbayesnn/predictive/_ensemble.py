@@ -1,0 +1,295 @@
+"""Several networks that predict together: the distribution of targets at any input."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn._data import Scaling
+from skbayesnn._threads import blas_threads
+from skbayesnn.network import row_blocks
+from skbayesnn.predictive._members import Part
+from skbayesnn.predictive._mixture import mixture_moments, mixture_quantile
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A mixture of the predictive distributions of parts.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+    weights : tuple of ndarray
+        Of the networks of every part; all sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import Draws, Ensemble, Noise
+    >>> noise = Noise(np.full((2, 1), 0.25))
+    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]), noise)
+    >>> ensemble = Ensemble((draws,), (np.array([0.5, 0.5]),))
+    >>> mean, covariance = ensemble.moments(np.array([[2.0]]))
+    >>> mean[:, 0], covariance[:, 0, 0]  # 2 and 6; their variance and that of the noise
+    (array([4.]), array([4.25]))
+    """
+
+    parts: tuple
+    weights: tuple
+
+    @classmethod
+    def of_draws(cls, draws):
+        """Drawn networks count equally.
+
+        Parameters
+        ----------
+        draws : Draws
+
+        Returns
+        -------
+        Ensemble
+        """
+        return cls((draws,), (np.full(draws.size, 1.0 / draws.size),))
+
+    @property
+    def member_weights(self):
+        """Weights of all networks, ``(m,)``."""
+        return np.concatenate(self.weights)
+
+    @property
+    def n_outputs(self):
+        """Number of outputs, the same for all parts."""
+        return self.parts[0].network.n_outputs
+
+    @property
+    def doubles_per_row(self):
+        """Memory that a row to predict takes."""
+        return sum(part.doubles_per_row for part in self.parts)
+
+    @property
+    def typical_noise_variances(self):
+        """Noise variances of every network, ``(m, n_outputs)``."""
+        return np.concatenate([part.noise.typical_variances for part in self.parts])
+
+    def outputs(self, X):
+        """Mean outputs of every network, ``(m, n, n_outputs)``."""
+        return np.concatenate([part.outputs(X) for part in self.parts])
+
+    def member_moments(self, X, kind="total"):
+        """Means ``(m, n, p)`` and covariances ``(m, n, p, p)`` of targets under every network."""
+        means, covariances = [], []
+        for part in self.parts:
+            mean, covariance = part.moments(X)
+            if kind == "aleatoric":
+                mean, covariance = 0.0 * mean, 0.0 * covariance
+            if kind != "epistemic":
+                noise = part.noise.variances(X)[..., None] * np.eye(mean.shape[-1])
+                covariance = covariance + noise
+            means.append(mean)
+            covariances.append(covariance)
+        return np.concatenate(means), np.concatenate(covariances)
+
+    def mean(self, X):
+        """Of targets, ``(n, p)``."""
+
+        def mean(X):
+            return np.tensordot(self.member_weights, self.outputs(X), 1)
+
+        return self._by_rows(mean, X)
+
+    def moments(self, X, kind="total"):
+        """Mean ``(n, p)`` and covariance ``(n, p, p)`` of the outputs of every row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        kind : {"total", "epistemic", "aleatoric"}
+            Whether with what weights and noise leave open, or with one of both.
+        """
+
+        def moments(X):
+            return mixture_moments(self.member_weights, *self.member_moments(X, kind))
+
+        return self._by_rows(moments, X)
+
+    def joint_moments(self, X):
+        """Mean ``(n, p)`` and covariance between rows ``(n, n, p)``, noise on its diagonal."""
+        means, covariances = [], []
+        for part in self.parts:
+            noise = np.swapaxes(part.noise.variances(X), 1, 2)  # (m, p, n or 1)
+            covariance = part.joint_covariances(X)
+            covariances.append(covariance + noise[..., None] * np.eye(len(X)))
+            means.append(np.moveaxis(part.outputs(X), -1, 1))
+        means, covariances = np.concatenate(means), np.concatenate(covariances)
+        mean, covariance = mixture_moments(self.member_weights, means, covariances)
+        return mean.T, np.moveaxis(covariance, 0, -1)
+
+    def quantiles(self, X, probabilities):
+        """Of targets, one array ``(n, p)`` per probability."""
+
+        def quantiles(X):
+            marginals = self._marginals(X)
+            return tuple(mixture_quantile(marginals, p) for p in probabilities)
+
+        return self._by_rows(quantiles, X)
+
+    def cdf(self, X, y):
+        """Probability of targets no larger than ``y``, ``(n, p)``."""
+
+        def cdf(X, y):
+            return sum(
+                np.tensordot(some.weights, some.law.cdf((y - some.means) / some.scales), 1)
+                for some in self._marginals(X)
+            )
+
+        return self._by_rows(cdf, X, y)
+
+    def log_density(self, X, y):
+        """Of targets, jointly over the outputs, ``(n,)``."""
+
+        def log_density(X, y):
+            densities = np.concatenate([part.log_densities(X, y) for part in self.parts])
+            return logsumexp(densities + np.log(self.member_weights)[:, None], axis=0)
+
+        return self._by_rows(log_density, X, y)
+
+    def draw(self, X, rng, size):
+        """Functions drawn from the posterior, without noise: ``(size, n, p)``."""
+        totals = np.array([weights.sum() for weights in self.weights])
+        chosen = rng.choice(len(self.parts), size=size, p=totals / totals.sum())
+        draws = np.empty((size, len(X), self.n_outputs))
+        for index, part in enumerate(self.parts):
+            mine = np.flatnonzero(chosen == index)
+            draws[mine] = part.draw(X, rng, len(mine))
+        return draws
+
+    def probabilities(self, X, moderated=True):
+        """Class probabilities ``(n, n_classes)``."""
+        return self._class_moments(X, moderated)[0]
+
+    def probability_std(self, X):
+        """Posterior standard deviation of each class probability, ``(n, n_classes)``."""
+        return np.sqrt(self._class_moments(X, True)[1])
+
+    def _class_moments(self, X, moderated):
+        """Mean and variance of the class probabilities."""
+        totals = np.array([weights.sum() for weights in self.weights])
+        with self._threads():
+            moments = [part.probabilities(X, moderated) for part in self.parts]
+        means, variances = (np.stack(some) for some in zip(*moments, strict=True))
+        mean = np.tensordot(totals, means, 1)
+        return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
+
+    def _marginals(self, X):
+        pairs = zip(self.parts, self.weights, strict=True)
+        return [part.marginals(X, weights) for part, weights in pairs]
+
+    def _threads(self):
+        return blas_threads(max(part.network.n_weights for part in self.parts))
+
+    def _by_rows(self, function, *arrays):
+        """Apply a function to blocks of rows, so that all networks fit in memory."""
+        blocks = row_blocks(len(arrays[0]), self.doubles_per_row)
+        with self._threads():
+            parts = [function(*(array[rows] for array in arrays)) for rows in blocks]
+        if isinstance(parts[0], tuple):
+            return [np.concatenate(some) for some in zip(*parts, strict=True)]
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Rescaled(Part):
+    """A part that takes some columns of the inputs, in other units of the targets.
+
+    Parameters
+    ----------
+    part : Part
+    columns : slice
+    scaling : Scaling
+        Of its outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn._data import Scaling
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import Draws, Rescaled
+    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0]]))
+    >>> scaling = Scaling(np.array([100.0]), np.array([10.0]))
+    >>> Rescaled(draws, slice(1, 2), scaling).outputs(np.array([[7.0, 2.0]]))
+    array([[[120.]]])
+    """
+
+    part: Part
+    columns: slice
+    scaling: Scaling
+
+    @property
+    def network(self):
+        """That of the part."""
+        return self.part.network
+
+    @property
+    def size(self):
+        """How many networks there are."""
+        return self.part.size
+
+    @property
+    def doubles_per_row(self):
+        """Memory that a row to predict takes."""
+        return self.part.doubles_per_row
+
+    @property
+    def noise(self):
+        """In the new units, at inputs of all columns."""
+        return _NoiseOfColumns(self.part.noise.in_units(self.scaling.scale), self.columns)
+
+    def outputs(self, X):
+        """Mean outputs ``(m, n, n_outputs)``."""
+        return self.scaling.inverse(self.part.outputs(X[:, self.columns]))
+
+    def moments(self, X):
+        """`outputs` and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
+        means, covariances = self.part.moments(X[:, self.columns])
+        scale = self.scaling.scale
+        return self.scaling.inverse(means), covariances * scale[:, None] * scale
+
+    def joint_covariances(self, X):
+        """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
+        scale = self.scaling.scale[:, None, None]
+        return self.part.joint_covariances(X[:, self.columns]) * scale**2
+
+    def marginals(self, X, weights):
+        """`Marginals` of targets."""
+        found = self.part.marginals(X[:, self.columns], weights)
+        means, scales = self.scaling.inverse(found.means), found.scales * self.scaling.scale
+        return found._replace(means=means, scales=scales)
+
+    def log_densities(self, X, y):
+        """Log densities of targets, jointly over the outputs, ``(m, n)``."""
+        densities = self.part.log_densities(X[:, self.columns], self.scaling.transform(y))
+        return densities - np.sum(np.log(self.scaling.scale))
+
+    def draw(self, X, rng, size):
+        """Functions drawn from the posterior: ``(size, n, n_outputs)``."""
+        return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size))
+
+    def probabilities(self, X, moderated):
+        """Class probabilities, mean and variance over the networks and their weights."""
+        return self.part.probabilities(X[:, self.columns], moderated)
+
+
+@dataclass(frozen=True)
+class _NoiseOfColumns:
+    """Variances of a noise at inputs of which it sees some columns."""
+
+    noise: object
+    columns: slice
+
+    @property
+    def typical_variances(self):
+        return self.noise.typical_variances
+
+    def variances(self, X):
+        return self.noise.variances(X[:, self.columns])

@@ -1,0 +1,302 @@
+"""Noise as predictions see it: what each of several networks says about the scatter of targets.
+
+One protocol, `Noise`, for minima and for draws; a model of noise is one class. The first axis
+counts the networks.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import gammaln, logsumexp
+
+from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
+from skbayesnn.posterior import StudentT
+from skbayesnn.predictive._mixture import NORMAL, StudentTLaw, log_normal_density
+from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
+
+NODES, SHARES = hermegauss(15)  # of the standard normal; densities hold up to residuals of 8 sd
+SHARES = SHARES / SHARES.sum()
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise of one level for each network and output.
+
+    Parameters
+    ----------
+    squared_scales : ndarray of shape (m, n_outputs)
+        ``1/tau``: of Gaussian noise the variance; where it depends on the input, typical ones.
+    unit : float or ndarray of shape (n_outputs,), default=1
+        What one unit of the outputs is; scales and variances are multiplied by it and its square.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import Noise
+    >>> noise = Noise(np.array([[0.01], [0.04]])).in_units(10.0)
+    >>> noise.scales(np.zeros((5, 1)))[:, 0, 0]
+    array([1., 2.])
+    """
+
+    squared_scales: np.ndarray
+    unit: object = 1.0
+
+    n_gaussians = 1
+
+    @property
+    def law(self):
+        """Distribution of residuals in units of their scale."""
+        return NORMAL
+
+    def in_units(self, scale):
+        """The noise of outputs that are multiplied by ``scale``."""
+        return replace(self, unit=self.unit * scale)
+
+    @property
+    def typical_variances(self):
+        """Variances ``(m, n_outputs)``; geometric means over training rows if rows differ."""
+        return self.squared_scales * self.unit**2
+
+    def scales(self, X):
+        """``tau^(-1/2)`` at every row, ``(m, n or 1, n_outputs)``."""
+        return np.sqrt(self.squared_scales)[:, None] * self.unit
+
+    def variances(self, X):
+        """Variances at every row, ``(m, n or 1, n_outputs)``."""
+        return self.typical_variances[:, None]
+
+    def mixture(self, X):
+        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
+        variances = self.scales(X)[:, None] ** 2
+        return np.ones(variances.shape[:2]), variances
+
+    def log_density(self, residual, covariance, X):
+        """Log density of targets, jointly over the outputs.
+
+        Parameters
+        ----------
+        residual : ndarray of shape (m, n, n_outputs)
+            Targets less outputs.
+        covariance : ndarray of shape (m, n, n_outputs, n_outputs), or None
+            Of the outputs, without noise; ``None``: they are certain.
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (m, n)
+        """
+        if covariance is None:
+            return self._of_certain(residual / self.scales(X), np.log(self.scales(X)))
+        shares, variances = self.mixture(X)
+        total = covariance[:, None] + variances[..., None] * np.eye(residual.shape[-1])
+        densities = log_normal_density(residual[:, None], total)
+        return logsumexp(densities, axis=1, b=shares[..., None])
+
+    def _of_certain(self, z, log_scales):
+        p = z.shape[-1]
+        squares = np.sum(z**2, axis=-1)
+        return -0.5 * (squares + p * np.log(2.0 * np.pi)) - np.sum(log_scales, axis=-1)
+
+
+@dataclass(frozen=True)
+class StudentTNoise(Noise):
+    """Student-t noise; a row is an outlier in all its outputs.
+
+    Parameters
+    ----------
+    degrees_of_freedom : ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import StudentTNoise
+    >>> noise = StudentTNoise(np.array([[0.01], [0.04]]), degrees_of_freedom=np.array([4.0, 4.0]))
+    >>> noise.typical_variances[:, 0]  # squared scales times nu / (nu - 2)
+    array([0.02, 0.08])
+    """
+
+    degrees_of_freedom: np.ndarray | None = None
+
+    n_gaussians = N_SCALES
+
+    @property
+    def law(self):
+        """Distribution of residuals in units of their scale."""
+        return StudentTLaw(self.degrees_of_freedom[:, None, None])
+
+    @property
+    def typical_variances(self):
+        """Variances ``(m, n_outputs)``."""
+        nu = self.degrees_of_freedom
+        factor = np.where(nu > 2.0, nu / np.where(nu > 2.0, nu - 2.0, 1.0), np.inf)
+        return factor[:, None] * super().typical_variances
+
+    def mixture(self, X):
+        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
+        parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
+        shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
+        return shares, factors[:, :, None, None] * self.scales(X)[:, None] ** 2
+
+    def log_density(self, residual, covariance, X):
+        """Log density of targets, as of `Noise`."""
+        if covariance is None:
+            return super().log_density(residual, None, X)
+        variances = np.broadcast_to(self.scales(X) ** 2, residual.shape)
+        given = zip(residual, covariance, variances, self.degrees_of_freedom, strict=True)
+        return np.stack([log_scale_mixture_density(*some) for some in given])
+
+    def _of_certain(self, z, log_scales):
+        nu, p = self.degrees_of_freedom[:, None], z.shape[-1]
+        constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(nu * np.pi)
+        delta = np.sum(z**2, axis=-1)
+        return constant - 0.5 * (nu + p) * np.log1p(delta / nu) - np.sum(log_scales, axis=-1)
+
+
+@dataclass(frozen=True)
+class NoiseNetworks(Noise):
+    """Gaussian noise whose log precision is the output of a network.
+
+    The log precision at an input may have a Gaussian posterior, that of the network linearised in
+    its weights. The noise is then a mixture of Gaussians, here those of Gauss-Hermite quadrature
+    over the log precision: its tails are the wider, the less is known of its level. Where there are
+    several outputs, all take the same node together.
+
+    Parameters
+    ----------
+    network : Network
+        From the inputs to the log precision of every output.
+    theta : ndarray of shape (m, k)
+    log_range : tuple of float
+        Bounds of the log precision.
+    precision : Precision, optional
+        Of the weights of the one network that there then is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DensePrecision
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import NoiseNetworks
+    >>> theta = np.array([[-2.0, 0.0]])  # the log precision falls as the input rises
+    >>> noise = NoiseNetworks(np.ones((1, 1)), network=Network((1, 1)), theta=theta)
+    >>> noise.scales(np.log([[1.0], [2.0]]))
+    array([[[1.],
+            [2.]]])
+    """
+
+    network: Network | None = None
+    theta: np.ndarray | None = None
+    log_range: tuple = (-np.inf, np.inf)
+    precision: object = None
+
+    @property
+    def n_gaussians(self):
+        """How many Gaussians make the noise of a network, see `mixture`."""
+        return 1 if self.precision is None else len(NODES)
+
+    def scales(self, X):
+        """Standard deviations at every row at the most probable weights, ``(m, n, n_outputs)``."""
+        log_precision = outputs(self.network, self.theta, X)
+        return np.exp(-0.5 * np.clip(log_precision, *self.log_range)) * self.unit
+
+    def variances(self, X):
+        """Variances at every row, ``(m, n, n_outputs)``."""
+        shares, variances = self.mixture(X)
+        return np.sum(shares[..., None, None] * variances, axis=1)
+
+    def mixture(self, X):
+        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n, n_outputs)``."""
+        if self.precision is None:
+            return super().mixture(X)
+        n_outputs = self.network.n_outputs
+        variances = np.empty((1, len(NODES), len(X), n_outputs))
+        for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
+            trace = forward(self.network, self.theta[0], X[rows], order=1)
+            covariance = self.precision.project(jacobian(trace))
+            sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+            log_precision = trace.outputs - NODES[:, None, None] * sd
+            variances[0, :, rows] = np.exp(-np.clip(log_precision, *self.log_range))
+        return SHARES[None], variances * self.unit**2
+
+    def log_density(self, residual, covariance, X):
+        """Log density of targets, as of `Noise`."""
+        if covariance is None and self.precision is not None:
+            covariance = np.zeros((*residual.shape, residual.shape[-1]))
+        return super().log_density(residual, covariance, X)
+
+
+def noise_of_minimum(minimum, log_range):
+    """What a minimum says about the noise; ``None`` for classes.
+
+    Parameters
+    ----------
+    minimum : Minimum
+    log_range : tuple of float
+        Bounds of the log precision.
+
+    Returns
+    -------
+    Noise or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence
+    >>> from skbayesnn.posterior import Gaussian
+    >>> from skbayesnn.predictive import noise_of_minimum
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (), entropy=0)
+    >>> noise_of_minimum(fit.best, (-9.0, 9.0)).scales(X)[0].round(1)
+    array([[0.1]])
+    """
+    likelihood, network = minimum.likelihood, minimum.noise
+    if not likelihood.n_levels:
+        return None
+    squared_scales = 1.0 / likelihood.precisions(minimum.hyper.beta)[None]
+    if network is not None:
+        given = network.network, network.theta[None], log_range, network.precision
+        return NoiseNetworks(squared_scales, 1.0, *given)
+    if isinstance(likelihood, StudentT):
+        return StudentTNoise(squared_scales, 1.0, np.array([likelihood.degrees_of_freedom]))
+    return Noise(squared_scales)
+
+
+def noise_of_draws(fit):
+    """What every draw says about the noise; ``None`` for classes.
+
+    Parameters
+    ----------
+    fit : SampledFit
+
+    Returns
+    -------
+    Noise or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
+    >>> from skbayesnn.posterior import Gaussian
+    >>> from skbayesnn.predictive import noise_of_draws
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> recipe = Recipe(n_chains=2, n_draws=50, evidence=False)
+    >>> noise_of_draws(fit_by_sampling(problem, (), recipe, entropy=0)).scales(X).shape
+    (100, 1, 1)
+    """
+    draws, likelihood = fit.draws, fit.posed.posterior.likelihood
+    if not likelihood.n_levels:
+        return None
+    n = draws.energy.size
+    beta, state = draws.beta.reshape(n, -1), draws.noise.reshape(n, draws.noise.shape[-1])
+    squared_scales = 1.0 / likelihood.precisions(beta)
+    if fit.noise == "input_dependent":
+        joint = fit.sampled.joint
+        given = joint.noise_network, state, joint.free.prior.log_range
+        return NoiseNetworks(squared_scales, 1.0, *given)
+    if fit.noise == "student_t":
+        return StudentTNoise(squared_scales, 1.0, state[:, 0])
+    return Noise(squared_scales)

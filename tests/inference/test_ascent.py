@@ -1,0 +1,252 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skbayesnn.inference import (
+    FreeHyperparameters,
+    ascend,
+    evidence_derivatives,
+    log_evidence_fixed,
+    well_determined,
+)
+from skbayesnn.network import Network, outputs
+from skbayesnn.posterior import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Hyperparameters,
+    LogUniform,
+    Posterior,
+    weight_groups,
+)
+from tests.inference.common import free_all, method_of, mode_of
+from tests.tools import assert_near, difference, make_targets
+
+PRIOR = LogUniform()
+
+
+def make(name, hidden, n=60, prior="layer", seed=0):
+    """Data drawn from a network of the same shape, so that it has a clear minimum."""
+    rng = np.random.default_rng(seed)
+    likelihood, n_outputs = {
+        "one output": (Gaussian.per_output(1), 1),
+        "two outputs": (Gaussian.per_output(2), 2),
+        "shared noise": (Gaussian(np.zeros(2, dtype=int), np.array([1.0, 4.0])), 2),
+        "bernoulli": (Bernoulli(), 1),
+        "categorical": (Categorical(), 3),
+    }[name]
+    network = Network((2, *hidden, n_outputs))
+    X = rng.standard_normal((n, 2))
+    truth = 1.5 * rng.standard_normal(network.n_weights)
+    y = make_targets(name, outputs(network, truth, X), rng)
+    groups = weight_groups(network, prior)
+    weight = rng.integers(1, 3, n).astype(float)
+    posterior = Posterior(network, likelihood, groups, X, y, weight)
+    beta = np.full(likelihood.n_levels, 3.0)
+    hyper = Hyperparameters(np.exp(rng.uniform(-0.5, 0.5, len(groups.names))), beta)
+    return posterior, mode_of(posterior, truth, hyper)
+
+
+def logs_of(hyper):
+    return np.log(np.concatenate(hyper))
+
+
+def from_logs(logs, hyper):
+    return Hyperparameters(*np.split(np.exp(logs), [len(hyper.alpha)]))
+
+
+def at(posterior, search, logs):
+    """The minimum that is next to that of a search, at other precisions."""
+    hyper = from_logs(logs, search.point.hyper)
+    return mode_of(posterior, search.point.theta, hyper, tol=1e-20)
+
+
+def log_evidence(posterior, search):
+    """With fixed precisions, from the exact Hessian."""
+    point = search.point
+    return log_evidence_fixed(posterior, point.hyper, point.energies, point.precision.log_det)
+
+
+def derivatives_at(posterior, search, exact=True):
+    return evidence_derivatives(posterior, method_of(posterior), search.point, exact)
+
+
+def ascended(posterior, search, free=None, exact=False, tol=1e-9, **options):
+    """After `ascend`, and whether that settled."""
+    free = free_all(posterior) if free is None else free
+    return ascend(posterior, method_of(posterior), search, free, exact, tol, **options)
+
+
+CASES = [
+    ("one output", (3,), "layer"),
+    ("two outputs", (3,), "layer"),
+    ("two outputs", (3,), "single"),
+    ("shared noise", (2, 2), "layer"),
+    ("bernoulli", (2,), "layer"),
+    ("categorical", (2,), "ard"),
+    ("bernoulli", (), "layer"),
+    ("categorical", (), "ard"),
+]
+LINEAR = [("one output", "ard"), ("two outputs", "layer"), ("shared noise", "ard")]
+
+
+@pytest.mark.parametrize(("name", "hidden", "prior"), CASES)
+def test_gradient_of_the_evidence(name, hidden, prior):
+    posterior, search = make(name, hidden, prior=prior)
+    logs = logs_of(search.point.hyper)
+    search = at(posterior, search, logs)
+    assert search.converged
+    gradient = derivatives_at(posterior, search).gradient
+    expected = difference(lambda x: log_evidence(posterior, at(posterior, search, x)), logs, 1e-2)
+    assert_near(gradient, expected, 1e-4)
+
+
+@pytest.mark.parametrize(("name", "prior"), LINEAR)
+@pytest.mark.parametrize("exact", [True, False])
+def test_curvature_is_exact_for_linear_models(name, prior, exact):
+    posterior, search = make(name, (), prior=prior)
+    derivatives = derivatives_at(posterior, search, exact)
+
+    def gradient(logs):
+        return derivatives_at(posterior, at(posterior, search, logs), exact).gradient
+
+    def value(logs):
+        return log_evidence(posterior, at(posterior, search, logs))
+
+    logs = logs_of(search.point.hyper)
+    assert_near(derivatives.gradient, difference(value, logs, 1e-2), 1e-6)
+    assert_near(derivatives.curvature, -difference(gradient, logs, 1e-2), 1e-6)
+
+
+@pytest.mark.parametrize(("name", "hidden", "prior"), [c for c in CASES if c[1]])
+def test_gauss_newton_gradient_is_that_of_the_gauss_newton_evidence(name, hidden, prior):
+    posterior, search = make(name, hidden, prior=prior)
+    derivatives = derivatives_at(posterior, search, exact=False)
+
+    def value(logs):
+        theta, hyper, energies, *_ = at(posterior, search, logs).point
+        log_det = np.linalg.slogdet(posterior.hessian(theta, hyper, exact=False))[1]
+        return log_evidence_fixed(posterior, hyper, energies, log_det)
+
+    logs = logs_of(search.point.hyper)
+    assert_near(derivatives.value, value(logs), 1e-10)
+    assert_near(derivatives.gradient, difference(value, logs, 1e-2), 1e-5)
+
+
+def test_nothing_is_differentiated_where_the_evidence_is_too_low():
+    posterior, search = make("one output", (3,))
+    value = derivatives_at(posterior, search).value
+    assert value == pytest.approx(log_evidence(posterior, search))
+    given = posterior, method_of(posterior), search.point
+    assert evidence_derivatives(*given, at_least=value + 1e-6) is None
+    assert evidence_derivatives(*given, at_least=value - 1e-6) is not None
+
+
+@pytest.mark.parametrize("hidden", [(), (3,)])
+def test_dropping_tau_gives_the_reestimation_formula(hidden):
+    # MacKay (1992), equations 2.22-2.24: exact for linear models, off by tau for others
+    posterior, search = make("one output", hidden)
+    point = search.point
+    derivatives = derivatives_at(posterior, search, exact=False)
+    determined = well_determined(posterior, method_of(posterior), point.theta, point.hyper)
+    formula = 0.5 * determined.gamma - point.hyper.alpha * point.energies.weights
+    tau = derivatives.gradient[: len(formula)] - formula
+    assert (np.max(np.abs(tau)) > 1e-3) == bool(hidden)
+
+
+def check_identities(posterior, point, rtol):
+    """``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N - gamma``; groups at a bound left out."""
+    theta, hyper, energies, *_ = point
+    determined = well_determined(posterior, method_of(posterior), theta, hyper)
+    inside = PRIOR.clip(hyper.alpha * 1.01) / PRIOR.clip(hyper.alpha / 1.01) > 1.015
+    assert inside.sum() >= len(inside) - 1
+    np.testing.assert_allclose(
+        2 * hyper.alpha[inside] * energies.weights[inside], determined.gamma[inside], rtol=rtol
+    )
+    np.testing.assert_allclose(
+        2 * hyper.beta * energies.errors, posterior.level_counts - determined.noise_gamma, rtol=rtol
+    )
+
+
+@pytest.mark.parametrize(("name", "prior"), LINEAR)
+def test_ascent_ends_at_the_fixed_point_of_reestimation(name, prior):
+    posterior, start = make(name, (), prior=prior)
+    search, settled = ascended(posterior, start, tol=1e-14)
+    assert settled
+    check_identities(posterior, search.point, 1e-6)
+    targets = posterior.level_counts.sum()
+    np.testing.assert_allclose(2 * search.point.energy, targets, rtol=1e-6)  # 2 M = N
+
+    search, settled = ascended(posterior, start)
+    assert settled
+    check_identities(posterior, search.point, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["one output", "two outputs"])
+def test_ascent_of_a_network(name):
+    posterior, search = make(name, (3,))
+    search, settled = ascended(posterior, search, max_iter=100)
+    assert settled
+    there = derivatives_at(posterior, search, exact=False)
+    left = 0.5 * np.sum(there.gradient**2 / np.diag(there.curvature))  # nats still to gain
+    assert left < 1e-4
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_fixed_hyperparameters_stay(exact):
+    posterior, start = make("two outputs", (3,))
+    free = FreeHyperparameters(np.array([True, False, True]), np.array([False, True]), PRIOR)
+    search, _ = ascended(posterior, start, free, exact)
+    unchanged = logs_of(search.point.hyper) == logs_of(start.point.hyper)
+    np.testing.assert_array_equal(unchanged, ~free.mask)
+
+
+def polish(posterior, search):
+    """After the ascent with Gauss-Newton curvature, and after that with the exact one."""
+    search, _ = ascended(posterior, search)
+    start = mode_of(posterior, *search.point[:2])
+    return start, ascended(posterior, start, exact=True, tol=1e-12, max_iter=50)[0]
+
+
+@pytest.mark.parametrize("name", ["one output", "two outputs", "bernoulli"])
+@pytest.mark.parametrize("seed", range(3))
+def test_polish_never_lowers_the_evidence(name, seed):
+    posterior, search = make(name, (2,), seed=seed)
+    start, polished = polish(posterior, search)
+    assert log_evidence(posterior, polished) >= log_evidence(posterior, start) - 1e-8
+    if polished is not start:  # and keeps clear of singular Hessians
+        lowest = np.linalg.eigvalsh(polished.point.precision.matrix)[0]
+        assert lowest > 0.1 * np.min(polished.point.hyper.alpha)
+
+
+def test_polish_reaches_the_maximum_of_the_evidence():
+    posterior, search = make("two outputs", (3,), n=60, seed=1)
+    start, polished = polish(posterior, search)
+    before = derivatives_at(posterior, start).gradient
+    after = derivatives_at(posterior, polished).gradient
+    assert np.max(np.abs(after)) < 1e-4 < np.max(np.abs(before))
+    assert log_evidence(posterior, polished) > log_evidence(posterior, start)
+
+
+def test_polish_of_a_linear_model_agrees_with_the_first_ascent():
+    posterior, start = make("one output", (), prior="single")
+    first, _ = ascended(posterior, start, tol=1e-14)
+    second, _ = ascended(posterior, start, exact=True, tol=1e-12, max_iter=50)
+    assert_near(logs_of(second.point.hyper), logs_of(first.point.hyper), 1e-5)
+
+
+def test_groups_that_determine_nothing_get_the_largest_precision():
+    """Two inputs, of which the targets show no trace of the second."""
+    posterior, search = make("one output", (), prior="ard")
+    X, noise = posterior.X, np.random.default_rng(0).standard_normal((60, 1))
+    inputs = np.hstack([X, np.ones((60, 1))])
+    noise -= inputs @ np.linalg.lstsq(inputs, noise)[0]
+    X = X - X.mean(axis=0)
+    X[:, 1] -= X[:, 0] * (X[:, 0] @ X[:, 1]) / (X[:, 0] @ X[:, 0])
+    posterior = replace(posterior, X=X, y=X[:, :1] + 0.3 * noise, sample_weight=np.ones(60))
+    search, settled = ascended(posterior, mode_of(posterior, *search.point[:2]))
+    assert settled
+    alpha = search.point.hyper.alpha
+    assert alpha[1] == pytest.approx(np.exp(PRIOR.log_range[1]))
+    assert alpha[0] < 10.0

@@ -1,0 +1,265 @@
+"""Which method serves which size, and the forms of curvature that it makes."""
+
+import numpy as np
+import pytest
+
+from skbayesnn.inference import (
+    Curvature,
+    DensePrecision,
+    DualPrecision,
+    KroneckerPrecision,
+    Limits,
+    Method,
+    SpectralPrecision,
+)
+from skbayesnn.network import Network
+from skbayesnn.posterior import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Hyperparameters,
+    Posterior,
+    StudentT,
+    weight_groups,
+)
+from tests.inference.common import method_of, settings_of
+from tests.tools import DEPTHS, make_problem
+
+DENSE, DUAL, KRONECKER = Curvature
+ONE = Gaussian.per_output(1)
+LIMITS = Limits(
+    dense=3000,
+    dense_work=3e10,
+    dual=2.0,
+    dual_doubles=2.0**27,
+    softmax_work=1e9,
+    cheap_work=2e9,
+    refined=5000,
+    part_rows=10_000,
+    part_rows_per_weight=20,
+    part_worth=5,
+)
+
+
+def of_size(likelihood, n, sizes):
+    """A posterior of a network and as many rows, all the same, that takes no memory."""
+    network = Network(sizes)
+    X, y = np.broadcast_to(0.0, (n, sizes[0])), np.broadcast_to(0.0, (n, sizes[-1]))
+    groups = weight_groups(network, "layer")
+    return Posterior(network, likelihood, groups, X, y, np.broadcast_to(1.0, n))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "n", "sizes", "curvature", "traits"),
+    [
+        (ONE, 50, (1, 2, 1), DENSE, "dense exact cheap refines"),
+        (ONE, 50, (1, 1), DENSE, "dense exact cheap refines"),
+        (ONE, 61, (4, 20, 1), DENSE, "dense exact cheap refines"),  # 121 weights
+        (ONE, 60, (4, 20, 1), DUAL, "dense exact cheap refines"),
+        (ONE, 400, (2, 400, 1), DUAL, "dense exact cheap"),  # 1601 weights, many precisions
+        (ONE, 1900, (8, 100, 1), DENSE, "dense exact cheap refines"),  # 1001 weights
+        (ONE, 2000, (8, 100, 1), DENSE, "dense exact"),
+        (ONE, 29_000, (8, 100, 1), DENSE, "dense exact"),
+        (ONE, 30_000, (8, 100, 1), KRONECKER, "by_gradients"),
+        (ONE, 1_500, (8, 60, 50, 1), DUAL, ""),  # 3641 weights
+        (ONE, 3_000, (8, 60, 50, 1), KRONECKER, "by_gradients"),
+        (ONE, 6_000, (8, 2000, 1), DUAL, ""),  # 20,001 weights
+        (ONE, 7_000, (8, 2000, 1), KRONECKER, "by_gradients"),
+        (Categorical(), 29_000, (2, 30, 3), DENSE, "dense exact cheap refines"),
+        (Categorical(), 30_000, (2, 30, 3), DENSE, "dense exact by_gradients"),
+        (Categorical(), 2_000_000, (8, 3), DENSE, "dense exact cheap refines"),
+        (Categorical(), 100, (2, 400, 3), DUAL, "dense exact cheap"),  # 2403 weights
+        (Categorical(), 180, (2, 400, 3), DUAL, "dense exact by_gradients"),
+        (Bernoulli(), 40_000, (2, 45, 1), DENSE, "dense exact cheap refines"),  # two classes
+        (Gaussian.per_output(3), 30_000, (2, 30, 3), DENSE, "dense exact cheap refines"),
+    ],
+)
+def test_which_method_is_chosen(likelihood, n, sizes, curvature, traits):
+    posterior = of_size(likelihood, n, sizes)
+    method = method_of(posterior, limits=LIMITS)
+    assert method.curvature is curvature
+    names = ["dense", "exact", "cheap", "refines", "by_gradients"]
+    assert {name for name in names if getattr(method, name)} == set(traits.split())
+    assert method.has_evidence == (curvature is not KRONECKER)
+    approximate = method_of(posterior, exact=False, limits=LIMITS)
+    assert not approximate.exact
+    assert approximate.curvature is curvature
+
+
+@pytest.mark.parametrize(
+    ("limits", "curvature", "traits"),
+    [
+        (Limits(dense=0), KRONECKER, "by_gradients"),
+        (Limits(dense_work=0), KRONECKER, "by_gradients"),
+        (Limits(dense=0, dual=0), DUAL, ""),
+        (Limits(dual=0, dual_doubles=0), DENSE, "dense exact cheap refines"),
+        (Limits(cheap_work=0), DENSE, "dense exact"),
+        (Limits(refined=0), DENSE, "dense exact cheap"),
+        (Limits(softmax_work=0), DENSE, "dense exact by_gradients"),
+    ],
+)
+def test_limits_decide(limits, curvature, traits):
+    method = method_of(of_size(Categorical(), 50, (2, 4, 3)), limits=limits)
+    assert method.curvature is curvature
+    names = ["dense", "exact", "cheap", "refines", "by_gradients"]
+    assert {name for name in names if getattr(method, name)} == set(traits.split())
+
+
+def test_plan_in_words():
+    def words(posterior, **options):
+        return str(method_of(posterior, limits=LIMITS, **options))
+
+    assert words(of_size(ONE, 40, (2, 2, 1))) == (
+        "40 rows, 9 weights: training by steps with Gauss-Newton curvature, "
+        "exact Hessian at the minima"
+    )
+    assert "Gauss-Newton curvature at the minima" in words(of_size(ONE, 40, (2, 2, 1)), exact=False)
+    assert "in dual form, as weights outnumber the targets" in words(of_size(ONE, 8, (2, 4, 1)))
+    assert "begun on 10000 of the rows" in words(of_size(ONE, 50_000, (2, 2, 1)))
+    large = words(of_size(ONE, 3_000, (8, 60, 50, 1)))
+    assert "training by gradients" in large
+    assert large.endswith("no evidence")
+
+
+@pytest.mark.parametrize("name", ["gaussian", "categorical"])
+@pytest.mark.parametrize("hidden", DEPTHS, ids=str)
+def test_dense_and_dual_curvature_agree(name, hidden):
+    posterior, theta, hyper = make_problem(name, hidden, n=40)
+    dense, dual = (
+        method_of(posterior, limits=limits).point(posterior, theta, hyper)
+        for limits in (Limits(), Limits(dual=0))
+    )
+    assert isinstance(dense.precision, DensePrecision)
+    assert isinstance(dual.precision, DualPrecision)
+    A = posterior.hessian(theta, hyper, exact=False)
+    np.testing.assert_allclose(dense.precision.matrix, A, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(dual.precision.covariance(), np.linalg.inv(A), atol=1e-9)
+    for point in (dense, dual):
+        np.testing.assert_allclose(point.gradient, posterior.gradient(theta, hyper), atol=1e-10)
+        energies = posterior.energies(theta, hyper.beta)
+        assert point.energy == pytest.approx(energies.total(hyper), rel=1e-12)
+
+
+def test_kronecker_curvature_of_a_linear_network_is_exact():
+    """One layer, whose outputs have the same curvature at all rows."""
+    posterior, theta, hyper = make_problem("gaussian", (), prior="ard", n=40)
+    limits = Limits(dense=0, dual_doubles=0)
+    point = method_of(posterior, limits=limits).point(posterior, theta, hyper)
+    assert isinstance(point.precision, KroneckerPrecision)
+    A = posterior.hessian(theta, hyper)
+    np.testing.assert_allclose(point.precision.diagonal, np.diag(A), rtol=1e-10)
+    np.testing.assert_allclose(point.precision.covariance(), np.linalg.inv(A), atol=1e-10)
+    np.testing.assert_allclose(point.gradient, posterior.gradient(theta, hyper), atol=1e-10)
+
+
+def many_rows(n, sizes=(4, 20, 20, 1)):
+    """A network of 541 weights or more, of which the rows determine some 60."""
+    rng = np.random.default_rng(0)
+    network = Network(sizes)
+    X = rng.standard_normal((n, sizes[0]))
+    X = X[np.lexsort(X.T[::-1])]
+    theta = np.concatenate([rng.standard_normal(i * o) * i**-0.5 for i, o in network.shapes])
+    y = np.sin(X[:, :1]) + rng.standard_normal((n, 1))
+    weight = rng.integers(1, 4, n).astype(float)
+    groups = weight_groups(network, "layer")
+    return Posterior(network, Gaussian.per_output(1), groups, X, y, weight), theta
+
+
+def kronecker_and_whole(n, alpha, beta, limits, sizes=(4, 20, 20, 1)):
+    """The method, a point with Kronecker factors, and the whole matrix there."""
+    posterior, theta = many_rows(n, sizes)
+    hyper = Hyperparameters(np.full(len(posterior.groups.names), alpha), np.full(1, beta))
+    method = Method.choose(posterior, settings_of(posterior, limits=limits))
+    assert method.curvature is KRONECKER
+    point = method.point(posterior, theta, hyper)
+    assert isinstance(point.precision, KroneckerPrecision)
+    whole = DensePrecision(posterior.hessian(theta, hyper, exact=False))
+    return posterior, method, point, whole
+
+
+def check_error_bars(posterior, point, whole):
+    some = posterior.of_rows(slice(None, None, 50))
+    J = some.weighted_jacobian(point.theta, point.hyper)[:, None]
+    ratio = np.sqrt(point.precision.project(J) / whole.project(J)).ravel()
+    assert 0.8 < np.median(ratio) < 1.6
+
+
+def check_determined(posterior, method, point, whole):
+    given = posterior.groups, point.hyper.alpha
+    exact, alone = (matrix.determined(*given).sum() for matrix in (whole, point.precision))
+    found = method.determined(posterior, point)
+    assert 20.0 < exact < 0.8 * alone  # by the factors alone there are too many
+    assert found.sum() == pytest.approx(exact, rel=0.2)
+    np.testing.assert_allclose(found / found.sum(), point.precision.determined(*given) / alone)
+
+
+WITHOUT = Limits(dense=0, dual_doubles=0)  # matrices and roots
+
+
+@pytest.mark.parametrize("alpha", [10.0, 0.1])
+def test_error_bars_of_kronecker_factors(alpha):
+    posterior, _, point, whole = kronecker_and_whole(3000, alpha, 15.0, WITHOUT)
+    check_error_bars(posterior, point, whole)
+
+
+@pytest.mark.parametrize("alpha", [10.0, 0.1])
+def test_determined_weights_with_kronecker_factors(alpha):
+    check_determined(*kronecker_and_whole(1000, alpha, 15.0, WITHOUT))
+
+
+@pytest.mark.slow
+def test_kronecker_factors_of_true_size():
+    """3641 weights and more rows: what the default limits make of them."""
+    sizes = (8, 60, 50, 1)
+    posterior, method, point, whole = kronecker_and_whole(3000, 300.0, 10.0, Limits(), sizes)
+    check_error_bars(posterior, point, whole)
+    check_determined(posterior, method, point, whole)
+
+
+# --- curvature that is lost in rounding -----------------------------------------------------------
+
+
+def twice_the_same_input(likelihood, hidden=()):
+    """Inputs so large that the prior drowns in the sums of their squares."""
+    network, rng = Network((2, *hidden, 1), "identity"), np.random.default_rng(0)
+    X = np.full((4, 2), 2.0**30)
+    groups = weight_groups(network, "single")
+    posterior = Posterior(network, likelihood, groups, X, np.zeros((4, 1)), np.ones(4))
+    theta = np.zeros(network.n_weights)
+    if hidden:
+        theta = rng.standard_normal(network.n_weights)
+    return posterior, theta, Hyperparameters(np.ones(1), np.ones(likelihood.n_levels))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "hidden", "exact", "found"),
+    [
+        (ONE, (), False, SpectralPrecision),
+        (ONE, (), True, SpectralPrecision),
+        (Bernoulli(), (), True, SpectralPrecision),
+        (StudentT.per_output(1), (), False, SpectralPrecision),
+        (StudentT.per_output(1), (), True, DensePrecision),  # may be indefinite for other reasons
+        (ONE, (2,), False, SpectralPrecision),
+        (ONE, (2,), True, DensePrecision),
+    ],
+)
+def test_singular_values_serve_where_only_rounding_is_to_blame(likelihood, hidden, exact, found):
+    posterior, theta, hyper = twice_the_same_input(likelihood, hidden)
+    assert not DensePrecision(posterior.hessian(theta, hyper, exact)).definite
+    precision = method_of(posterior).point(posterior, theta, hyper, exact).precision
+    assert type(precision) is found
+    if found is SpectralPrecision and not hidden:
+        difference = np.array([1.0, -1.0, 0.0])  # which no row tells anything about
+        assert difference @ precision.solve(difference) == pytest.approx(2.0, rel=1e-6)
+    small = method_of(posterior, limits=Limits(dual_doubles=0))  # no room for singular values
+    assert not small.point(posterior, theta, hyper, exact).precision.definite
+
+
+def test_singular_values_serve_where_the_dual_form_is_lost():
+    posterior, theta, hyper = twice_the_same_input(ONE)
+    method = method_of(posterior, limits=Limits(dense=0, dual=0))
+    assert method.curvature is DUAL
+    precision = method.point(posterior, theta, hyper).precision
+    assert type(precision) is SpectralPrecision
+    difference = np.array([1.0, -1.0, 0.0])
+    assert difference @ precision.solve(difference) == pytest.approx(2.0, rel=1e-6)

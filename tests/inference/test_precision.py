@@ -1,0 +1,327 @@
+"""The protocol of `Precision`: every form against the matrix itself, on one problem."""
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import block_diag
+
+from skbayesnn.inference import (
+    DensePrecision,
+    DualPrecision,
+    KroneckerPrecision,
+    SpectralPrecision,
+)
+from skbayesnn.posterior import WeightGroups
+
+SHAPES = [(4, 3), (4, 2)]  # inputs and units of two layers
+ROWS = [(2, 2), (2, 1)]  # of the square roots of both factors: six rows of S in all
+
+
+class Problem:
+    """A matrix that has all forms: ``D x 1 + F x G`` with ``F = B^T B`` and ``G = C^T C``.
+
+    Attributes
+    ----------
+    A : ndarray of shape (20, 20)
+    forms : dict
+        From names to `Precision`; ``"spectral_tall"`` has more rows than weights.
+    """
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        D = [np.exp(rng.uniform(-2, 2, fan_in)) for fan_in, _ in SHAPES]
+        B = [rng.standard_normal((m, i)) for (i, _), (m, _) in zip(SHAPES, ROWS, strict=True)]
+        C = [rng.standard_normal((m, o)) for (_, o), (_, m) in zip(SHAPES, ROWS, strict=True)]
+        S = block_diag(*(np.kron(b, c) for b, c in zip(B, C, strict=True)))
+        self.prior = np.concatenate([np.repeat(d, o) for d, (_, o) in zip(D, SHAPES, strict=True)])
+        self.A = np.diag(self.prior) + S.T @ S
+        rotation = np.linalg.qr(rng.standard_normal((25, len(S))))[0]
+        factors = [(d, b.T @ b, c.T @ c) for d, b, c in zip(D, B, C, strict=True)]
+        self.forms = {
+            "dense": DensePrecision(self.A),
+            "dual": DualPrecision(self.prior, S),
+            "spectral": SpectralPrecision(self.prior, S),
+            "spectral_tall": SpectralPrecision(self.prior, rotation @ S),
+            "kronecker": KroneckerPrecision(factors),
+        }
+
+
+ONE, OTHER = Problem(0), Problem(1)
+A, K = ONE.A, len(ONE.A)
+INVERSE = np.linalg.inv(A)
+MADE = {
+    "new": lambda precision: precision,
+    "condensed": lambda precision: precision.condensed(),
+    "pickled": lambda precision: pickle.loads(pickle.dumps(precision)),
+    "both": lambda precision: pickle.loads(pickle.dumps(precision.condensed())),
+}
+
+
+@pytest.fixture(params=ONE.forms)
+def form(request):
+    return request.param
+
+
+@pytest.fixture(params=MADE)
+def precision(form, request):
+    return MADE[request.param](ONE.forms[form])
+
+
+def vectors(*shape):
+    return np.random.default_rng(2).standard_normal(shape)
+
+
+def test_diagonal(precision):
+    assert precision.definite
+    assert_allclose(precision.diagonal, np.diag(A), rtol=1e-12)
+
+
+def test_log_determinant(precision):
+    assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)
+
+
+def test_quadratic(precision):
+    b = vectors(K)
+    assert_allclose(precision.quadratic(b), b @ A @ b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(K,), (K, 3)], ids=str)
+def test_solve(precision, shape):
+    b = vectors(*shape)
+    assert_allclose(precision.solve(b), INVERSE @ b, rtol=1e-10, atol=1e-13)
+
+
+def test_whiten(precision):
+    b = vectors(K, 3)
+    white = precision.whiten(b)
+    assert_allclose(white.T @ white, b.T @ INVERSE @ b, rtol=1e-11)
+    assert_allclose(precision.whiten(b[:, 0]), white[:, 0], rtol=1e-12, atol=1e-14)
+
+
+def test_covariance(precision):
+    assert_allclose(precision.covariance(), INVERSE, rtol=1e-11, atol=1e-14)
+    assert_allclose(precision.variances(), np.diag(INVERSE), rtol=1e-12)
+
+
+def test_project(precision):
+    J = vectors(4, 2, K)
+    expected = J @ INVERSE @ np.swapaxes(J, 1, 2)
+    assert_allclose(precision.project(J), expected, rtol=1e-11, atol=1e-13)
+
+
+def test_smallest_eigenvalue(precision):
+    assert_allclose(precision.smallest_eigenvalue(), np.linalg.eigvalsh(A)[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_damped(precision, damping):
+    """By a metric that all units of a layer share, as Kronecker factors have no other."""
+    metric = ONE.prior * 1.7
+    damped = precision.damped(damping, metric)
+    matrix = A + damping * np.diag(metric)
+    assert_allclose(damped.solve(np.eye(K)), np.linalg.inv(matrix), rtol=1e-10, atol=1e-13)
+    assert_allclose(damped.log_det, np.linalg.slogdet(matrix)[1], rtol=1e-12)
+    assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)  # as it was
+
+
+def test_metric_of_kronecker_factors_is_that_of_the_mean_unit():
+    metric = np.exp(vectors(K))
+    layers = [np.reshape(m, s) for m, s in zip(np.split(metric, [12]), SHAPES, strict=True)]
+    means = [np.repeat(layer.mean(axis=1), layer.shape[1]) for layer in layers]
+    matrix = A + 0.5 * np.diag(np.concatenate(means))
+    damped = ONE.forms["kronecker"].damped(0.5, metric)
+    assert_allclose(damped.covariance(), np.linalg.inv(matrix), rtol=1e-11, atol=1e-14)
+    for form in ("dense", "dual", "spectral"):
+        exact = np.linalg.inv(A + 0.5 * np.diag(metric))
+        found = ONE.forms[form].damped(0.5, metric).covariance()
+        assert_allclose(found, exact, rtol=1e-10, atol=1e-13)
+
+
+def test_trace_under_another(form, precision):
+    expected = np.trace(np.linalg.solve(OTHER.A, A))
+    names = [form] if form == "kronecker" else ONE.forms
+    for name in names:
+        assert_allclose(precision.trace_under(OTHER.forms[name]), expected, rtol=1e-11)
+    assert_allclose(precision.trace_under(precision), K, rtol=1e-12)
+
+
+def test_determined_weights(precision):
+    groups = WeightGroups(np.arange(K) % 3, ["a", "b", "c"])
+    alpha = np.array([0.3, 1.0, 2.0])
+    parts = [np.diag(INVERSE)[c::3].sum() for c in range(3)]
+    expected = groups.sizes - alpha * parts
+    assert_allclose(precision.determined(groups, alpha), expected, rtol=1e-11)
+
+
+def test_covariance_of_draws(form):
+    size = 40_000
+    draws = ONE.forms[form].draw(np.random.default_rng(3), size)
+    assert draws.shape == (size, K)
+    variances = np.diag(INVERSE)
+    assert np.all(np.abs(draws.mean(0)) < 4 * np.sqrt(variances / size))
+    # var(x_i x_j) = c_ii c_jj + c_ij^2
+    error = np.sqrt((np.outer(variances, variances) + INVERSE**2) / size)
+    assert np.all(np.abs(draws.T @ draws / size - INVERSE) < 4.5 * error)
+
+
+def test_draws_follow_the_generator(form, precision):
+    first, second = (p.draw(np.random.default_rng(4), 5) for p in (ONE.forms[form], precision))
+    assert_allclose(first, second, rtol=1e-13)
+    assert_array_equal(second, precision.draw(np.random.default_rng(4), 5))
+
+
+# --- where the matrix is not definite, or only just -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.diag([1.0, -1e-9, 2.0]),
+        np.diag([1.0, 0.0, 2.0]),
+        np.array([[1.0, 2.0], [2.0, 1.0]]),
+        np.full((2, 2), np.nan),
+        np.diag([1.0, np.inf]),
+    ],
+    ids=["negative", "zero", "saddle", "nan", "inf"],
+)
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_not_definite(matrix, made):
+    precision = made(DensePrecision(matrix))
+    assert not precision.definite
+    assert_array_equal(precision.matrix, matrix)
+    assert_array_equal(precision.diagonal, np.diag(matrix))
+    if np.all(np.isfinite(matrix)):
+        lowest = np.linalg.eigvalsh(matrix)[0]
+        assert_allclose(precision.smallest_eigenvalue(), lowest, atol=1e-15)
+        assert precision.damped(1.0, np.full(len(matrix), 1e-8 - lowest)).definite
+
+
+def test_the_matrix_is_neither_changed_nor_repaired():
+    matrix = A.copy()
+    precision = DensePrecision(matrix)
+    precision.covariance()
+    precision.damped(1.0, np.ones(K))
+    assert_array_equal(matrix, A)
+    # far below any jitter one might be tempted to add
+    tiny = DensePrecision(np.diag([1e-30, 1.0]))
+    assert_allclose(tiny.log_det, np.log(1e-30), rtol=1e-14)
+    frozen = np.asfortranarray(A)
+    frozen.setflags(write=False)
+    assert_array_equal(DensePrecision(frozen).factor, precision.factor)
+
+
+def exact_inverse(matrix):
+    """Inverse and determinant of a matrix of fractions (Gauss-Jordan elimination)."""
+    k, determinant = len(matrix), Fraction(1)
+    rows = [[*row, *(Fraction(int(i == j)) for j in range(k))] for i, row in enumerate(matrix)]
+    for i in range(k):
+        pivot = rows[i][i]
+        determinant *= pivot
+        rows[i] = [entry / pivot for entry in rows[i]]
+        for j in range(k):
+            if j != i:
+                factor = rows[j][i]
+                rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return np.array([[float(entry) for entry in row[k:]] for row in rows]), determinant
+
+
+def exactly(prior, S):
+    """Covariance and log determinant of ``diag(a) + S^T S`` in exact arithmetic."""
+    S = [[Fraction(entry) for entry in row] for row in S.tolist()]
+    k = len(prior)
+    matrix = [[sum(row[i] * row[j] for row in S) for j in range(k)] for i in range(k)]
+    for i, a in enumerate(prior.tolist()):
+        matrix[i][i] += Fraction(a)
+    inverse, determinant = exact_inverse(matrix)
+    return inverse, math.log(determinant.numerator) - math.log(determinant.denominator)
+
+
+ILL = {  # data that determine some directions 18 decades better than others
+    "one_row": (np.ones(3), np.array([[1e9, 1e9, 3e8]])),
+    "many_rows": (np.ones(2), np.full((4, 2), 1e9)),
+    "prior": (np.array([1e-4, 1.0, 1e4]), np.array([[1e9, 1e9, 3e2], [0.0, 0.0, 5e2]])),
+    "all_rows": (np.ones(3), np.array([[1e9, 1e9, 0.0], [1e9, 1e9, 1.0], [0.0, 1e-3, 2.0]] * 2)),
+}
+
+
+@pytest.mark.parametrize(("prior", "S"), ILL.values(), ids=ILL)
+def test_spectral_form_is_right_where_the_matrix_is_lost_in_rounding(prior, S):
+    assert not DensePrecision(np.diag(prior) + S.T @ S).definite
+    inverse, log_det = exactly(prior, S)
+    precision = SpectralPrecision(prior, S)
+    scale = np.sqrt(np.diag(inverse))
+    assert_allclose(precision.log_det, log_det, rtol=1e-7)
+    assert_allclose(precision.variances(), np.diag(inverse), rtol=1e-6)
+    covariance = precision.covariance()
+    assert_allclose(
+        covariance / np.outer(scale, scale), inverse / np.outer(scale, scale), atol=1e-6
+    )
+    b = vectors(len(prior)) / scale
+    assert_allclose(precision.solve(b) / scale, inverse @ b / scale, atol=1e-6)
+    white = precision.whiten(b)
+    assert_allclose(white @ white, b @ inverse @ b, rtol=1e-6)
+    assert_allclose(precision.project(b[None, None])[0, 0, 0], b @ inverse @ b, rtol=1e-6)
+    draws = precision.draw(np.random.default_rng(5), 20_000) / scale
+    correlation = inverse / np.outer(scale, scale)
+    error = np.sqrt((1.0 + correlation**2) / len(draws))
+    assert np.all(np.abs(draws.T @ draws / len(draws) - correlation) < 4.5 * error)
+
+
+def test_singular_inner_matrix_of_the_dual_form():
+    """More rows than weights: then ``1 + S S^T`` is lost in rounding, too."""
+    prior, S = ILL["many_rows"]
+    assert not DualPrecision(prior, S).definite
+    precision = DualPrecision(*ILL["one_row"])
+    assert precision.definite
+    inverse, log_det = exactly(*ILL["one_row"])
+    assert_allclose(precision.log_det, log_det, rtol=1e-12)
+    assert_allclose(precision.variances(), np.diag(inverse), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (4, 4), (12, 6)], ids=str)
+@pytest.mark.parametrize("form", [DualPrecision, SpectralPrecision])
+def test_priors_of_very_different_precision(shape, form):
+    rng = np.random.default_rng(5)
+    prior, S = np.exp(rng.uniform(-6, 6, shape[1])), 3 * rng.standard_normal(shape)
+    dense, precision = DensePrecision(np.diag(prior) + S.T @ S), form(prior, S)
+    J = rng.standard_normal((3, 2, shape[1]))
+    b = rng.standard_normal(shape[1])
+    scale = np.sqrt(dense.variances())
+    assert_allclose(precision.log_det, dense.log_det, rtol=1e-12)
+    assert_allclose(precision.solve(b) / scale, dense.solve(b) / scale, atol=1e-9)
+    correlation = np.outer(scale, scale)
+    assert_allclose(
+        precision.covariance() / correlation, dense.covariance() / correlation, atol=1e-9
+    )
+    assert_allclose(precision.variances(), dense.variances(), rtol=1e-9)
+    assert_allclose(precision.project(J), dense.project(J), rtol=1e-9, atol=1e-9)
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_what_is_kept_is_small(form):
+    """Of a matrix one triangle; of the other forms nothing that can be made anew."""
+    precision = ONE.forms[form]
+    assert np.isfinite(precision.log_det + precision.covariance().sum())
+    fresh = Problem(0).forms[form]
+    packed = pickle.dumps(precision.condensed())
+    assert len(packed) == len(pickle.dumps(fresh.condensed()))
+    if form == "dense":
+        assert len(packed) < 0.6 * A.nbytes + 500
+        assert "matrix" not in vars(precision.condensed())
+
+
+@pytest.mark.parametrize("factor", [1.0, -1.0], ids=["definite", "not_definite"])
+def test_smallest_eigenvalue_of_a_large_matrix(factor):
+    """Of so many weights it is found by iterations."""
+    S = vectors(400, 320)
+    matrix = S.T @ S + 0.1 * np.eye(320)
+    matrix[0, 0] *= factor
+    expected = np.linalg.eigvalsh(matrix)[0]
+    assert np.sign(expected) == factor
+    assert_allclose(DensePrecision(matrix).smallest_eigenvalue(), expected, rtol=1e-5)

@@ -1,0 +1,141 @@
+"""Noise of several networks at once, as predictions see it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from skbayesnn.inference import DensePrecision
+from skbayesnn.network import Network, outputs
+from skbayesnn.predictive import Noise, NoiseNetworks, StudentTNoise
+
+X = np.random.default_rng(0).standard_normal((5, 2))
+SQUARED_SCALES = np.array([[0.5, 2.0], [1.0, 0.1], [3.0, 0.7]])  # of three networks
+DEGREES = np.array([2.5, 5.0, 20.0])
+KINDS = ["gaussian", "student_t", "networks", "uncertain"]
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def make(kind):
+    """Noise of three networks, or of one whose log precision is uncertain."""
+    if kind == "gaussian":
+        return Noise(SQUARED_SCALES)
+    if kind == "student_t":
+        return StudentTNoise(SQUARED_SCALES, degrees_of_freedom=DEGREES)
+    network, rng = Network((2, 3, 2)), np.random.default_rng(1)
+    m = 1 if kind == "uncertain" else 3
+    precision = DensePrecision(30.0 * np.eye(network.n_weights)) if m == 1 else None
+    theta = rng.standard_normal((m, network.n_weights))
+    return NoiseNetworks(SQUARED_SCALES[:m], 1.0, network, theta, (-2.0, 2.0), precision)
+
+
+def residuals(noise, seed=2):
+    shape = len(noise.squared_scales), len(X), 2
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def covariances(noise):
+    root = np.random.default_rng(3).standard_normal((len(noise.squared_scales), len(X), 2, 2))
+    return root @ np.swapaxes(root, -1, -2)
+
+
+def scales_by_hand(kind, noise):
+    """At every row, ``(m, n, n_outputs)``."""
+    if kind in ("gaussian", "student_t"):
+        return np.sqrt(np.tile(SQUARED_SCALES[:, None], (1, len(X), 1)))
+    h = np.stack([outputs(noise.network, theta, X) for theta in noise.theta])
+    return np.exp(-0.5 * np.clip(h, -2.0, 2.0))
+
+
+@each_kind
+def test_scales(kind):
+    noise = make(kind)
+    expected = scales_by_hand(kind, noise)
+    assert_allclose(np.broadcast_to(noise.scales(X), expected.shape), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "networks"])
+def test_gaussian_density_of_certain_outputs(kind):
+    noise = make(kind)
+    r = residuals(noise)
+    exact = stats.norm.logpdf(r, 0.0, scales_by_hand(kind, noise)).sum(axis=-1)
+    assert_allclose(noise.log_density(r, None, X), exact, rtol=1e-12)
+
+
+def test_student_t_density_of_certain_outputs():
+    noise = make("student_t")
+    r = residuals(noise)
+    exact = [
+        stats.multivariate_t(shape=np.diag(squares), df=nu).logpdf(own)
+        for squares, nu, own in zip(SQUARED_SCALES, DEGREES, r, strict=True)
+    ]
+    assert_allclose(noise.log_density(r, None, X), exact, rtol=1e-12)
+
+
+@each_kind
+def test_certain_outputs_have_no_covariance(kind):
+    noise = make(kind)
+    r = residuals(noise)
+    certain = noise.log_density(r, np.zeros((*r.shape, 2)), X)
+    assert_allclose(certain, noise.log_density(r, None, X), rtol=1e-12, atol=1e-6)
+
+
+@each_kind
+def test_density_is_that_of_the_mixture(kind):
+    noise = make(kind)
+    r, C = residuals(noise), covariances(noise)
+    shares, variances = noise.mixture(X)
+    assert shares.shape == (len(r), noise.n_gaussians)
+    assert_allclose(shares.sum(axis=1), 1.0)
+    variances = np.broadcast_to(variances, (*shares.shape, len(X), 2))
+    found = noise.log_density(r, C, X)
+    for i, n in np.ndindex(len(r), len(X)):
+        parts = [
+            share * stats.multivariate_normal(cov=C[i, n] + np.diag(variance[n])).pdf(r[i, n])
+            for share, variance in zip(shares[i], variances[i], strict=True)
+        ]
+        assert found[i, n] == pytest.approx(np.log(np.sum(parts)), abs=1e-9)
+
+
+@each_kind
+def test_variances_are_those_of_the_mixture(kind):
+    noise = make(kind)
+    shares, variances = noise.mixture(X)
+    expected = np.sum(shares[..., None, None] * variances, axis=1)
+    # few Gaussians leave out some of the far tails of Student-t noise
+    assert_allclose(noise.variances(X), expected, rtol=0.02 if kind == "student_t" else 1e-12)
+
+
+def test_law_of_the_residuals():
+    assert_allclose(make("gaussian").law.cdf(1.3), stats.norm.cdf(1.3))
+    z = np.array([0.3, -2.0, 5.0])[:, None, None]
+    law = make("student_t").law
+    assert_allclose(law.cdf(z)[:, 0, 0], stats.t.cdf(z[:, 0, 0], DEGREES))
+    assert_allclose(law.density(z)[:, 0, 0], stats.t.pdf(z[:, 0, 0], DEGREES))
+    assert_allclose(law.quantile(law.cdf(z)), z)
+
+
+def test_typical_variances():
+    assert_array_equal(make("networks").typical_variances, SQUARED_SCALES)
+    factor = np.array([5.0, 5.0 / 3.0, 20.0 / 18.0])[:, None]
+    assert_allclose(make("student_t").typical_variances, factor * SQUARED_SCALES)
+    none = StudentTNoise(SQUARED_SCALES, degrees_of_freedom=np.array([1.0, 2.0, 3.0]))
+    assert_array_equal(np.isinf(none.typical_variances[:, 0]), [True, True, False])
+
+
+@each_kind
+@pytest.mark.parametrize("unit", [7.0, np.array([0.1, 30.0])], ids=["one", "own"])
+def test_units(kind, unit):
+    noise = make(kind)
+    other, r, C = noise.in_units(unit), residuals(noise), covariances(noise)
+    assert_allclose(other.scales(X), noise.scales(X) * unit)
+    assert_allclose(other.variances(X), noise.variances(X) * np.square(unit))
+    assert_allclose(other.typical_variances, noise.typical_variances * np.square(unit))
+    assert_allclose(other.in_units(2.0).scales(X), 2.0 * other.scales(X))
+    units = np.broadcast_to(unit, 2)
+    scaled = C * units[:, None] * units
+    for mine, theirs in ((None, None), (scaled, C)):
+        found = other.log_density(r * unit, mine, X)
+        expected = noise.log_density(r, theirs, X) - np.sum(np.log(units))
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
