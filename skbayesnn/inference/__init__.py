@@ -12,7 +12,6 @@ from skbayesnn.inference._engine import (
 )
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
-    WellDetermined,
     alpha_occam,
     log_evidence_fixed,
     log_occam_gaussian,
@@ -22,9 +21,9 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._fixed_point import FixedPoint
-from skbayesnn.inference._growth import Candidate, best_of, grow, grown
+from skbayesnn.inference._growth import best_of, grow, grown
 from skbayesnn.inference._limits import Limits
-from skbayesnn.inference._linear import linear_start, scannable
+from skbayesnn.inference._linear import linear_start
 from skbayesnn.inference._memory import machine_memory, memory_of_search, readable
 from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import Minimum, Trouble, complete
@@ -44,7 +43,7 @@ from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
-from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling, tuned_plan
+from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
 from skbayesnn.inference._sampling_starts import start_sampling
 from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.inference._search import (
@@ -52,7 +51,6 @@ from skbayesnn.inference._search import (
     distinct,
     find_minima,
     fits,
-    is_repeated,
     own_posterior,
 )
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
@@ -67,7 +65,6 @@ __all__ = [
     "DEGREES_OF_FREEDOM",
     "NOISE_MODELS",
     "SIGNIFICANT",
-    "Candidate",
     "Curvature",
     "DensePrecision",
     "Derivatives",
@@ -98,7 +95,6 @@ __all__ = [
     "SpectralPrecision",
     "Trained",
     "Trouble",
-    "WellDetermined",
     "Workers",
     "align",
     "alpha_occam",
@@ -117,7 +113,6 @@ __all__ = [
     "grow",
     "grown",
     "heavy_tails",
-    "is_repeated",
     "layers_switched_off",
     "linear_start",
     "log_evidence_fixed",
@@ -135,7 +130,6 @@ __all__ = [
     "reestimate",
     "run_chains",
     "same_minimum",
-    "scannable",
     "seeds_of",
     "serves_slices",
     "shapes_at_modes",
@@ -145,7 +139,6 @@ __all__ = [
     "total_determined",
     "total_log_evidence",
     "train",
-    "tuned_plan",
     "well_determined",
     "widened",
     "with_chosen_noise",

@@ -41,14 +41,6 @@ class Derivatives(NamedTuple):
         Minus the second derivatives, third derivatives of the energy left out.
     gamma : ndarray of shape (n_groups,)
         ``k_c - alpha_c Tr_c(A^-1)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Derivatives
-    >>> derivatives = Derivatives(-20.0, np.array([0.0]), np.array([[2.0]]), np.array([4.0]))
-    >>> derivatives.curvature ** -0.5  # the error bar of ln alpha
-    array([[0.70710678]])
     """
 
     value: float
@@ -85,25 +77,6 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
     -------
     Derivatives or None
         ``None`` if ``A`` is numerically singular, or the evidence lower than ``at_least``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings
-    >>> from skbayesnn.inference import evidence_derivatives, find_mode
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0]])
-    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9]])
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> hyper = Hyperparameters(np.array([0.4]), np.array([1.0]))
-    >>> method = Method.choose(posterior, Settings(free, hyper))
-    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
-    >>> gradient = evidence_derivatives(posterior, method, point).gradient
-    >>> bool(gradient[1] > 0)  # less noise is more probable
-    True
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     theta, hyper, energies = point.theta, point.hyper, point.energies

@@ -44,17 +44,6 @@ class EvidenceFit:
     noise_p_values, noise_log_evidences : dict
         By noise model: of tests for it under constant noise, and log evidences (units of the user)
         where the noise was to be chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (), entropy=0)
-    >>> fit.log_evidence == fit.minima[0].log_evidence
-    True
     """
 
     problem: Problem
@@ -105,28 +94,14 @@ def _light(minimum):
 
 
 def total_log_evidence(minima):
-    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import total_log_evidence
-    >>> total_log_evidence([])
-    nan
-    """
+    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     return float(logsumexp(evidences[known])) if known.any() else np.nan
 
 
 def seeds_of(entropy, hidden_layer_sizes, n_starts):
-    """One seed per random start; without hidden layer there is one minimum.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import seeds_of
-    >>> len(seeds_of(0, (4,), 5)), len(seeds_of(0, (), 5))
-    (5, 1)
-    """
+    """One seed per random start; without hidden layer there is one minimum."""
     return np.random.SeedSequence(entropy).spawn(n_starts if hidden_layer_sizes else 1)
 
 
@@ -153,10 +128,6 @@ def fit_evidence(
     previous : EvidenceFit, optional
         Minima of this earlier fit take the place of random starts.
     workers : Workers
-
-    Returns
-    -------
-    EvidenceFit
 
     Examples
     --------
@@ -206,17 +177,6 @@ def with_chosen_noise(fit, previous=None, workers=ALONE):
     -------
     EvidenceFit
         Under the noise of highest evidence; minima under the others join those of other networks.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence, with_chosen_noise
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X, rng = np.linspace(-1, 1, 50)[:, None], np.random.default_rng(0)
-    >>> y = X + 0.1 * rng.standard_t(2, (50, 1))
-    >>> fit = fit_evidence(Problem(X, y, np.ones(50), Gaussian.per_output(1)), (), entropy=0)
-    >>> with_chosen_noise(fit).noise
-    'student_t'
     """
     p_values = _p_values(fit)
     comparable = np.isfinite(fit.best.log_evidence)

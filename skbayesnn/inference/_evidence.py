@@ -34,21 +34,6 @@ class EvidenceTerms:
         width. Never positive.
     target_scale : float
         Change to a density over the targets in their own units.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import EvidenceTerms
-    >>> terms = EvidenceTerms(
-    ...     misfit=-10.0,
-    ...     noise_normaliser=35.0,
-    ...     weight_prior=-4.0,
-    ...     log_det=-12.0,
-    ...     symmetry=3.5,
-    ...     weight_precision_occam=-1.5,
-    ...     noise_occam=-2.5,
-    ... )
-    >>> terms.total
-    8.5
     """
 
     misfit: float
@@ -76,10 +61,6 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
     energies : Energies
     log_det : float
         ``log det A`` at the minimum.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -206,17 +187,6 @@ def log_occam_gaussian(prior, degrees):
     prior : LogUniform
     degrees : float
         Well-determined parameters that measure the precision.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import log_occam_gaussian
-    >>> from skbayesnn.posterior import LogUniform
-    >>> print(round(log_occam_gaussian(LogUniform(), degrees=100.0), 2))
-    -4.36
     """
     return float(min(prior.log_density + 0.5 * np.log(4.0 * np.pi / degrees), 0.0))
 
@@ -232,13 +202,6 @@ class WellDetermined(NamedTuple):
         ``gamma_l = beta_l Tr(A^-1 B_l)``; with noise levels both sum to the same total.
     precision : Precision
         Positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, WellDetermined
-    >>> WellDetermined(np.array([1.5]), np.array([1.5]), DensePrecision(np.eye(2))).gamma
-    array([1.5])
     """
 
     gamma: np.ndarray
@@ -253,24 +216,6 @@ def well_determined(posterior, method, theta, hyper):
     -------
     WellDetermined or None
         ``None`` if the curvature is numerically singular.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, well_determined
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network = Network((1, 1))
-    >>> X, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> hyper = Hyperparameters(alpha=np.array([1e-3]), beta=np.array([1e3]))
-    >>> method = Method.choose(posterior, Settings(free, hyper))
-    >>> determined = well_determined(posterior, method, np.array([2.0, 1.0]), hyper)
-    >>> determined.gamma.round(2)  # both weights
-    array([2.])
     """
     point = method.gauss_newton(posterior, theta, hyper)
     precision = point.precision
@@ -294,33 +239,6 @@ def alpha_occam(posterior, method, point, free, determined):
     The Gaussian form is used where more than `GAUSSIAN_FROM` parameters determine a precision and
     the prior's bounds are far; quadrature elsewhere. The Gauss-Newton curvature is exact for linear
     models and keeps every profile well-defined.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    point : Point
-    free : FreeHyperparameters
-    determined : WellDetermined
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem, alpha_occam, find_mode, well_determined
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
-    >>> y = X + 0.1 * rng.standard_normal((20, 1))
-    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
-    >>> method = Method.choose(posterior, settings)
-    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
-    >>> determined = well_determined(posterior, method, point.theta, hyper)
-    >>> alpha_occam(posterior, method, point, settings.free, determined) < 0
-    True
     """
     groups, prior, total = posterior.groups, free.prior, 0.0
     for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
@@ -338,23 +256,7 @@ def alpha_occam(posterior, method, point, free, determined):
 
 
 def noise_occam(posterior, method, point, free, determined):
-    """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem, find_mode, noise_occam, well_determined
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
-    >>> y = X + 0.1 * rng.standard_normal((20, 1))
-    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
-    >>> method = Method.choose(posterior, settings)
-    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
-    >>> determined = well_determined(posterior, method, point.theta, hyper)
-    >>> print(round(noise_occam(posterior, method, point, settings.free, determined), 1))
-    -3.5
-    """
+    """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`."""
     prior, hyper, total = free.prior, point.hyper, 0.0
     counts = posterior.level_counts
     if np.any(free.beta) and not posterior.likelihood.linear:

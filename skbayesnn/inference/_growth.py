@@ -22,12 +22,6 @@ class Candidate(NamedTuple):
         Of its best minimum, in nats, targets in their own units; ``nan`` if not available.
     n_weights : int
         Before pruning.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Candidate, best_of
-    >>> best_of([Candidate((), -20.0, 3), Candidate((2,), -12.5, 9)]).hidden_layer_sizes
-    (2,)
     """
 
     hidden_layer_sizes: tuple
@@ -55,13 +49,6 @@ def grow(attempt, n_weights, n_targets):
     -------
     list of Candidate
         In the order in which they were tried.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import grow
-    >>> path = grow(lambda sizes, narrower: -abs(sum(sizes) - 4), lambda sizes: sum(sizes), 100)
-    >>> [candidate.hidden_layer_sizes for candidate in path]
-    [(), (2,), (4,), (8,), (16,), (4, 4)]
     """
     path = [Candidate((), attempt((), None), n_weights(()))]
 
@@ -95,14 +82,7 @@ def _rises(tried):
 
 
 def best_of(path):
-    """The candidate of highest evidence; the first one if none has any.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Candidate, best_of
-    >>> best_of([Candidate((), float("nan"), 3), Candidate((2,), -12.5, 9)]).n_weights
-    9
-    """
+    """The candidate of highest evidence; the first one if none has any."""
     return max(path, key=_value)
 
 

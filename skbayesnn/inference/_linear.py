@@ -10,17 +10,7 @@ GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
 
 
 def scannable(posterior, settings):
-    """Whether the evidence is exact, and cheap on a whole grid of precisions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, scannable
-    >>> from skbayesnn.posterior import Gaussian
-    >>> problem = Problem(np.zeros((9, 1)), np.zeros((9, 1)), np.ones(9), Gaussian.per_output(1))
-    >>> scannable(*problem.posed(())), scannable(*problem.posed((2,)))
-    (True, False)
-    """
+    """Whether the evidence is exact, and cheap on a whole grid of precisions."""
     network = posterior.network
     exact = posterior.likelihood.quadratic and not network.hidden_layer_sizes
     return exact and len(posterior.X) * network.n_weights**2 <= settings.limits.scan_work
@@ -34,26 +24,10 @@ def linear_start(posterior, settings):
     wherever the scale of the weights lies; from a strong prior it may end where everything is taken
     for noise.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    settings : Settings
-
     Returns
     -------
     Hyperparameters
         Of shapes (n_groups,) and (n_levels,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, linear_start
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X, rng = np.linspace(-1, 1, 50)[:, None], np.random.default_rng(0)
-    >>> y = X + 0.1 * rng.standard_normal((50, 1))
-    >>> problem = Problem(X, y, np.ones(50), Gaussian.per_output(1))
-    >>> print(linear_start(*problem.posed(())).beta.round())  # on the grid, near 1 / 0.1^2
-    [100.]
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     low, high = free.prior.log_range

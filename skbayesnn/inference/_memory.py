@@ -18,27 +18,6 @@ def memory_of_search(posterior, settings, n_starts, n_jobs=None):
     """Bytes that `find_minima` takes at most at any time, of all processes together.
 
     Within a factor of two if no units are pruned. A network for the noise is not counted.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    settings : Settings
-    n_starts : int
-    n_jobs : int, optional
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, memory_of_search
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.zeros((50, 1))
-    >>> posed = Problem(X, X, np.ones(50), Gaussian.per_output(1)).posed((2,))
-    >>> memory_of_search(*posed, n_starts=1) < 1e7
-    True
     """
     method, network = Method.choose(posterior, settings), posterior.network
     n, k, roots = len(posterior.X), network.n_weights, len(posterior.X) * network.n_outputs
@@ -63,14 +42,7 @@ def memory_of_search(posterior, settings, n_starts, n_jobs=None):
 
 
 def machine_memory():
-    """Bytes of memory that this machine has; infinite where the system does not tell.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import machine_memory
-    >>> machine_memory() > 1e6
-    True
-    """
+    """Bytes of memory that this machine has; infinite where the system does not tell."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -78,14 +50,7 @@ def machine_memory():
 
 
 def readable(n_bytes):
-    """Bytes in words.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import readable
-    >>> readable(200 * 2**20)
-    '200 MiB'
-    """
+    """Bytes in words."""
     for unit in ("KiB", "MiB", "GiB"):
         n_bytes /= 1024.0
         if n_bytes < 1000.0 or unit == "GiB":

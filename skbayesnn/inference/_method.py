@@ -21,14 +21,7 @@ NOTHING_PER_ROW = 1e-4  # nats by which no prediction is better or worse
 
 
 class Curvature(Enum):
-    """Form of the matrices that steps and error bars are made from.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Curvature
-    >>> Curvature.DUAL.value
-    'Gauss-Newton curvature in dual form, as weights outnumber the targets'
-    """
+    """Form of the matrices that steps and error bars are made from."""
 
     DENSE = "Gauss-Newton curvature"
     DUAL = "Gauss-Newton curvature in dual form, as weights outnumber the targets"
@@ -46,16 +39,6 @@ class Point(NamedTuple):
     gradient : ndarray of shape (k,)
     precision : Precision
         ``A`` at ``theta``, exact or Gauss-Newton.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, Point
-    >>> from skbayesnn.posterior import Energies, Hyperparameters
-    >>> hyper = Hyperparameters(alpha=np.array([0.5]), beta=np.zeros(0))
-    >>> energies = Energies(weights=np.array([2.0]), misfit=3.0, errors=np.zeros(0))
-    >>> Point(np.array([2.0]), hyper, energies, np.zeros(1), DensePrecision(np.eye(1))).energy
-    4.0
     """
 
     theta: np.ndarray
@@ -130,10 +113,6 @@ class Method:
         posterior : Posterior
         settings : Settings
             With the `Limits`.
-
-        Returns
-        -------
-        Method
         """
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
@@ -198,10 +177,6 @@ class Method:
         hyper : Hyperparameters
             Of one network.
         exact : bool, default=False
-
-        Returns
-        -------
-        Point
         """
         if exact or (self.dense and self.curvature is Curvature.DENSE):
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)

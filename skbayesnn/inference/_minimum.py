@@ -33,14 +33,7 @@ TRIALS, FEW_TRIALS = 120, 30  # of steps towards a minimum, where Hessians are c
 
 
 class Trouble(Enum):
-    """Why there is no evidence.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Trouble
-    >>> Trouble.INDEFINITE.value
-    'the Hessian is not positive definite'
-    """
+    """Why there is no evidence."""
 
     ROTATION = "hidden units can be rotated into each other: the minimum is not a point"
     INDEFINITE = "the Hessian is not positive definite"
@@ -85,25 +78,6 @@ class Minimum:
         Why the evidence is ``nan``.
     noise : Minimum or None
         Of the noise network, if there is one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Settings, find_minima
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
-    >>> from skbayesnn.posterior import Posterior, weight_groups
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
-    >>> minimum = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
-    >>> minimum.log_evidence == minimum.terms.total
-    True
-    >>> bool(0 < minimum.gamma[0] < 10)
-    True
     """
 
     network: object
@@ -146,26 +120,6 @@ def complete(posterior, theta, hyper, settings):
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
     settings : Settings
-
-    Returns
-    -------
-    Minimum
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Settings, complete
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform
-    >>> from skbayesnn.posterior import Posterior, weight_groups
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
-    >>> groups, y = weight_groups(network, "single"), 0.5 * X
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([False]), LogUniform())
-    >>> hyper = Hyperparameters(np.ones(1), np.array([100.0]))
-    >>> theta = np.random.default_rng(0).standard_normal(10)
-    >>> len(complete(posterior, theta, hyper, Settings(free, hyper)).pruned)  # a line needs one
-    2
     """
     free = settings.free
     posterior, search, pruned = _needed(posterior, theta, hyper, settings)

@@ -39,14 +39,7 @@ IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise ar
 
 
 class ConstantNoise:
-    """Gaussian noise of one level for each output, or shared by some; or classes, without noise.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import NOISE_MODELS
-    >>> NOISE_MODELS["constant"].p_value is None  # what other models are tested against
-    True
-    """
+    """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
     p_value = None
 
@@ -55,17 +48,7 @@ class ConstantNoise:
         return ()
 
     def pose(self, problem, posed):
-        """The posterior and settings of a search under this noise, from those under constant noise.
-
-        Parameters
-        ----------
-        problem : Problem
-        posed : Posed
-
-        Returns
-        -------
-        Posed
-        """
+        """Posterior and settings of a search under this noise, from those under constant noise."""
         return posed
 
     def search(self, problem, posed, previous, workers=ALONE):
@@ -82,10 +65,6 @@ class ConstantNoise:
         previous : list of Minimum
             Best first: some under this noise, from an earlier fit, then some under constant noise.
         workers : Workers
-
-        Returns
-        -------
-        list of Minimum
         """
         return find_minima(*posed, (), previous, workers=workers)
 
@@ -118,10 +97,6 @@ class ConstantNoise:
             One per chain.
         from_prior : bool
             Whether the weights will be drawn from the prior.
-
-        Returns
-        -------
-        Positions
         """
         joint, (theta, hyper) = self.joint(posed, tuned), _stacked(starts)
         known = _known(posed.posterior, posed.settings, joint.n_sampled, theta, hyper)
@@ -140,12 +115,6 @@ class Positions(NamedTuple):
         Precisions of all its groups.
     known : ndarray of shape (n_chains, n_groups)
         What the data alone tell about a weight of every group, ``h_c``.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Positions
-    >>> Positions._fields
-    ('joint', 'theta', 'hyper', 'known')
     """
 
     joint: JointPosterior
@@ -232,18 +201,7 @@ def _over_degrees_of_freedom(progress, posed, minimum):
 
 
 class InputDependentNoise(ConstantNoise):
-    """Gaussian noise whose level is a function of the inputs, which a second network learns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import NOISE_MODELS, Problem
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> problem = Problem(X, X, np.ones(20), Gaussian.per_output(1))
-    >>> NOISE_MODELS["input_dependent"].plan(problem).network.layer_sizes
-    (1, 8, 1)
-    """
+    """Gaussian noise whose level is a function of the inputs, which a second network learns."""
 
     def p_value(self, X, residuals, sample_weight):
         """Of a test for this noise: `noise_trend`."""

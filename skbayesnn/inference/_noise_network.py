@@ -52,16 +52,6 @@ class NoisePlan(NamedTuple):
         From the inputs to the log precision of every output.
     groups : WeightGroups
         The output biases are a group of their own, `LEVEL`.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import NoisePlan
-    >>> from skbayesnn.network import Network
-    >>> plan = NoisePlan.build(Network((2, 8, 1)), hidden_layer_sizes=(3,), prior="layer")
-    >>> plan.network.layer_sizes
-    (2, 3, 1)
-    >>> plan.groups.names
-    ['hidden1_weights', 'hidden1_biases', 'output', 'level']
     """
 
     network: Network
@@ -251,10 +241,6 @@ class Pair(NamedTuple):
         plan : NoisePlan
         seed : numpy.random.SeedSequence
             That of the start; the noise network's is derived from it.
-
-        Returns
-        -------
-        Pair
         """
         noise = _noise_posterior(posterior, plan.network, plan.groups)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
@@ -279,10 +265,6 @@ class Pair(NamedTuple):
         old : Minimum
         settings : Settings
         plan : NoisePlan
-
-        Returns
-        -------
-        Pair
         """
         noise = _noise_posterior(posterior, old.noise.network, old.noise.groups)
         return cls(

@@ -23,14 +23,6 @@ class Precision:
     definite : bool
         Whether ``A`` is numerically positive definite. It is never repaired: no jitter, no clamped
         eigenvalues. Only then there are a ``log_det`` and the methods from `solve` on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> saddle = DensePrecision(np.diag([2.0, -1.0]))
-    >>> saddle.definite, saddle.damped(1.0, np.array([2.0, 3.0])).definite
-    (False, True)
     """
 
     definite = True
@@ -63,7 +55,7 @@ class Precision:
         raise NotImplementedError
 
     def trace_under(self, other):
-        """``Tr(B^-1 A)`` with another precision ``B``, of the same form or dense."""
+        """``Tr(B^-1 A)`` with another precision ``B`` of the same form."""
         raise NotImplementedError
 
     def project(self, J):
@@ -177,7 +169,6 @@ class DensePrecision(Precision):
         return 2.0 * np.sum(np.log(np.diag(self.factor)))
 
     def damped(self, damping, metric):
-        """``A + damping diag(metric)``."""
         if not damping:
             return self
         matrix = self.matrix.copy()
@@ -185,11 +176,9 @@ class DensePrecision(Precision):
         return DensePrecision(matrix)
 
     def quadratic(self, vector):
-        """``v^T A v``."""
         return vector @ self.matrix @ vector
 
     def solve(self, vectors):
-        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         return lapack.dpotrs(self.factor, vectors, lower=1)[0]
 
     def whiten(self, vectors):
@@ -197,7 +186,6 @@ class DensePrecision(Precision):
         return solve_triangular(self.factor, vectors, lower=True, check_finite=False)
 
     def covariance(self):
-        """``A^-1`` of shape (k, k)."""
         return self._covariance
 
     @cached_property
@@ -208,15 +196,12 @@ class DensePrecision(Precision):
         return covariance
 
     def variances(self):
-        """Diagonal of ``A^-1``, shape (k,)."""
         return np.diag(lapack.dpotri(self.factor, lower=1)[0]).copy()
 
     def trace_under(self, other):
-        """``Tr(B^-1 A)``."""
         return np.sum(self.matrix * other.covariance())
 
     def draw(self, rng, size):
-        """Deviations from the mean with covariance ``A^-1``, shape (size, k)."""
         normal = rng.standard_normal((size, len(self.factor)))
         return solve_triangular(self.factor, normal.T, lower=True, trans=1, check_finite=False).T
 
@@ -275,15 +260,12 @@ class DualPrecision(Precision):
         return np.sum(np.log(self.prior)) + self._inner.log_det
 
     def damped(self, damping, metric):
-        """``A + damping diag(metric)``."""
         return DualPrecision(self.prior + damping * metric, self.S) if damping else self
 
     def quadratic(self, vector):
-        """``v^T A v``."""
         return self.prior @ vector**2 + np.sum((self.S @ vector) ** 2)
 
     def solve(self, vectors):
-        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         prior = (vectors.T / self.prior).T
         return prior - self._scaled.T @ self._inner.solve(self.S @ prior)
 
@@ -295,28 +277,23 @@ class DualPrecision(Precision):
         return -(vectors / (root * (1.0 + root))) @ vectors.T
 
     def whiten(self, vectors):
-        """``A^(-1/2) b`` up to a rotation, ``b`` of shape (k,) or (k, m)."""
         root = np.sqrt(self.prior)
         white = (vectors.T / root).T
         T = self.S / root
         return white + T.T @ (self._shrinkage @ (T @ white))
 
     def covariance(self):
-        """``A^-1`` of shape (k, k)."""
         white = self._inner.whiten(self._scaled)
         return np.diag(1.0 / self.prior) - white.T @ white
 
     def variances(self):
-        """Diagonal of ``A^-1``, shape (k,)."""
         white = self._inner.whiten(self._scaled)
         return 1.0 / self.prior - np.sum(white**2, axis=0)
 
     def trace_under(self, other):
-        """``Tr(B^-1 A)``."""
         return self.prior @ other.variances() + np.sum(other.project(self.S[:, None]))
 
     def project(self, J):
-        """``J A^-1 J^T`` per row for ``J`` of shape (n, m, k): shape (n, m, m)."""
         n, m, k = J.shape
         prior = (J / self.prior) @ np.swapaxes(J, -1, -2)
         white = self._inner.whiten(self._scaled @ J.reshape(n * m, k).T).T.reshape(n, m, -1)
@@ -344,14 +321,17 @@ class SpectralPrecision(DualPrecision):
     --------
     >>> import numpy as np
     >>> from skbayesnn.inference import DensePrecision, SpectralPrecision
-    >>> S = np.array([[1e12, 1.0], [1e12, 1.0 + 1e-3]])
+    >>> S = np.array([[1e9, 1e9], [0.0, 0.5]])  # squares lose what tells the columns apart
     >>> DensePrecision(np.eye(2) + S.T @ S).definite
     False
-    >>> print(SpectralPrecision(np.ones(2), S).variances()[1].round(4))
-    1.0
+    >>> SpectralPrecision(np.ones(2), S).variances().round(3)
+    array([0.556, 0.444])
     """
 
-    definite = True
+    @property
+    def definite(self):
+        """Always."""
+        return True
 
     @cached_property
     def _spectrum(self):
@@ -371,7 +351,6 @@ class SpectralPrecision(DualPrecision):
         return np.sum(np.log(self.prior)) + np.sum(spread)
 
     def damped(self, damping, metric):
-        """``A + damping diag(metric)``."""
         return SpectralPrecision(self.prior + damping * metric, self.S) if damping else self
 
     def whiten(self, vectors):
@@ -383,7 +362,6 @@ class SpectralPrecision(DualPrecision):
         return inside if complete else np.concatenate([inside, white - basis.T @ along])
 
     def solve(self, vectors):
-        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         values, basis, complete = self._spectrum
         root = np.sqrt(self.prior)
         white = (vectors.T / root).T
@@ -394,11 +372,9 @@ class SpectralPrecision(DualPrecision):
         return (result.T / root).T
 
     def covariance(self):
-        """``A^-1`` of shape (k, k)."""
         return self.solve(np.eye(len(self.prior)))
 
     def variances(self):
-        """Diagonal of ``A^-1``, shape (k,)."""
         values, basis, complete = self._spectrum
         variances = (basis**2).T @ (1.0 / np.hypot(1.0, values) ** 2)
         if not complete:
@@ -406,7 +382,6 @@ class SpectralPrecision(DualPrecision):
         return variances / self.prior
 
     def project(self, J):
-        """``J A^-1 J^T`` per row for ``J`` of shape (n, m, k): shape (n, m, m)."""
         return Precision.project(self, J)
 
     def draw(self, rng, size):
@@ -485,14 +460,12 @@ class KroneckerPrecision(Precision):
         )
 
     def quadratic(self, vector):
-        """``v^T A v``."""
         total = 0.0
         for (B,), (D, F, G) in zip(self._split(vector), self.factors, strict=True):
             total += np.sum(B * (D[:, None] * B + F @ B @ G))
         return total
 
     def whiten(self, vectors):
-        """``A^(-1/2) b`` up to a rotation, ``b`` of shape (k,) or (k, m)."""
         parts = [
             (left @ b @ V / np.sqrt(values)).reshape(len(b), -1)
             for b, (left, V, values) in zip(self._split(vectors.T), self._layers, strict=True)
@@ -500,11 +473,9 @@ class KroneckerPrecision(Precision):
         return np.concatenate(parts, axis=1).reshape(vectors.T.shape).T
 
     def solve(self, vectors):
-        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         return self._unwhiten(self.whiten(vectors).T).T
 
     def variances(self):
-        """Diagonal of ``A^-1``, shape (k,)."""
         return np.concatenate(
             [(left.T**2 @ (1.0 / values) @ V.T**2).ravel() for left, V, values in self._layers]
         )
@@ -518,7 +489,6 @@ class KroneckerPrecision(Precision):
         return total
 
     def draw(self, rng, size):
-        """Deviations from the mean with covariance ``A^-1``, shape (size, k)."""
         return self._unwhiten(rng.standard_normal((size, len(self.diagonal))))
 
     def _unwhiten(self, vectors):

@@ -13,19 +13,7 @@ from skbayesnn.posterior import Hyperparameters, Likelihood, LogUniform, Posteri
 
 
 class Posed(NamedTuple):
-    """A posterior, and how to search for its minima.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> problem = Problem(X, np.sin(3 * X), np.ones(20), Gaussian.per_output(1))
-    >>> posterior, settings = problem.posed((3,))
-    >>> posterior.network.n_weights
-    10
-    """
+    """A posterior, and how to search for its minima."""
 
     posterior: Posterior
     settings: Settings
@@ -103,12 +91,7 @@ class Problem:
         return self.noise_precision is not None and not np.all(self.noise_precision[0])
 
     def posed(self, hidden_layer_sizes):
-        """The posterior of a network, under constant noise, and settings of its search.
-
-        Returns
-        -------
-        Posed
-        """
+        """The posterior of a network, under constant noise, and settings of its search."""
         network = self.network(hidden_layer_sizes)
         groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)

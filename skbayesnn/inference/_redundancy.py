@@ -190,18 +190,7 @@ def _without(posterior, layers, layer, units):
 
 
 def layers_switched_off(posterior, theta, tolerance):
-    """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, layers_switched_off
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> posterior, _ = Problem(X, X, np.ones(20), Gaussian.per_output(1)).posed((1,))
-    >>> layers_switched_off(posterior, np.array([3.0, 0.0, 0.0, 0.2]), np.array([0.1]))
-    [0]
-    """
+    """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum."""
     network = posterior.network
     trace = forward(network, theta, _rows_to_look_at(posterior.X))
     layers = network.layers(theta)
@@ -287,19 +276,6 @@ def same_minimum(network, theta, reference, tol=1e-2):
     network : Network
     theta, reference : ndarray of shape (k,)
     tol : float
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import same_minimum
-    >>> from skbayesnn.network import Network
-    >>> one, other = np.array([3.0, 0.1, 1.0, 0.0]), np.array([-3.0, -0.1, -1.0, 0.0])
-    >>> same_minimum(Network((1, 1, 1)), one, other)
-    True
     """
     distance = np.linalg.norm(align(network, theta, reference) - reference)
     return bool(distance <= tol * max(1.0, np.linalg.norm(reference)))

@@ -36,10 +36,6 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     tau_factor : ndarray of shape (n_groups,), default=1
         ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
 
-    Returns
-    -------
-    Hyperparameters
-
     Examples
     --------
     >>> import numpy as np
@@ -233,20 +229,6 @@ def fair_moves(posterior, method, point):
         Zero for groups that determine nothing.
     gamma : ndarray of shape (n_groups,)
         Shared out among the layers; the sum is that of the counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem, fair_moves
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> problem = Problem(X, np.sin(3 * X), np.ones(20), Gaussian.per_output(1))
-    >>> posterior, settings = problem.posed((3,))
-    >>> hyper = Hyperparameters(np.ones(3), np.full(1, 100.0))
-    >>> method, theta = Method.choose(posterior, settings), np.linspace(-1, 1, 10)
-    >>> moves, gamma = fair_moves(posterior, method, method.point(posterior, theta, hyper))
-    >>> print(bool(np.isclose(gamma[0] + gamma[1], gamma[2])))  # of both layers
-    True
     """
     groups, alpha = posterior.groups, posterior.groups.expand(point.hyper.alpha)
     sizes = [rows * columns for rows, columns in posterior.network.shapes]

@@ -120,24 +120,6 @@ def estimate_evidence(joint, draws, seed, n_jobs=None):
     -------
     log_evidence, standard_error : float
         In nats, for targets in standardised units.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, SamplingSettings
-    >>> from skbayesnn.inference import estimate_evidence, run_chains, start_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.samplers import Plan
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> posed, seeds = problem.posed(()), np.random.SeedSequence(0).spawn(2)
-    >>> sampling = SamplingSettings(posed.settings, Plan(), n_warmup=20, n_draws=20)
-    >>> joint, chains = start_sampling(problem, posed, sampling, seeds)
-    >>> draws = run_chains(joint, chains, sampling).draws
-    >>> value, error = estimate_evidence(joint, draws, np.random.SeedSequence(1))
-    >>> 0 < error < 1
-    True
     """
     path = (_ConditionalPath if joint.n_conditions else _Path)(joint, draws)
     populations = Parallel(n_jobs=n_jobs)(

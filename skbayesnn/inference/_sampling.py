@@ -31,18 +31,6 @@ class SamplingSettings(NamedTuple):
         dynamics of all weights, whose coordinates are the weights where precisions are fixed.
     dtype : numpy.dtype
         In which draws are kept.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, SamplingSettings, Settings
-    >>> from skbayesnn.posterior import Hyperparameters, LogUniform
-    >>> from skbayesnn.samplers import Plan
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> search = Settings(free, fixed=Hyperparameters(np.ones(1), np.ones(1)))
-    >>> settings = SamplingSettings(search, Plan(), n_warmup=200, n_draws=500)
-    >>> settings.plan.target, settings.thin
-    (0.8, 1)
     """
 
     search: Settings
@@ -127,25 +115,6 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     n_jobs : int, optional
     progress : callable, optional
         Called with lines of text.
-
-    Returns
-    -------
-    Sampled
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, SamplingSettings, run_chains, start_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.samplers import Plan
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> posed, seeds = problem.posed((3,)), np.random.SeedSequence(0).spawn(2)
-    >>> sampling = SamplingSettings(posed.settings, Plan(), n_warmup=20, n_draws=20)
-    >>> joint, chains = start_sampling(problem, posed, sampling, seeds)
-    >>> run_chains(joint, chains, sampling).draws.theta.shape
-    (2, 20, 10)
     """
     if warm:
         tasks = (delayed(_warm_up)(joint, batch, settings, progress) for batch in chains)

@@ -45,12 +45,6 @@ class Recipe:
         Whether chains start at draws from the prior.
     evidence : bool
         Whether the evidence is wanted.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Recipe
-    >>> Recipe(n_draws=200).n_chains
-    4
     """
 
     plan: Plan | None = None
@@ -77,15 +71,6 @@ def tuned_plan(problem, posed, noise):
     groups of weights, which have transitions of their own. With many rows they are short because of
     what they cost. Where the output layer stays in the position the curvature changes so much from
     place to place that its mean is no guide to a metric.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, tuned_plan
-    >>> from skbayesnn.posterior import Gaussian
-    >>> problem = Problem(np.zeros((9, 1)), np.zeros((9, 1)), np.ones(9), Gaussian.per_output(1))
-    >>> tuned_plan(problem, problem.posed((2,)), "constant").max_steps
-    64
     """
     hidden = posed.posterior.network.hidden_layer_sizes
     if not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem)):
@@ -113,18 +98,6 @@ class SampledFit:
     growth : tuple of Candidate
     noise_log_evidences : dict
         As of `EvidenceFit`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> recipe = Recipe(n_chains=2, n_draws=50, evidence=False)
-    >>> fit_by_sampling(problem, (), recipe, entropy=0).draws.theta.shape
-    (2, 50, 2)
     """
 
     problem: Problem
@@ -218,10 +191,6 @@ def fit_by_sampling(
     previous : SampledFit, optional
         If only its draws are too few, its chains go on; its choices are kept in any case.
     workers : Workers
-
-    Returns
-    -------
-    SampledFit
 
     Examples
     --------

@@ -43,21 +43,6 @@ def start_sampling(
     joint : JointPosterior
     chains : list of Chains
         One batch per process.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, SamplingSettings, start_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.samplers import Plan
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1), prior="single")
-    >>> posed, seeds = problem.posed((3,)), np.random.SeedSequence(0).spawn(2)
-    >>> sampling = SamplingSettings(posed.settings, Plan(), n_warmup=20, n_draws=20)
-    >>> joint, chains = start_sampling(problem, posed, sampling, seeds)
-    >>> chains[0].phase.position.shape  # two chains; six hidden weights and two precisions
-    (2, 8)
     """
     posterior, search = posed
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]

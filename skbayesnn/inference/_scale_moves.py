@@ -21,25 +21,6 @@ class ScaleMoves:
     joint : JointPosterior
     n_sweeps : int, default=1
         How often each direction is tried.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, ScaleMoves
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
-    >>> from skbayesnn.posterior import Gaussian, JointPosterior
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
-    >>> groups, noise = weight_groups(network, "layer"), Gaussian.per_output(1)
-    >>> posterior = Posterior(network, noise, groups, X, X, np.ones(20))
-    >>> free = FreeHyperparameters(np.ones(3, dtype=bool), np.array([True]), LogUniform())
-    >>> fixed = Hyperparameters(np.ones(3), np.ones(1))
-    >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(3))
-    >>> np.array(ScaleMoves(joint).directions)  # of ln alpha; the outputs are integrated out
-    array([[1., 0., 0.],
-           [0., 1., 0.],
-           [0., 0., 1.],
-           [1., 1., 0.]])
     """
 
     def __init__(self, joint, n_sweeps=1):

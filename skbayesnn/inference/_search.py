@@ -28,23 +28,11 @@ class Workers(NamedTuple):
         Called with the posterior, the settings and the number of starts before a search.
     progress : callable or None
         Called with lines of text.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Workers
-    >>> workers = Workers(progress=print)
-    >>> workers.say("start completed")
-    start completed
     """
 
     n_jobs: int | None = None
     announce: Callable | None = None
     progress: Callable | None = None
-
-    def say(self, line):
-        """Pass a line of text on."""
-        if self.progress is not None:
-            self.progress(line)
 
     def announced(self, posterior, settings, n_starts):
         """Say that a search begins."""
@@ -74,22 +62,6 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         Of a network of the same depth, no layer of which is wider: the start from the last seed is
         this network with random units added.
     workers : Workers
-
-    Returns
-    -------
-    list of Minimum
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, find_minima
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed((3,))
-    >>> minima = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(2))
-    >>> print((minima[0].hyper.beta ** -0.5).round(1))  # the noise level
-    [0.1]
     """
     workers.announced(posterior, settings, len(seeds) + len(previous))
     found = workers.run(continued, [(posterior, old, settings) for old in previous])
@@ -105,14 +77,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
 
 
 def distinct(minima):
-    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import distinct
-    >>> distinct([])
-    []
-    """
+    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last."""
     ranked = sorted(
         minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence))
     )
@@ -124,14 +89,7 @@ def distinct(minima):
 
 
 def is_repeated(minimum, others):
-    """Whether a minimum is one of some others up to symmetry, with an evidence like it or without.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import is_repeated
-    >>> is_repeated(None, [])
-    False
-    """
+    """Whether a minimum is one of others up to symmetry, with an evidence like it or without."""
     return any(
         np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
         for other in others
@@ -148,14 +106,7 @@ def _same(minimum, other):
 
 
 def fits(minimum, network, groups):
-    """Whether a minimum can be continued in a network of this layout: none of its layers is wider.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import fits
-    >>> fits(None, None, None)
-    False
-    """
+    """Whether a minimum can be continued in a network of this layout, no narrower anywhere."""
     if minimum is None:
         return False
     theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
@@ -205,21 +156,7 @@ def told(progress, minimum):
 
 
 def own_posterior(posterior, minimum):
-    """The posterior with the layout, the likelihood and the noise of every row of a minimum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, find_minima, own_posterior
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed((3,))
-    >>> minimum = find_minima(posterior, settings, np.random.SeedSequence(0).spawn(1))[0]
-    >>> own = own_posterior(posterior, minimum)
-    >>> bool(np.max(np.abs(own.gradient(minimum.theta, minimum.hyper))) < 1e-5)
-    True
-    """
+    """The posterior with the layout, the likelihood and the noise of every row of a minimum."""
     own = posterior.with_network(minimum.network, minimum.groups.labels)
     own, factors = replace(own, likelihood=minimum.likelihood), None
     if minimum.noise is not None:

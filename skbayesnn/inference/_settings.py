@@ -9,23 +9,7 @@ from skbayesnn.posterior import Hyperparameters
 
 
 class FreeHyperparameters(NamedTuple):
-    """Which hyperparameters are inferred, and their common prior.
-
-    Attributes
-    ----------
-    alpha : ndarray of bool, shape (n_groups,)
-    beta : ndarray of bool, shape (n_levels,)
-    prior : LogUniform
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters
-    >>> from skbayesnn.posterior import LogUniform
-    >>> free = FreeHyperparameters(np.array([True, False]), np.array([True]), LogUniform())
-    >>> free.mask
-    array([ True, False,  True])
-    """
+    """Which hyperparameters are inferred, and their common prior."""
 
     alpha: np.ndarray
     beta: np.ndarray
@@ -55,16 +39,6 @@ class Settings(NamedTuple):
         (``tol k / 100`` for more than 100 weights).
     limits : Limits
         From which the `Method` is chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Settings
-    >>> from skbayesnn.posterior import Hyperparameters, LogUniform
-    >>> free = FreeHyperparameters(np.array([True]), np.array([False]), LogUniform())
-    >>> settings = Settings(free, fixed=Hyperparameters(np.ones(1), np.array([100.0])))
-    >>> settings.with_fixed(Hyperparameters(np.array([0.5]), np.array([7.0])))
-    Hyperparameters(alpha=array([0.5]), beta=array([100.]))
     """
 
     free: FreeHyperparameters

@@ -28,25 +28,6 @@ def serves_slices(joint):
 
     That is where wide priors have some share of the evidence (Laplace approximation). Elsewhere the
     dynamics do well by themselves.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, serves_slices
-    >>> from skbayesnn.posterior import Bernoulli, JointPosterior
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> posterior, search = Problem(X, 1.0 * (X > 0), np.ones(20), Bernoulli()).posed(())
-    >>> joint = JointPosterior(posterior, search.free, search.fixed, information=np.zeros(1))
-    >>> serves_slices(joint)  # a threshold separates the classes
-    True
     """
     posterior = joint.posterior
     linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
@@ -84,17 +65,6 @@ def shapes_at_modes(joint):
     Returns
     -------
     ndarray of shape (m, k, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, shapes_at_modes
-    >>> from skbayesnn.posterior import Bernoulli, JointPosterior
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> posterior, search = Problem(X, 1.0 * (X > 0), np.ones(20), Bernoulli()).posed(())
-    >>> joint = JointPosterior(posterior, search.free, search.fixed, information=np.zeros(1))
-    >>> shapes_at_modes(joint).shape  # under three priors
-    (3, 2, 2)
     """
     posterior = joint.posterior
     hessians = np.stack([posterior.hessian(mode.theta, mode.hyper) for mode in _modes(joint)])
@@ -115,28 +85,6 @@ class SliceMoves:
         Of a classifier without hidden layers. Targets may be ``(n_chains, n, n_outputs)``.
     shapes : ndarray of shape (m, k, k)
         Linear maps, of which one chosen at random makes a direction from normal random numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, SliceMoves
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
-    >>> from skbayesnn.posterior import Bernoulli, JointPosterior
-    >>> from skbayesnn.samplers import start
-    >>> network, X, rng = Network((1, 1)), np.array([[-1.0], [1.0]]), np.random.default_rng(0)
-    >>> groups, y = weight_groups(network, "single"), np.array([[0.0], [1.0]])
-    >>> posterior = Posterior(network, Bernoulli(), groups, X, y, np.ones(2))
-    >>> free = FreeHyperparameters(np.array([True]), np.ones(0, dtype=bool), LogUniform())
-    >>> fixed = Hyperparameters(np.ones(1), np.ones(0))
-    >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
-    >>> phase, move = start(joint.energy, np.zeros((1, 3))), SliceMoves(joint, np.eye(2)[None])
-    >>> slopes = []
-    >>> for _ in range(200):
-    ...     phase = move(joint.energy, phase, [rng])
-    ...     slopes.append(joint.place(phase.position).theta[0, 0])
-    >>> bool(np.min(np.abs(slopes)) < 0.1 and np.max(slopes) > 100.0)  # the classes are apart
-    True
     """
 
     def __init__(self, joint, shapes):

@@ -65,17 +65,6 @@ class Search(NamedTuple):
     done, converged : bool
     memory : object
         What the rule keeps from one step to the next.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Point, Search
-    >>> from skbayesnn.posterior import Energies, Hyperparameters
-    >>> hyper = Hyperparameters(np.ones(1), np.zeros(0))
-    >>> energies = Energies(np.array([2.0]), 3.0, np.zeros(0))
-    >>> search = Search(Point(np.array([2.0]), hyper, energies, None, None))
-    >>> search.done, search.n_iter
-    (False, 0)
     """
 
     point: Point
@@ -118,17 +107,7 @@ class DampedSteps:
     """
 
     def trial(self, posterior, search):
-        """Try a damped step (Marquardt 1963).
-
-        Parameters
-        ----------
-        posterior : Posterior
-        search : Search
-
-        Returns
-        -------
-        Trial
-        """
+        """Try a damped step (Marquardt 1963)."""
         theta, hyper, energies, gradient, precision = point = search.point
         metric = np.maximum(np.abs(precision.diagonal), posterior.groups.expand(hyper.alpha))
         damped = precision.damped(search.damping, metric)
@@ -163,19 +142,6 @@ class Descents(NamedTuple):
     ----------
     tol : callable
         Returns the decrease (nats) by one quasi-Newton step that ends the next descent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Descents, Point, Problem, Search
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> y = np.array([[1.0], [3.2], [4.9]])
-    >>> posterior, _ = Problem(X, y, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> theta, hyper = np.zeros(2), Hyperparameters(np.full(1, 1e-6), np.ones(1))
-    >>> start = Search(Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None))
-    >>> Descents(lambda: 1e-9).trial(posterior, start).theta.round(2)  # least squares
-    array([1.95, 1.08])
     """
 
     tol: Callable
@@ -214,10 +180,6 @@ def lower(posterior, steps, rule, search, max_iter):
     search : Search
     max_iter : int
         Trials.
-
-    Returns
-    -------
-    Search
     """
     while not search.done and search.n_iter < max_iter:
         trial = steps.trial(posterior, search)

@@ -11,19 +11,15 @@ def total_determined(posterior, point):
     """``gamma = k - Tr(diag(alpha) A^-1)`` of one network (MacKay 1992, equation 2.23).
 
     ``Tr(diag(alpha) A^-1)`` is the mean of ``b^T A^-1 b``, ``b = diag(alpha)^(1/2) z``, over random
-    signs ``z`` (Hutchinson 1990), and ``A^-1 b`` comes from conjugate gradients preconditioned by the curvature
-    in Kronecker factors. That alone takes inputs and derivatives to be independent, and with
-    softmax outputs finds half as many well-determined weights again as there are.
+    signs ``z`` (Hutchinson 1990), and ``A^-1 b`` comes from conjugate gradients, preconditioned by
+    the curvature in Kronecker factors. Those alone take inputs and derivatives to be independent,
+    and with softmax outputs find half as many well-determined weights again as there are.
 
     Parameters
     ----------
     posterior : Posterior
     point : Point
         With a `KroneckerPrecision`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -25,14 +25,6 @@ class Trained(NamedTuple):
     converged : bool
     tau_factor : float or ndarray of shape (n_groups,)
         That of `reestimate`, where the method of training uses it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Trained
-    >>> from skbayesnn.posterior import Hyperparameters
-    >>> Trained(np.zeros(2), Hyperparameters(np.ones(1), np.ones(1))).n_iter
-    0
     """
 
     theta: np.ndarray
@@ -56,23 +48,6 @@ def random_starts(posterior, rngs):
     posterior : Posterior
     rngs : list of numpy.random.Generator
         One per start, so that a start does not depend on how many others there are.
-
-    Returns
-    -------
-    list of Trained
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import random_starts
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-    >>> network, X = Network((1, 2, 1)), np.zeros((50, 1))
-    >>> groups, noise = weight_groups(network, "single"), Gaussian.per_output(1)
-    >>> posterior = Posterior(network, noise, groups, X, X, np.ones(50))
-    >>> starts = random_starts(posterior, [np.random.default_rng(i) for i in range(3)])
-    >>> [float(start.hyper.beta[0]) for start in starts]
-    [100.0, 1.0, 100.0]
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
@@ -89,34 +64,7 @@ def random_starts(posterior, rngs):
 
 
 def train(posterior, start, settings):
-    """Minimise ``M(w)``, the precisions re-estimated on the way.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    start : Trained
-    settings : Settings
-
-    Returns
-    -------
-    Trained
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Settings, Trained, train
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9], [6.9]])
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(4))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> hyper = Hyperparameters(np.ones(1), np.ones(1))
-    >>> trained = train(posterior, Trained(np.zeros(2), hyper), Settings(free, hyper))
-    >>> trained.theta.round(1)  # slope and intercept
-    array([1.9, 1.1])
-    """
+    """Minimise ``M(w)``, the precisions re-estimated on the way."""
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
     tol = max(settings.tolerance(len(theta)), method.resolution)
@@ -145,9 +93,5 @@ def train_on_part_first(posterior, part, start, settings):
         See `subsample`.
     start, settings
         As of `train`.
-
-    Returns
-    -------
-    Trained
     """
     return train(posterior, start if part is None else train(part, start, settings), settings)

@@ -21,22 +21,6 @@ def widened(minimum, network, rng):
     Returns
     -------
     ndarray of shape (k,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, find_minima, widened
-    >>> from skbayesnn.network import outputs
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> minimum = find_minima(*problem.posed((2,)), np.random.SeedSequence(0).spawn(1))[0]
-    >>> wide = problem.network((4,))
-    >>> theta = widened(minimum, wide, np.random.default_rng(0))
-    >>> change = outputs(wide, theta, X) - outputs(minimum.network, minimum.theta, X)
-    >>> bool(np.max(np.abs(change)) < 0.1)
-    True
     """
     layers = []
     narrow = minimum.network.layers(minimum.theta)

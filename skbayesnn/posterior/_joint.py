@@ -107,12 +107,7 @@ class JointPosterior(Coordinates):
         return max(16, CACHE_DOUBLES // (len(self.posterior.X) * width))
 
     def terms(self, q):
-        """Both parts of the energy at positions, with their gradients in what moves.
-
-        Returns
-        -------
-        JointEnergy
-        """
+        """Both parts of the energy at positions, with their gradients in what moves."""
         if q.ndim == 2 and len(q) > self._batch:
             parts = [self.terms(q[i : i + self._batch]) for i in range(0, len(q), self._batch)]
             return JointEnergy(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))

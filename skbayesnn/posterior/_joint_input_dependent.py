@@ -29,24 +29,6 @@ class InputDependentJoint(JointPosterior):
         From the inputs to the log precision of every output.
     noise_groups : WeightGroups
         Its output biases are the last group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, NoisePlan
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
-    >>> from skbayesnn.posterior import Gaussian, InputDependentJoint
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
-    >>> groups, y = weight_groups(network, "single"), np.sin(3 * X)
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(20))
-    >>> plan = NoisePlan.build(network, hidden_layer_sizes=(2,), prior="single")
-    >>> free = FreeHyperparameters(np.array([True, True]), np.array([True]), LogUniform())
-    >>> fixed = Hyperparameters(np.ones(2), np.ones(1))
-    >>> noise = {"noise_network": plan.network, "noise_groups": plan.groups}
-    >>> joint = InputDependentJoint(posterior, free, fixed, np.zeros(2), **noise)
-    >>> joint.dimension  # 6 hidden and 6 noise weights, 3 precisions
-    15
     """
 
     noise_network: Network | None = None

@@ -32,24 +32,6 @@ class StudentTJoint(JointPosterior):
         With `StudentT` noise, whose degrees of freedom matter for the metric only.
     degrees_of_freedom : tuple of float
         Values of ``nu`` that have the same prior probability.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Hyperparameters, LogUniform, Posterior, weight_groups
-    >>> from skbayesnn.posterior import StudentT, StudentTJoint
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
-    >>> groups, y = weight_groups(network, "single"), np.sin(3 * X)
-    >>> posterior = Posterior(network, StudentT.per_output(1), groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
-    >>> joint = StudentTJoint(posterior, free, fixed, np.zeros(1), degrees_of_freedom=(2.5, 5.0))
-    >>> joint.dimension  # 6 hidden weights, 2 precisions
-    8
-    >>> joint.n_conditions  # 20 factors, degrees of freedom, 4 output weights
-    25
     """
 
     degrees_of_freedom: tuple = ()

@@ -29,15 +29,6 @@ class Targets(NamedTuple):
     factors : ndarray of shape (n, n_outputs), or None
         By which the misfit of every target is multiplied: precisions given per row, relative to
         those of the noise levels. ``None``: all 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Targets
-    >>> targets = Targets(np.array([[0.0], [4.0]]), np.ones(2))
-    >>> targets.counts  # of every target
-    array([[1.],
-           [1.]])
     """
 
     y: np.ndarray
@@ -59,15 +50,6 @@ class Misfit(NamedTuple):
     value : ndarray of shape (...)
     errors : ndarray of shape (..., n_levels)
         ``E_l``: ``beta_l E_l`` is the derivative of the value with respect to ``ln beta_l``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Gaussian, Targets
-    >>> targets = Targets(np.array([[0.0], [4.0]]), np.ones(2))
-    >>> misfit = Gaussian.per_output(1).misfit(np.array([[1.0], [2.0]]), targets, np.array([2.0]))
-    >>> print(misfit.value, misfit.errors)
-    5.0 [2.5]
     """
 
     value: np.ndarray
@@ -75,14 +57,7 @@ class Misfit(NamedTuple):
 
 
 class Likelihood:
-    """What every noise model answers. Subclasses say what is different.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import Bernoulli, Gaussian, Likelihood
-    >>> isinstance(Bernoulli(), Likelihood), isinstance(Gaussian.per_output(1), Likelihood)
-    (True, True)
-    """
+    """What every noise model answers. Subclasses say what is different."""
 
     n_levels = 0
     quadratic = False  # whether the misfit is, in the outputs
@@ -177,7 +152,6 @@ class Gaussian(Likelihood):
         return int(self.levels.max()) + 1
 
     def level_sizes(self):
-        """Number of outputs of every noise level."""
         return np.bincount(self.levels)
 
     @cached_property
@@ -229,16 +203,7 @@ class Gaussian(Likelihood):
 
 @dataclass(frozen=True)
 class Bernoulli(Likelihood):
-    """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Bernoulli, Targets
-    >>> outputs, targets = np.zeros((2, 1)), Targets(np.array([[0.0], [1.0]]), np.ones(2))
-    >>> print(Bernoulli().misfit(outputs, targets, np.ones(0)).value.round(3))  # 2 ln 2
-    1.386
-    """
+    """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones."""
 
     def misfit(self, outputs, targets, beta):
         """``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
@@ -261,16 +226,7 @@ class Bernoulli(Likelihood):
 
 @dataclass(frozen=True)
 class Categorical(Likelihood):
-    """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Categorical, Targets
-    >>> outputs, targets = np.zeros((1, 3)), Targets(np.array([[0.0, 1.0, 0.0]]), np.ones(1))
-    >>> print(Categorical().misfit(outputs, targets, np.ones(0)).value.round(3))  # ln 3
-    1.099
-    """
+    """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
 
     def misfit(self, outputs, targets, beta):
         """``-G = sum_n s_n [logsumexp(a) - a_t]`` (Bishop 4.108)."""

@@ -102,10 +102,6 @@ def regression_system(rows, z, sd):
     z : ndarray of shape (..., n, width)
     sd : ndarray of shape (..., n_outputs, width)
         ``A^(-1/2)``, prior standard deviations of the output layer's weights.
-
-    Returns
-    -------
-    System
     """
     weights = rows.weights
     if rows.alike:
@@ -131,10 +127,6 @@ def integrated(rows, z, sd, need_factors=False):
         As for `regression_system`.
     need_factors : bool, default=False
         Whether ``log_factors`` is wanted.
-
-    Returns
-    -------
-    Regression
     """
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
@@ -181,17 +173,7 @@ def _products(errors, mean):
 
 
 def complete(rows, trace):
-    """The same with all weights given.
-
-    Parameters
-    ----------
-    rows : Rows
-    trace : Trace of order 1
-
-    Returns
-    -------
-    Regression
-    """
+    """The same with all weights given."""
     residual, weights = trace.outputs - rows.y, rows.weights
     weighted = rows.precision[..., None, :] * residual
     if weights is not None:

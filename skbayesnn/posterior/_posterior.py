@@ -29,14 +29,6 @@ class Hyperparameters(NamedTuple):
     """Precisions of weight groups, ``(..., n_groups)``, and of the noise, ``(..., n_levels)``.
 
     Classifiers have no noise level: their ``beta`` is empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Hyperparameters
-    >>> hyper = Hyperparameters(alpha=np.array([1.0, 0.1]), beta=np.array([25.0]))
-    >>> hyper.repeated(3).alpha.shape  # for three networks
-    (3, 2)
     """
 
     alpha: np.ndarray
@@ -45,10 +37,6 @@ class Hyperparameters(NamedTuple):
     def select(self, index):
         """The hyperparameters of some of many networks (the leading axis)."""
         return Hyperparameters(self.alpha[index], self.beta[index])
-
-    def repeated(self, times):
-        """The same for several networks: a new leading axis."""
-        return Hyperparameters(np.tile(self.alpha, (times, 1)), np.tile(self.beta, (times, 1)))
 
 
 class Energies(NamedTuple):
@@ -62,14 +50,6 @@ class Energies(NamedTuple):
         ``sum_l beta_l E_D,l`` for Gaussian noise, ``-G`` for classes.
     errors : ndarray of shape (..., n_levels)
         ``E_D`` of every noise level, see `Misfit`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Energies, Hyperparameters
-    >>> energies = Energies(weights=np.array([2.0]), misfit=2.0, errors=np.array([0.5]))
-    >>> print(energies.total(Hyperparameters(alpha=np.array([0.1]), beta=np.array([4.0]))))
-    2.2
     """
 
     weights: np.ndarray
@@ -89,14 +69,6 @@ class Expansion(NamedTuple):
     energies : Energies
     gradient : ndarray of shape (..., k)
     hessian : ndarray of shape (..., k, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Energies, Expansion
-    >>> energies = Energies(np.array([2.0]), 2.0, np.array([0.5]))
-    >>> Expansion(energies, np.zeros(1), np.eye(1)).gradient
-    array([0.])
     """
 
     energies: Energies

@@ -98,10 +98,6 @@ def weight_groups(network, prior, feature_names=None):
     feature_names : list of str, optional
         Names of the inputs, for the groups of ``"ard"``.
 
-    Returns
-    -------
-    WeightGroups
-
     Examples
     --------
     >>> from skbayesnn.network import Network

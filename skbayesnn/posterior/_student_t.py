@@ -83,7 +83,6 @@ class StudentT(Gaussian):
         return self.misfit(outputs, targets, beta), gradient
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        """Derivatives of what `derivatives` returns with respect to ``ln beta_l``."""
         residual, tau, u = self._parts(outputs, targets.y, beta)
         total = self.degrees_of_freedom + len(self.levels)
         slope, bend = -(u**2) / total, 2.0 * u**3 / total**2  # of u in delta
@@ -104,7 +103,6 @@ class StudentT(Gaussian):
         return diagonal * residual, curvature
 
     def level_information(self, outputs, targets, beta):
-        """Second derivatives of the misfit in ``ln beta``, ``(..., n_levels, n_levels)``."""
         residual, tau, u = self._parts(outputs, targets.y, beta)
         delta = (tau * residual**2) @ self.membership  # (..., n, n_levels)
         total = self.degrees_of_freedom + len(self.levels)

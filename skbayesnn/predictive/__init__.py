@@ -1,8 +1,8 @@
 """From posteriors to predictions: error bars, moderated outputs, mixtures."""
 
-from skbayesnn.predictive._combination import Combined, combined, ensemble_of_draws, member_of
+from skbayesnn.predictive._combination import combined, ensemble_of_draws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
-from skbayesnn.predictive._leave_one_out import leave_one_out, log_probability
+from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Marginals, Member, Part, class_probabilities
 from skbayesnn.predictive._mixture import (
     NORMAL,
@@ -27,15 +27,12 @@ from skbayesnn.predictive._noise import (
     Noise,
     NoiseNetworks,
     StudentTNoise,
-    noise_of_draws,
-    noise_of_minimum,
 )
 from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
 from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
     "NORMAL",
-    "Combined",
     "Draws",
     "Ensemble",
     "Marginals",
@@ -53,15 +50,11 @@ __all__ = [
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",
-    "log_probability",
     "log_scale_mixture_density",
-    "member_of",
     "mixture_moments",
     "mixture_quantile",
     "moderated_sigmoid",
     "moderated_softmax",
-    "noise_of_draws",
-    "noise_of_minimum",
     "noise_scales",
     "normal_points",
     "sigmoid_information",

@@ -31,12 +31,6 @@ class Combined(NamedTuple):
     leave_one_out : ndarray of shape (n,)
         Log predictive density of every distinct row, had it not been in the training set
         (standardised units).
-
-    Examples
-    --------
-    >>> from skbayesnn.predictive import Combined
-    >>> Combined._fields
-    ('ensemble', 'minima', 'shares', 'leave_one_out')
     """
 
     ensemble: Ensemble
@@ -53,22 +47,6 @@ def combined(fit, combine):
     fit : EvidenceFit
     combine : {"best", "evidence", "equal", "stacking", "tempered"}
         With ``"tempered"`` the minima of other networks and noise models take part.
-
-    Returns
-    -------
-    Combined
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.predictive import combined
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (3,), entropy=0)
-    >>> combined(fit, "best").shares[0]
-    np.float64(1.0)
     """
     settings = fit.posed.settings
     pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
@@ -93,23 +71,6 @@ def member_of(posterior, minimum, settings):
         Of the network before pruning, with the training rows.
     minimum : Minimum
     settings : Settings
-
-    Returns
-    -------
-    Member
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.predictive import member_of
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (3,), entropy=0)
-    >>> posterior, settings = fit.posed
-    >>> member_of(posterior, fit.best, settings).outputs(X).shape
-    (1, 20, 1)
     """
     noise = noise_of_minimum(minimum, settings.free.prior.log_range)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
@@ -162,29 +123,7 @@ def _shares(combine, posterior, minima, densities):
 
 
 def ensemble_of_draws(fit):
-    """The networks that were drawn, which predict together.
-
-    Parameters
-    ----------
-    fit : SampledFit
-
-    Returns
-    -------
-    Ensemble
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.predictive import ensemble_of_draws
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> recipe = Recipe(n_chains=2, n_draws=50, evidence=False)
-    >>> ensemble_of_draws(fit_by_sampling(problem, (), recipe, entropy=0)).mean(X).shape
-    (20, 1)
-    """
+    """The networks that were drawn, which predict together."""
     theta = fit.draws.theta.reshape(-1, fit.draws.theta.shape[-1])
     best = int(np.argmin(fit.draws.energy))
     network = fit.posed.posterior.network

@@ -40,16 +40,7 @@ class Ensemble:
 
     @classmethod
     def of_draws(cls, draws):
-        """Drawn networks count equally.
-
-        Parameters
-        ----------
-        draws : Draws
-
-        Returns
-        -------
-        Ensemble
-        """
+        """Drawn networks count equally."""
         return cls((draws,), (np.full(draws.size, 1.0 / draws.size),))
 
     @property
@@ -208,17 +199,6 @@ class Rescaled(Part):
     columns : slice
     scaling : Scaling
         Of its outputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn._data import Scaling
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Draws, Rescaled
-    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0]]))
-    >>> scaling = Scaling(np.array([100.0]), np.array([10.0]))
-    >>> Rescaled(draws, slice(1, 2), scaling).outputs(np.array([[7.0, 2.0]]))
-    array([[[120.]]])
     """
 
     part: Part
@@ -246,17 +226,14 @@ class Rescaled(Part):
         return _NoiseOfColumns(self.part.noise.in_units(self.scaling.scale), self.columns)
 
     def outputs(self, X):
-        """Mean outputs ``(m, n, n_outputs)``."""
         return self.scaling.inverse(self.part.outputs(X[:, self.columns]))
 
     def moments(self, X):
-        """`outputs` and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
         means, covariances = self.part.moments(X[:, self.columns])
         scale = self.scaling.scale
         return self.scaling.inverse(means), covariances * scale[:, None] * scale
 
     def joint_covariances(self, X):
-        """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
         scale = self.scaling.scale[:, None, None]
         return self.part.joint_covariances(X[:, self.columns]) * scale**2
 
@@ -267,7 +244,6 @@ class Rescaled(Part):
         return found._replace(means=means, scales=scales)
 
     def log_densities(self, X, y):
-        """Log densities of targets, jointly over the outputs, ``(m, n)``."""
         densities = self.part.log_densities(X[:, self.columns], self.scaling.transform(y))
         return densities - np.sum(np.log(self.scaling.scale))
 
@@ -276,7 +252,6 @@ class Rescaled(Part):
         return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size))
 
     def probabilities(self, X, moderated):
-        """Class probabilities, mean and variance over the networks and their weights."""
         return self.part.probabilities(X[:, self.columns], moderated)
 
 

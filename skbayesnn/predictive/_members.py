@@ -27,12 +27,6 @@ class Marginals(NamedTuple):
     weights : ndarray of shape (m,)
     means, scales : ndarray of shape (m, n, n_outputs)
     law : NormalLaw or StudentTLaw
-
-    Examples
-    --------
-    >>> from skbayesnn.predictive import Marginals
-    >>> Marginals._fields
-    ('weights', 'means', 'scales', 'law')
     """
 
     weights: np.ndarray
@@ -42,15 +36,7 @@ class Marginals(NamedTuple):
 
 
 def class_probabilities(activations):
-    """Class probabilities ``(..., n_classes)`` of activations, one of which stands for two classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import class_probabilities
-    >>> class_probabilities(np.zeros((1, 1)))
-    array([[0.5, 0.5]])
-    """
+    """Class probabilities ``(..., n_classes)`` of activations; a single one is of two classes."""
     if activations.shape[-1] == 1:
         return np.concatenate([expit(-activations), expit(activations)], axis=-1)
     return softmax(activations, axis=-1)
@@ -66,12 +52,6 @@ class Part:
         How many networks there are, ``m``.
     noise : Noise or None
         ``None`` for classifiers.
-
-    Examples
-    --------
-    >>> from skbayesnn.predictive import Draws, Member, Part
-    >>> issubclass(Member, Part), issubclass(Draws, Part)
-    (True, True)
     """
 
     def outputs(self, X):
@@ -209,7 +189,6 @@ class Member(Part):
         return Marginals(weights * shares, means, scales, NORMAL)
 
     def log_densities(self, X, y):
-        """Log densities of targets, ``(1, n)``."""
         means, covariances = self.moments(X)
         return self.noise.log_density(y - means, covariances, X)
 
@@ -241,7 +220,6 @@ class Member(Part):
         return p, np.broadcast_to(sigmoid_variance(a, variance)[:, None], p.shape)
 
     def whitened(self, X):
-        """Outputs as ``mean + V z`` with ``z`` standard normal: ``(n, o)`` and ``(n, o, r)``."""
         mean, J = self.linearised(X)
         n, n_outputs, k = J.shape
         white = self.precision.whiten(J.reshape(n * n_outputs, k).T).T
@@ -315,7 +293,6 @@ class Draws(Part):
         return Marginals(weights, f, scales, self.noise.law)
 
     def log_densities(self, X, y):
-        """Log densities of targets, ``(m, n)``."""
         return self.noise.log_density(y - self.outputs(X), None, X)
 
     def draw(self, X, rng, size):

@@ -95,15 +95,6 @@ def mixture_quantile(tables, probability):
     Returns
     -------
     ndarray of shape (...)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import NORMAL, Marginals, mixture_quantile
-    >>> weights, means, sds = np.array([0.5, 0.5]), np.array([-1.0, 1.0]), np.array([0.1, 0.1])
-    >>> table = Marginals(weights, means, sds, NORMAL)
-    >>> print(round(float(mixture_quantile([table], 0.75)), 3))
-    1.0
     """
     own = [t.means + t.law.quantile(probability) * t.scales for t in tables]
     low = np.min([np.min(some, axis=0) for some in own], axis=0)  # it lies between theirs
@@ -127,15 +118,7 @@ def mixture_quantile(tables, probability):
 
 
 def log_normal_density(residual, covariance):
-    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import log_normal_density
-    >>> log_normal_density(np.zeros((3, 1)), np.ones((3, 1, 1))).round(3)
-    array([-0.919, -0.919, -0.919])
-    """
+    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
     factor = np.linalg.cholesky(covariance)
     white = np.linalg.solve(factor, residual[..., None])[..., 0]
     log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)

@@ -27,10 +27,6 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
         ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with
         the largest relative errors for ``|a| >> s``.
 
-    Returns
-    -------
-    ndarray
-
     Examples
     --------
     >>> import numpy as np
@@ -44,15 +40,7 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
 
 
 def sigmoid_variance(mean, variance):
-    """Variance of ``sigmoid(x)`` for ``x ~ N(mean, variance)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import sigmoid_variance
-    >>> sigmoid_variance(np.zeros(2), np.array([0.0, 1e6])).round(2)  # known; wholly unknown
-    array([0.  , 0.25])
-    """
+    """Variance of ``sigmoid(x)`` for ``x ~ N(mean, variance)``."""
     first, slope = _sigmoid_moments(mean, variance)
     return np.maximum(first - slope - first**2, 0.0)  # sigmoid^2 = sigmoid - sigmoid'
 
@@ -62,14 +50,6 @@ def sigmoid_information(mean, variance):
 
     ``h(E p) - E h(p)`` with the binary entropy ``h``, ``p = sigmoid(x)`` and ``x ~ N(mean,
     variance)`` (Lindley 1956; Houlsby et al. 2011, equation 2); exact to about 1e-12.
-
-    Parameters
-    ----------
-    mean, variance : ndarray of the same shape
-
-    Returns
-    -------
-    ndarray
 
     Examples
     --------
@@ -215,15 +195,6 @@ def softmax_slopes(mean, covariance):
     probability : ndarray of shape (n, n_classes)
     slopes : ndarray of shape (n, n_classes, n_classes)
         ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import softmax_slopes
-    >>> probability, slopes = softmax_slopes(np.zeros((1, 2)), np.zeros((1, 2, 2)))
-    >>> slopes
-    array([[[ 0.25, -0.25],
-            [-0.25,  0.25]]])
     """
     probability, slopes = np.empty(mean.shape), np.empty(covariance.shape)
     classes = np.arange(mean.shape[1])
@@ -247,15 +218,6 @@ def softmax_information(mean, covariance):
     Returns
     -------
     ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import softmax_information
-    >>> covariances = np.array([0.0, 4.0])[:, None, None] * np.eye(3)
-    >>> information = softmax_information(np.zeros((2, 3)), covariances)
-    >>> bool(information[0] < 1e-12 < information[1] < np.log(3))
-    True
     """
     information = np.empty(len(mean))
     for rows, p in _softmax_points(mean, covariance):
@@ -279,35 +241,14 @@ def _softmax_points(mean, covariance):
 
 
 def covariance_root(covariance):
-    """``R`` with ``R R^T`` the covariance, ``(..., p, p)``, which may be singular.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import covariance_root
-    >>> covariance = np.array([[1.0, 1.0], [1.0, 1.0]])  # singular
-    >>> root = covariance_root(covariance)
-    >>> np.allclose(root @ root.T, covariance)
-    True
-    """
+    """``R`` with ``R R^T`` the covariance, ``(..., p, p)``, which may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
 
 
 @lru_cache(maxsize=16)
 def normal_points(dimension):
-    """Standard normal quasi-random points, symmetric about 0: (SOFTMAX_POINTS, dimension).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import normal_points
-    >>> points = normal_points(3)
-    >>> points.shape
-    (1024, 3)
-    >>> np.allclose(points.mean(axis=0), 0)
-    True
-    """
+    """Standard normal quasi-random points, symmetric about 0: (SOFTMAX_POINTS, dimension)."""
     half = SOFTMAX_POINTS // 2
     uniform = qmc.Sobol(dimension, scramble=False).random(half) + 0.5 / half
     normal = ndtri(uniform)

@@ -29,14 +29,6 @@ class Noise:
         ``1/tau``: of Gaussian noise the variance; where it depends on the input, typical ones.
     unit : float or ndarray of shape (n_outputs,), default=1
         What one unit of the outputs is; scales and variances are multiplied by it and its square.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import Noise
-    >>> noise = Noise(np.array([[0.01], [0.04]])).in_units(10.0)
-    >>> noise.scales(np.zeros((5, 1)))[:, 0, 0]
-    array([1., 2.])
     """
 
     squared_scales: np.ndarray
@@ -122,7 +114,6 @@ class StudentTNoise(Noise):
 
     @property
     def law(self):
-        """Distribution of residuals in units of their scale."""
         return StudentTLaw(self.degrees_of_freedom[:, None, None])
 
     @property
@@ -133,13 +124,11 @@ class StudentTNoise(Noise):
         return factor[:, None] * super().typical_variances
 
     def mixture(self, X):
-        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
         parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
         shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
         return shares, factors[:, :, None, None] * self.scales(X)[:, None] ** 2
 
     def log_density(self, residual, covariance, X):
-        """Log density of targets, as of `Noise`."""
         if covariance is None:
             return super().log_density(residual, None, X)
         variances = np.broadcast_to(self.scales(X) ** 2, residual.shape)
@@ -171,18 +160,6 @@ class NoiseNetworks(Noise):
         Bounds of the log precision.
     precision : Precision, optional
         Of the weights of the one network that there then is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import NoiseNetworks
-    >>> theta = np.array([[-2.0, 0.0]])  # the log precision falls as the input rises
-    >>> noise = NoiseNetworks(np.ones((1, 1)), network=Network((1, 1)), theta=theta)
-    >>> noise.scales(np.log([[1.0], [2.0]]))
-    array([[[1.],
-            [2.]]])
     """
 
     network: Network | None = None
@@ -220,7 +197,6 @@ class NoiseNetworks(Noise):
         return SHARES[None], variances * self.unit**2
 
     def log_density(self, residual, covariance, X):
-        """Log density of targets, as of `Noise`."""
         if covariance is None and self.precision is not None:
             covariance = np.zeros((*residual.shape, residual.shape[-1]))
         return super().log_density(residual, covariance, X)
@@ -234,22 +210,6 @@ def noise_of_minimum(minimum, log_range):
     minimum : Minimum
     log_range : tuple of float
         Bounds of the log precision.
-
-    Returns
-    -------
-    Noise or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.predictive import noise_of_minimum
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (), entropy=0)
-    >>> noise_of_minimum(fit.best, (-9.0, 9.0)).scales(X)[0].round(1)
-    array([[0.1]])
     """
     likelihood, network = minimum.likelihood, minimum.noise
     if not likelihood.n_levels:
@@ -264,29 +224,7 @@ def noise_of_minimum(minimum, log_range):
 
 
 def noise_of_draws(fit):
-    """What every draw says about the noise; ``None`` for classes.
-
-    Parameters
-    ----------
-    fit : SampledFit
-
-    Returns
-    -------
-    Noise or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> from skbayesnn.predictive import noise_of_draws
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> recipe = Recipe(n_chains=2, n_draws=50, evidence=False)
-    >>> noise_of_draws(fit_by_sampling(problem, (), recipe, entropy=0)).scales(X).shape
-    (100, 1, 1)
-    """
+    """What every draw says about the noise; ``None`` for classes."""
     draws, likelihood = fit.draws, fit.posed.posterior.likelihood
     if not likelihood.n_levels:
         return None

@@ -1,4 +1,4 @@
-"""What large networks gain from each way of treating their curvature, beside scikit-learn's network.
+"""What large networks gain from each form of their curvature, beside scikit-learn's network.
 
 Test log density per row (nats), error, and processor seconds of one start on one core, for sizes on
 both sides of the limits: dense matrices, their dual form, and structured ones. Regression is on a
