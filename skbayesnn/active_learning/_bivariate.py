@@ -4,8 +4,8 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 N_TERMS = 128
-WIDE = 5.0  # standard deviation from which the sigmoid is treated as nearly a step
-NEGLIGIBLE = 1e-15
+STEEP = 5.0  # standard deviation from which the sigmoid is treated as nearly a step
+VANISHING = 1e-15
 
 
 def hermite_coefficients(mean, sd):
@@ -25,7 +25,7 @@ def hermite_coefficients(mean, sd):
         The first column is the moderated output.
     """
     coefficients = np.empty((len(mean), N_TERMS))
-    wide = sd >= WIDE
+    wide = sd >= STEEP
     z = np.linspace(-13.0, 13.0, 261)
     basis = np.stack(list(_hermite_functions(z, N_TERMS)), axis=1) * (z[1] - z[0])
     narrow = ~wide
@@ -75,7 +75,7 @@ def sigmoid_covariance(first, second, correlation):
     largest = np.max(np.abs(first), axis=0) * np.max(np.abs(second), axis=0)
     rest = np.cumsum(largest[::-1])[::-1]
     for k in range(1, N_TERMS):
-        if rest[k] < NEGLIGIBLE:
+        if rest[k] < VANISHING:
             break
         power *= correlation
         covariance += power * (first[:, k, None] * second[:, k])

@@ -20,7 +20,7 @@ from skbayesnn.estimators import (
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
 SAMPLERS = (HMCMLPRegressor, HMCMLPClassifier)
-KINDS = (
+QUANTITIES = (
     "total",
     "marginal",
     "joint",
@@ -89,7 +89,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
     """
     if kind is None:
         kind = "total" if X_interest is None else "mean_marginal"
-    for name, value, options in (("kind", kind, KINDS), ("method", method, METHODS)):
+    for name, value, options in (("kind", kind, QUANTITIES), ("method", method, METHODS)):
         if not (isinstance(value, str) and value in options):
             options = ", ".join(map(repr, options))
             raise ValueError(f"{name} must be one of {options}; got {value!r}.")

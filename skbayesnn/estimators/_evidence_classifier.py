@@ -44,10 +44,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has limits of its own. With
-        more than two classes, where the rows times the squared number of weights exceed 1e9, one
-        step is a descent of up to 1000 gradients with the re-estimation of the precisions that
-        follows it.
+        Training steps per start; the refinement at the minimum has limits of its own. With more
+        than two classes, where the rows times the squared number of weights exceed 1e9, one step is
+        a descent of up to 1000 quasi-Newton steps with the re-estimation of the precisions that
+        follows it. So it is with more than 3000 weights, or more than 1e10 rows times squared
+        weights, if there are no more than two weights per row and output; there is then no
+        evidence.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (per 100 weights, for more than 100).
@@ -56,7 +58,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     n_jobs : int, optional
         Processes over which starts are spread (joblib).
     verbose : int, default=0
-        Print progress if positive.
+        If positive, print the method and the memory of every search, and a line per start.
     warm_start : bool, default=False
         Start from the minima of the previous fit, besides random starts up to ``n_restarts``.
 

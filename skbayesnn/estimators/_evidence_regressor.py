@@ -13,8 +13,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     The weights have Gaussian priors in groups. The precision of every group and the noise level are
     inferred from the training data by maximising the evidence (MacKay 1992); the posterior of the
     weights is approximated by a Gaussian around each minimum found. Predictions carry error bars,
-    and
-    ``log_evidence_`` compares this model with any other.
+    and ``log_evidence_`` compares this model with any other.
 
     Parameters
     ----------
@@ -70,8 +69,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
-        than 8000 weights and too many rows for the dual form, one step is a descent of up to 1000
-        gradients with the re-estimation of the precisions that follows it.
+        than 3000 weights, or more than 1e10 rows times squared weights, and no more than two
+        weights per target, one step is a descent of up to 1000 quasi-Newton steps with the
+        re-estimation of the precisions that follows it, and there is no evidence.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (per 100 weights, for more than 100).
@@ -80,7 +80,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     n_jobs : int, optional
         Processes over which starts are spread (joblib).
     verbose : int, default=0
-        Print progress if positive.
+        If positive, print the method and the memory of every search, and a line per start.
     warm_start : bool, default=False
         Start from the minima of the previous fit, besides random starts up to ``n_restarts``.
 

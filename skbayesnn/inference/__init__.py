@@ -1,6 +1,13 @@
 """Finding minima, the Gaussian approximation around them, their evidence; sampling."""
 
-from skbayesnn.inference._ascent import Derivatives, ascend, evidence_derivatives
+from skbayesnn.inference._ascent import (
+    BOLD,
+    WARY,
+    Derivatives,
+    ascend,
+    evidence_derivatives,
+    without_idle_groups,
+)
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
@@ -62,9 +69,11 @@ from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._widening import widened
 
 __all__ = [
+    "BOLD",
     "DEGREES_OF_FREEDOM",
     "NOISE_MODELS",
     "SIGNIFICANT",
+    "WARY",
     "Curvature",
     "DensePrecision",
     "Derivatives",
@@ -143,4 +152,5 @@ __all__ = [
     "widened",
     "with_chosen_noise",
     "with_rows",
+    "without_idle_groups",
 ]

@@ -26,8 +26,6 @@ STALLED = 0.2  # of the tolerance: what a step must gain for the ascent to go on
 TRIALS = 40  # of steps to the minimum that follows
 NEAR_MINIMUM = 1e-4  # of the tolerance: how far above its minimum M may be
 LEAST_EIGENVALUE = 0.1  # of A, in units of the smallest alpha
-SHORTER = 0.9  # times the last step: what the next one of an exact ascent must be
-CUTS = 3  # halvings of a step of an exact ascent; elsewhere down to `LEAST_REACH`
 
 
 class Derivatives(NamedTuple):
@@ -156,28 +154,73 @@ def _exact_third_order(posterior, point, S, moves):
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
-def ascend(posterior, method, search, free, exact, tol, max_iter=20):
+class Manner(NamedTuple):
+    """How an ascent goes about its steps.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether the log determinant is that of the exact Hessian.
+    shrink : float
+        Factor of the reach of steps after one that lowered the evidence.
+    regrow : float
+        The same after one that raised it.
+    cuts : float
+        Shortenings of one step after which the ascent ends.
+    shorter : float
+        How many times the length of the last one steps may be.
+    """
+
+    exact: bool
+    shrink: float
+    regrow: float
+    cuts: float
+    shorter: float
+
+
+BOLD = Manner(exact=False, shrink=0.25, regrow=2.0, cuts=np.inf, shorter=np.inf)
+WARY = Manner(exact=True, shrink=0.5, regrow=np.inf, cuts=3, shorter=0.9)
+
+
+class Ascended(NamedTuple):
+    """Where an ascent has led.
+
+    Attributes
+    ----------
+    search : Search
+        At the last minimum.
+    settled : bool
+        Whether little evidence was left to gain.
+    gamma : ndarray of shape (n_groups,)
+        Well-determined weights there; ``nan`` if not known.
+    """
+
+    search: object
+    settled: bool
+    gamma: np.ndarray
+
+
+def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     """Maximise the evidence over the free precisions, the minimum following along.
 
     Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior; shorter ones after a
-    step that lowered the evidence. With the Gauss-Newton log determinant the maximum of a linear
-    model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N -
-    gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
+    step that lowered the evidence. With the Gauss-Newton log determinant (`BOLD`) the maximum of a
+    linear model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D
+    = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
 
-    With the ``exact`` one ``-1/2 log det A`` is unbounded where an eigenvalue of ``A`` vanishes,
-    and far uphill there often is such a place. The ascent therefore stays in the basin of its
-    minimum and goes on only while its steps get shorter. In either case the smallest eigenvalue of
-    the exact ``A`` must stay above a tenth of the smallest weight precision.
+    With the exact one (`WARY`) ``-1/2 log det A`` is unbounded where an eigenvalue of ``A``
+    vanishes, and far uphill there often is such a place. The ascent therefore stays in the basin of
+    its minimum and goes on only while its steps get shorter. In either case the smallest eigenvalue
+    of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
     Parameters
     ----------
     posterior : Posterior
     method : Method
     search : Search
-        At a minimum; with ``exact`` of positive definite Hessian.
+        At a minimum; of positive definite Hessian for an exact ascent.
     free : FreeHyperparameters
-    exact : bool
-        Whether the log determinant is that of the exact Hessian.
+    manner : Manner
     tol : float
         Gain (nats) promised by a full step that ends the ascent, as does a step that gains a fifth
         of it without having been shortened.
@@ -185,72 +228,67 @@ def ascend(posterior, method, search, free, exact, tol, max_iter=20):
 
     Returns
     -------
-    search : Search
-        At the last minimum.
-    settled : bool
-        Whether little evidence was left to gain.
+    Ascended
+        Not settled if the evidence cannot be had where the ascent begins.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, ascend, find_mode
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9], [6.9]])
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(4))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> hyper = Hyperparameters(np.ones(1), np.ones(1))
-    >>> method = Method.choose(posterior, Settings(free, hyper))
-    >>> search = find_mode(posterior, method, np.zeros(2), hyper)
-    >>> point = ascend(posterior, method, search, free, exact=False, tol=1e-9)[0].point
-    >>> gamma = point.precision.determined(groups, point.hyper.alpha)
-    >>> np.allclose(2 * point.hyper.alpha * point.energies.weights, gamma)  # 2.22
+    >>> from skbayesnn.inference import BOLD, Method, Problem, ascend, find_mode
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[1.0], [3.2], [4.9], [6.9]])
+    >>> posterior, settings = Problem(X, y, np.ones(4), Gaussian.per_output(1)).posed(())
+    >>> method = Method.choose(posterior, settings)
+    >>> search = find_mode(posterior, method, np.zeros(2), Hyperparameters(np.ones(1), np.ones(1)))
+    >>> found = ascend(posterior, method, search, settings.free, BOLD, tol=1e-9)
+    >>> point = found.search.point
+    >>> np.allclose(2 * point.hyper.alpha * point.energies.weights, found.gamma)  # 2.22
     True
     """
-    derivatives = evidence_derivatives(posterior, method, search.point, exact)
+    derivatives = evidence_derivatives(posterior, method, search.point, manner.exact)
     if derivatives is None:
-        return search, False
+        return Ascended(search, False, np.full(len(free.alpha), np.nan))
     reach, cuts, converged, length = MAX_STEP, 0, False, np.inf
-    near = 1e-12 if exact else NEAR_MINIMUM * tol
     for _ in range(max_iter):
         active = _active(posterior, search.point.hyper, free, derivatives.gradient)
         full = _newton_step(derivatives, active)
         step = full * min(1.0, reach / np.max(np.abs(full), initial=1e-300))
         converged = derivatives.gradient[active] @ full < tol or reach < LEAST_REACH
-        far = cuts == 0 and np.linalg.norm(step) > SHORTER * length
-        if converged or (exact and (far or cuts > CUTS)):
+        far = cuts == 0 and np.linalg.norm(step) > manner.shorter * length
+        if converged or far or cuts > manner.cuts:
             break
         length = length if cuts else np.linalg.norm(step)
         hyper = _moved(search.point.hyper, active, step, free.prior)
-        found = find_mode(
-            posterior, method, search.point.theta, hyper, TRIALS, near, confined=exact
-        )
-        new = None
-        if (found.converged or not exact) and _well_conditioned(found.point):
-            least = derivatives.value - 1e-11 * abs(derivatives.value)
-            new = evidence_derivatives(posterior, method, found.point, exact, least)
+        found, new = _followed(posterior, method, search, hyper, manner, tol, derivatives.value)
         if new is None:
-            reach, cuts = (0.5 if exact else 0.25) * min(reach, np.max(np.abs(step))), cuts + 1
+            reach, cuts = manner.shrink * min(reach, np.max(np.abs(step))), cuts + 1
             continue
-        gain, cuts = new.value - derivatives.value, 0
-        reach = MAX_STEP if exact else min(2.0 * reach, MAX_STEP)
+        gain, reach, cuts = new.value - derivatives.value, min(manner.regrow * reach, MAX_STEP), 0
         search, derivatives = found, new
         if gain < STALLED * tol and np.max(np.abs(step), initial=0.0) < MAX_STEP:
             converged = True
             break
-    if exact:
-        return search, converged
     active = _active(posterior, search.point.hyper, free, derivatives.gradient)
     left = 0.5 * derivatives.gradient[active] @ _newton_step(derivatives, active)
-    search = _without_idle_groups(posterior, method, search, free, derivatives.gamma)
-    return search, bool(converged or left < ENOUGH)
+    return Ascended(search, bool(converged or left < ENOUGH), derivatives.gamma)
 
 
-def _without_idle_groups(posterior, method, search, free, gamma):
-    """Groups that determine nothing at the upper bound of their precision."""
-    idle, hyper = free.alpha & (gamma < IDLE), search.point.hyper
+def _followed(posterior, method, search, hyper, manner, tol, value):
+    """The minimum at other precisions, and the derivatives there if they raise the evidence."""
+    near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
+    theta = search.point.theta
+    found = find_mode(posterior, method, theta, hyper, TRIALS, near, confined=manner.exact)
+    lost = manner.exact and not found.converged
+    if lost or not _well_conditioned(found.point):
+        return found, None
+    least = value - 1e-11 * abs(value)
+    return found, evidence_derivatives(posterior, method, found.point, manner.exact, least)
+
+
+def without_idle_groups(posterior, method, found, free):
+    """`Search` with groups that determine nothing at the upper bound of their precision."""
+    search = found.search
+    idle, hyper = free.alpha & (found.gamma < IDLE), search.point.hyper
     if not np.any(idle):
         return search
     hyper = hyper._replace(alpha=np.where(idle, np.exp(free.prior.log_range[1]), hyper.alpha))

@@ -22,7 +22,7 @@ from skbayesnn.network import outputs
 
 N_SCOUTS = 2  # starts from which every architecture is tried
 SIGNIFICANT = 0.01  # p value below which other noise models are tried
-LEAST_GAMMA = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
+CLOSELY_FITTED = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def _p_values(fit):
     with Method.choose(*fit.posed).threads():
         residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
     beta = own.likelihood.precisions(best.hyper.beta)
-    residuals = residuals * np.sqrt(beta / np.maximum(gamma, LEAST_GAMMA))
+    residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
     given = posterior.X, residuals, posterior.sample_weight
     tests = {name: model.p_value for name, model in NOISE_MODELS.items() if model.p_value}
     return {name: p_value(*given) for name, p_value in tests.items()}

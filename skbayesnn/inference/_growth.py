@@ -9,7 +9,6 @@ from skbayesnn.inference._search import ALONE, find_minima
 LEAST_GAIN = 1.0  # of log evidence, in nats, that counts as an improvement
 WIDTHS = 2, 4, 8, 16  # of one layer, tried whatever the evidence
 NARROW = 4  # units per layer with which depths are compared
-LARGEST_WORK = 2e8  # rows times squared weights up to which larger networks are tried
 
 
 class Candidate(NamedTuple):
@@ -29,7 +28,7 @@ class Candidate(NamedTuple):
     n_weights: int
 
 
-def grow(attempt, n_weights, n_targets):
+def grow(attempt, n_weights, n_targets, limits):
     """Try one layer of up to 16 units, and deeper or wider networks as the evidence rises.
 
     Two layers are compared with one at 4 units per layer, where this costs little. Then the better
@@ -44,6 +43,7 @@ def grow(attempt, n_weights, n_targets):
     n_weights : callable
         From hidden layer sizes to the number of weights.
     n_targets : float
+    limits : Limits
 
     Returns
     -------
@@ -56,7 +56,7 @@ def grow(attempt, n_weights, n_targets):
         """Try a network, if the data allow it; it joins the narrower ones of its depth."""
         k = n_weights(sizes)
         usual = len(sizes) == 1 and sizes[0] in WIDTHS
-        allowed = k <= n_targets and (usual or n_targets * k**2 <= LARGEST_WORK)
+        allowed = k <= n_targets and (usual or n_targets * k**2 <= limits.growth_work)
         if allowed:
             narrower = tried[-1].hidden_layer_sizes if tried else None
             tried.append(Candidate(sizes, attempt(sizes, narrower), k))
@@ -131,4 +131,4 @@ def grown(problem, seeds, workers=ALONE):
         return problem.network(sizes).n_weights
 
     n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(problem.y.shape[1])
-    return tuple(grow(attempt, n_weights, n_targets)), tried
+    return tuple(grow(attempt, n_weights, n_targets, problem.limits)), tried

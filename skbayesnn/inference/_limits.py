@@ -37,6 +37,9 @@ class Limits(NamedTuple):
     scan_work : float
         Rows times squared weights up to which linear models begin at the best of a grid of
         precisions, for which all rows are factored once (a tenth of a second).
+    growth_work : float
+        Rows times squared weights up to which wider networks than usual are tried: a start takes
+        seconds there.
     moderation_work : float
         Rows times outputs times squared weights up to which the Gaussian closest to the posterior
         of all weights of a classifier is found; it takes some 25 curvatures. Beyond, that of the
@@ -60,4 +63,5 @@ class Limits(NamedTuple):
     part_rows_per_weight: int = 20
     part_worth: int = 5
     scan_work: float = 2e9
+    growth_work: float = 2e8
     moderation_work: float = 3e10

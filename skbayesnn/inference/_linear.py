@@ -11,9 +11,8 @@ GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
 
 def scannable(posterior, settings):
     """Whether the evidence is exact, and cheap on a whole grid of precisions."""
-    network = posterior.network
-    exact = posterior.likelihood.quadratic and not network.hidden_layer_sizes
-    return exact and len(posterior.X) * network.n_weights**2 <= settings.limits.scan_work
+    work = len(posterior.X) * posterior.network.n_weights**2
+    return posterior.is_quadratic and work <= settings.limits.scan_work
 
 
 @np.errstate(over="ignore", invalid="ignore")

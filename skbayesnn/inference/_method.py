@@ -71,8 +71,6 @@ class Method:
         Whether Hessians may be had by the hundred.
     refines : bool
         Whether precisions are refined on the gradient of the evidence.
-    roots_fit : bool
-        Whether a matrix with a row for every target fits in memory.
     part_rows : int
         Rows on which training begins; 0: all.
     n_rows, n_weights : int
@@ -99,7 +97,6 @@ class Method:
     by_gradients: bool
     cheap: bool
     refines: bool
-    roots_fit: bool
     part_rows: int
     n_rows: int
     n_weights: int
@@ -118,8 +115,7 @@ class Method:
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
         dense = k <= limits.dense and work <= limits.dense_work
-        roots_fit = targets * k <= limits.dual_doubles
-        dual = roots_fit and limits.dual * targets < k
+        dual = targets * k <= limits.dual_doubles and limits.dual * targets < k
         curvature = Curvature.DUAL if dual else Curvature.DENSE
         if not (dense or dual):
             curvature = Curvature.KRONECKER
@@ -135,7 +131,6 @@ class Method:
             by_gradients=by_gradients,
             cheap=cheap,
             refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
-            roots_fit=roots_fit,
             part_rows=part if hidden and n >= limits.part_worth * part else 0,
             n_rows=n,
             n_weights=k,
@@ -182,13 +177,15 @@ class Method:
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
             precision = DensePrecision(hessian)
             if not precision.definite and self._is_gauss_newton(posterior, exact):
-                precision = SpectralPrecision(*self._roots(posterior, theta, hyper))
+                root = posterior.triangular_root(theta, hyper)
+                precision = SpectralPrecision(posterior.groups.expand(hyper.alpha), root)
             return Point(theta, hyper, energies, gradient, precision)
         energies, gradient = posterior.energies_and_gradient(theta, hyper)
         if self.curvature is Curvature.KRONECKER:
             precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
         else:
-            precision = DualPrecision(*self._roots(posterior, theta, hyper))
+            S = posterior.weighted_jacobian(theta, hyper)
+            precision = DualPrecision(posterior.groups.expand(hyper.alpha), S)
             if not precision.definite:
                 precision = SpectralPrecision(precision.prior, precision.S)
         return Point(theta, hyper, energies, gradient, precision)
@@ -216,13 +213,8 @@ class Method:
             return gamma
         return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
 
-    def _is_gauss_newton(self, posterior, exact):
+    @staticmethod
+    def _is_gauss_newton(posterior, exact):
         """Whether a matrix that is not definite can only be so by rounding."""
         linear = not posterior.network.hidden_layer_sizes
-        same = not exact or (linear and posterior.likelihood.one_curvature)
-        return same and self.roots_fit
-
-    @staticmethod
-    def _roots(posterior, theta, hyper):
-        alpha = posterior.groups.expand(hyper.alpha)
-        return alpha, posterior.weighted_jacobian(theta, hyper)
+        return not exact or (linear and posterior.likelihood.one_curvature)

@@ -13,7 +13,7 @@ from enum import Enum
 
 import numpy as np
 
-from skbayesnn.inference._ascent import ascend
+from skbayesnn.inference._ascent import BOLD, WARY, ascend, without_idle_groups
 from skbayesnn.inference._evidence import (
     EvidenceTerms,
     alpha_occam,
@@ -126,7 +126,8 @@ def complete(posterior, theta, hyper, settings):
     method, settled = Method.choose(posterior, settings), search.converged
     if method.refines and np.any(free.mask):
         tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
-        search, settled = ascend(posterior, method, search, free, exact=False, tol=tol)
+        found = ascend(posterior, method, search, free, BOLD, tol)
+        search, settled = without_idle_groups(posterior, method, found, free), found.settled
         posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
         pruned, method = pruned + more, Method.choose(posterior, settings)
     search = _polished(posterior, method, search, settings, refine=True)
@@ -181,7 +182,7 @@ def _polished(posterior, method, search, settings, refine):
         search = find_mode(posterior, method, theta, hyper, _trials(method), tol)
     refine = refine and method.refines and method.exact and np.any(free.mask)
     if refine and search.point.precision.definite:
-        search, _ = ascend(posterior, method, search, free, True, TO_ROUNDING, max_iter=10)
+        return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
     return search
 
 

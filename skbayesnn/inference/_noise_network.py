@@ -37,7 +37,7 @@ REFINING_ROUNDS = 4  # of polishing with the precisions
 STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
 CLOSE = 0.01  # largest change of any log precision from which the fixed point is extrapolated
-MEMORY = 5  # from how many rounds it is
+WINDOW = 5  # from how many rounds it is
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 LEAST_GAMMA = 1e-6
 OFF = 0.1  # well-determined weights below which the noise network does nothing
@@ -370,7 +370,7 @@ class _Extrapolated:
     """Log precisions for the means to go on with: those found, nearer to their fixed point."""
 
     def __init__(self, log_precision):
-        self._point = FixedPoint(log_precision.ravel(), MEMORY, 1e-10)
+        self._point = FixedPoint(log_precision.ravel(), WINDOW, 1e-10)
         self.change = np.inf
 
     def next(self, found):
@@ -378,7 +378,7 @@ class _Extrapolated:
         move = found.ravel() - self._point.x
         self.change = np.max(np.abs(move))
         if self.change > CLOSE:  # extrapolation may lead astray
-            self._point = FixedPoint(found.ravel(), MEMORY, 1e-10)
+            self._point = FixedPoint(found.ravel(), WINDOW, 1e-10)
             return found
         return self._point.move(move).reshape(found.shape)
 

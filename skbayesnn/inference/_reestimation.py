@@ -174,7 +174,7 @@ def third_order(posterior, method, point, moves, one_sided=False):
     ndarray of shape (h,)
     """
     theta, hyper = point.theta, point.hyper
-    if not posterior.network.hidden_layer_sizes and posterior.likelihood.quadratic:
+    if posterior.is_quadratic:
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
 

@@ -9,7 +9,7 @@ from skbayesnn.samplers import Stage, anneal, combine
 
 N_POPULATIONS = 6
 N_PARTICLES = 16, 64  # of a population, at least and at most
-LARGEST_WORK = 2**13  # particles times rows, beyond the least number of particles
+PARTICLE_ROWS = 2**13  # particles times rows, beyond the least number of particles
 LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
 PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
@@ -132,6 +132,6 @@ def _anneal(path, seed):
     """Log evidence from one population."""
     rng = np.random.default_rng(seed)
     with blas_threads(path.joint.posterior.network.n_weights):
-        n = int(np.clip(LARGEST_WORK // len(path.joint.posterior.X), *N_PARTICLES))
+        n = int(np.clip(PARTICLE_ROWS // len(path.joint.posterior.X), *N_PARTICLES))
         position = np.stack([path.draw(rng) for _ in range(n)])
         return anneal(path, position, rng).log_evidence

@@ -28,7 +28,7 @@ from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
 
 LEAST_LIMIT = 64  # of the steps of a trajectory
-LARGEST_WORK = 2**16  # of a trajectory, steps times rows, beyond that many steps
+TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def tuned_plan(problem, posed, noise):
     if not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem)):
         return Plan()
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
-    max_steps = max(LEAST_LIMIT, min(n_rows, LARGEST_WORK // n_rows))
+    max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
     return Plan(max_steps=max_steps, metric_power=0.5 if posed.posterior.likelihood.n_levels else 0)
 
 

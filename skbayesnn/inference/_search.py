@@ -67,11 +67,12 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
     found = workers.run(continued, [(posterior, old, settings) for old in previous])
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
-        starts = random_starts(posterior, rngs)
+        method = Method.choose(posterior, settings)
+        starts = random_starts(posterior, rngs, method.has_evidence)
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        part = subsample(posterior, Method.choose(posterior, settings).part_rows, rngs[0])
+        part = subsample(posterior, method.part_rows, rngs[0])
         found += workers.run(_trained, [(posterior, part, start, settings) for start in starts])
     return distinct(found)
 

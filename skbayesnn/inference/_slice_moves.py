@@ -20,7 +20,7 @@ LEAST_LINES = 12  # of a transition; else as many as there are weights that matt
 LARGEST = 200  # weights: the number of lines grows with them
 STEEPEST = 690.0  # log odds: the largest whose exponentials can be added up
 NEWTON_STEPS = 30
-NEGLIGIBLE = 10.0  # nats of evidence by which wide priors are less likely than narrow ones
+UNLIKELY = 10.0  # nats of evidence by which wide priors are less likely than narrow ones
 
 
 def serves_slices(joint):
@@ -39,7 +39,7 @@ def serves_slices(joint):
         - mode.energy
         for mode in _modes(joint)
     ]
-    return bool(max(log_evidence[1:]) > log_evidence[0] - NEGLIGIBLE)
+    return bool(max(log_evidence[1:]) > log_evidence[0] - UNLIKELY)
 
 
 def _modes(joint):

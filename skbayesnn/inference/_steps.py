@@ -22,10 +22,10 @@ from scipy.optimize import minimize
 
 from skbayesnn.inference._method import Point
 
-ROUNDING = 1e-11  # of M: a rise that is none
+SLACK = 1e-11  # of M: a rise that is none
 NO_WAY_DOWN = 1e-9  # nats that the best of steps promises at a minimum, to rounding
-LEAST_SHARE = 1e-4  # of the promised decrease that a step must bring
-HOPELESS = 1e12  # damping at which steps are lost in rounding
+LEAST_KEPT = 1e-4  # of the promised decrease that a step must bring
+MOST_DAMPING = 1e12  # damping at which steps are lost in rounding
 LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-3  # where there is any; of the first repetition
 TINY = np.finfo(float).tiny
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
@@ -77,8 +77,8 @@ class Search(NamedTuple):
 
     def accepts(self, trial):
         """Whether a step leads lower, by a fair share of what was promised."""
-        slack = ROUNDING * abs(self.point.energy)
-        return bool(trial.gain > LEAST_SHARE * trial.promise - slack)
+        slack = SLACK * abs(self.point.energy)
+        return bool(trial.gain > LEAST_KEPT * trial.promise - slack)
 
     def accepted(self, trial, point):
         """At the new point; the better the promise was kept, the less damping follows."""
@@ -95,7 +95,7 @@ class Search(NamedTuple):
             growth=2.0 * self.growth,
             n_iter=self.n_iter + 1,
         )
-        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > HOPELESS:
+        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > MOST_DAMPING:
             return search._replace(done=True, converged=bool(trial.promise < NO_WAY_DOWN))
         return search
 
@@ -221,7 +221,7 @@ class FixedPrecisions(NamedTuple):
         """At the new weights."""
         point = self._point(trial.theta, search.point.hyper)
         search = self._assessed(search.accepted(trial, point))
-        rounding = ROUNDING * abs(point.energy)
+        rounding = SLACK * abs(point.energy)
         ended = trial.promise < (rounding if self.exact else self.tol)  # Gauss-Newton steps creep
         if ended and point.precision.definite:
             return search._replace(done=True, converged=True)
@@ -266,7 +266,7 @@ class UntilLittleIsGained(NamedTuple):
 
 NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
 LOW = 1e-4  # the same where there are no such steps
-SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
+STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
 MOST_DESCENTS = 10
 FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
 
@@ -316,7 +316,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         enough = NEAR if method.dense else max(LOW, method.resolution)
-        steps = Descents(lambda: max(FINE, SHARE * method.resolution))
+        steps = Descents(lambda: max(FINE, STEP_SHARE * method.resolution))
         search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS)
         theta = search.point.theta
         if not method.dense:

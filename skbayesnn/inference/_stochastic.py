@@ -5,6 +5,7 @@ import numpy as np
 N_PROBES = 8  # random signs: the error of a trace is some sqrt(2 / (8 k)) of it
 MOST_ITERATIONS = 40  # of conjugate gradients
 SETTLED = 2e-3  # relative change of the trace by one iteration at the end
+TINY = np.finfo(float).tiny  # so that probes that have arrived stay where they are
 
 
 def total_determined(posterior, point):
@@ -45,14 +46,14 @@ def total_determined(posterior, point):
     direction, length, trace = near, np.sum(residual * near, axis=1), 0.0
     for _ in range(MOST_ITERATIONS):
         product = _products(posterior, point, direction)
-        step = (length / np.sum(direction * product, axis=1))[:, None]
+        step = (length / np.maximum(np.sum(direction * product, axis=1), TINY))[:, None]
         found, residual = found + step * direction, residual - step * product
         before, trace = trace, np.mean(np.sum(probes * found, axis=1))
         if abs(trace - before) < SETTLED * (k - trace):
             break
         near = point.precision.solve(residual.T).T
         shorter = np.sum(residual * near, axis=1)
-        direction = near + (shorter / length)[:, None] * direction
+        direction = near + (shorter / np.maximum(length, TINY))[:, None] * direction
         length = shorter
     return float(k - trace)
 

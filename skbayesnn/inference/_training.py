@@ -34,20 +34,23 @@ class Trained(NamedTuple):
     tau_factor: object = 1.0
 
 
-def random_starts(posterior, rngs):
+def random_starts(posterior, rngs, compared=True):
     """Random weights, and hyperparameters of a strong prior (MacKay 1992, section 3.3).
 
     Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). Starts
     with a noise of a tenth of the targets' own spread and weight precision 1 take turns with
     starts with all of that spread and a stronger prior: the former may end where everything is
     fitted, the latter where everything is taken for noise. The latter come first if weights
-    outnumber the data. Without noise levels all start with weight precision 1.
+    outnumber the data. If the evidence cannot tell which is which all are of this kind. Without
+    noise levels all start with weight precision 1.
 
     Parameters
     ----------
     posterior : Posterior
     rngs : list of numpy.random.Generator
         One per start, so that a start does not depend on how many others there are.
+    compared : bool, default=True
+        Whether the minima will have evidences.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
@@ -55,7 +58,7 @@ def random_starts(posterior, rngs):
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
-        if n_levels and i % 2 == few:
+        if n_levels and compared and i % 2 == few:
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR

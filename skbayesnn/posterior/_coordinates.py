@@ -18,7 +18,7 @@ import numpy as np
 from skbayesnn.posterior._posterior import Hyperparameters
 from skbayesnn.posterior._precision_map import COARSE, PrecisionMap
 
-FARTHEST = 7.0  # coordinate at which positions made from precisions at a bound are put
+EDGE = 7.0  # coordinate at which positions made from precisions at a bound are put
 
 
 class Place(NamedTuple):
@@ -153,7 +153,7 @@ class Coordinates:
     def coordinates(self, alpha, beta):
         """``eta`` of the free ones among given precisions, ``(..., n_free)``."""
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
-        return np.clip(self._map.eta(np.log(free)), -FARTHEST, FARTHEST)
+        return np.clip(self._map.eta(np.log(free)), -EDGE, EDGE)
 
     def drawn_coordinates(self, draws):
         """``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""

@@ -250,6 +250,11 @@ class Posterior:
             result = result + hessian_product(trace, vector, residual, curvature, exact)
         return result
 
+    @property
+    def is_quadratic(self):
+        """Whether ``M`` is, in the weights: the Gaussian approximation is exact."""
+        return self.likelihood.quadratic and not self.network.hidden_layer_sizes
+
     def with_best_outputs(self, theta, hyper):
         """Replace the linear output layer by its conditional optimum, where that has a closed form.
 
@@ -293,13 +298,29 @@ class Posterior:
         ndarray of shape (..., n * n_outputs, k)
             Memory for all rows at once: meant for fewer rows than weights.
         """
-        parts = []
-        for trace, _, curvature in self._blocks(
-            theta, hyper.beta, False, 1, self.network.n_weights
-        ):
+        return np.concatenate(list(self._roots(theta, hyper)), axis=-2)
+
+    def triangular_root(self, theta, hyper):
+        """Matrix ``R`` with ``R^T R = S^T S`` that is no larger than the Hessian.
+
+        From `weighted_jacobian` by orthogonal transformations, a block of rows at a time.
+
+        Returns
+        -------
+        ndarray of shape (..., m, k)
+            ``m`` is ``k``, or ``n * n_outputs`` if that is less.
+        """
+        R = np.empty((*np.shape(theta)[:-1], 0, self.network.n_weights))
+        for S in self._roots(theta, hyper):
+            R = np.linalg.qr(np.concatenate([R, S], axis=-2), mode="r")
+        return R
+
+    def _roots(self, theta, hyper):
+        """Blocks of rows of `weighted_jacobian`."""
+        width = self.network.n_weights
+        for trace, _, curvature in self._blocks(theta, hyper.beta, False, 1, width):
             J = _root_of(curvature, trace) @ jacobian(trace)
-            parts.append(J.reshape(*J.shape[:-3], -1, J.shape[-1]))
-        return np.concatenate(parts, axis=-2)
+            yield J.reshape(*J.shape[:-3], -1, J.shape[-1])
 
     def kronecker_factors(self, theta, hyper):
         """Factors of every layer's Gauss-Newton matrix of one network, the prior among them.

@@ -8,7 +8,7 @@ from scipy.special import gammaln, logsumexp
 
 N_SCALES = 80
 FARTHEST = 1e3  # residual, in units of the noise's scale, up to which densities are accurate
-NOTHING = 40.0  # nats below the largest at which a scale is left out
+LEFT_OUT = 40.0  # nats below the largest at which a scale is left out
 
 
 @lru_cache(maxsize=64)
@@ -45,7 +45,7 @@ def noise_scales(degrees_of_freedom):
         return np.ones(1), np.ones(1)
     half = 0.5 * degrees_of_freedom
     low = np.log(degrees_of_freedom) - 2.0 * np.log(FARTHEST) - 6.0
-    high = brentq(lambda x: half * (np.expm1(x) - x) - NOTHING, 1e-6, 50.0)
+    high = brentq(lambda x: half * (np.expm1(x) - x) - LEFT_OUT, 1e-6, 50.0)
     x, step = np.linspace(low, high, N_SCALES, retstep=True)
     log_weights = half * (x - np.exp(x)) + half * np.log(half) - gammaln(half) + np.log(step)
     return np.exp(log_weights - logsumexp(log_weights)), np.exp(-x)

@@ -10,7 +10,7 @@ from skbayesnn.samplers._kernels import Noise, transition
 from skbayesnn.samplers._metric import Metric
 
 EFFECTIVE_SHARE = 0.8  # of the particles that a change of temperature leaves effective
-N_STEPS = 10
+TEMPERED_STEPS = 10
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8
 LEAST_SCALE = 1e-3
@@ -146,7 +146,7 @@ def anneal(path, position, rng, n_moves=2):
         for _ in range(n_moves):
             noise = Noise(rng.standard_normal(gradient.shape), rng.random(n))
             sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
-            counts = np.full(n, N_STEPS)
+            counts = np.full(n, TEMPERED_STEPS)
             phase, info = transition(energy, phase, noise, sizes, counts, metric)
             if move is not None:
                 phase = move(energy, phase, [rng] * n)
@@ -155,7 +155,7 @@ def anneal(path, position, rng, n_moves=2):
         with np.errstate(all="ignore"):
             misfit = _finite(path.misfit(position))
         n_temperatures += 1
-        n_gradients += n * (n_moves * N_STEPS + 2)
+        n_gradients += n * (n_moves * TEMPERED_STEPS + 2)
     return Annealed(float(log_evidence), position, n_temperatures, n_gradients)
 
 

@@ -11,7 +11,16 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import Problem, best_of, find_minima, grow, grown, seeds_of, widened
+from skbayesnn.inference import (
+    Limits,
+    Problem,
+    best_of,
+    find_minima,
+    grow,
+    grown,
+    seeds_of,
+    widened,
+)
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of
@@ -32,7 +41,7 @@ def path_of(evidences, n_targets=1000):
         offered[sizes] = narrower
         return evidences.get(sizes, -1000.0)
 
-    return grow(attempt, lambda sizes: 10 * sum(sizes), n_targets), offered
+    return grow(attempt, lambda sizes: 10 * sum(sizes), n_targets, Limits()), offered
 
 
 ALWAYS = [(), (2,), (4,), (8,), (16,), (4, 4)]

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import (
+    BOLD,
+    WARY,
     FreeHyperparameters,
     ascend,
     evidence_derivatives,
     log_evidence_fixed,
     well_determined,
+    without_idle_groups,
 )
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
@@ -74,8 +77,10 @@ def derivatives_at(posterior, search, exact=True):
 
 def ascended(posterior, search, free=None, exact=False, tol=1e-9, **options):
     """After `ascend`, and whether that settled."""
-    free = free_all(posterior) if free is None else free
-    return ascend(posterior, method_of(posterior), search, free, exact, tol, **options)
+    free, method = free_all(posterior) if free is None else free, method_of(posterior)
+    found = ascend(posterior, method, search, free, WARY if exact else BOLD, tol, **options)
+    search = found.search if exact else without_idle_groups(posterior, method, found, free)
+    return search, found.settled
 
 
 CASES = [

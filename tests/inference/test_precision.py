@@ -172,6 +172,7 @@ def test_draws_follow_the_generator(form, precision):
     first, second = (p.draw(np.random.default_rng(4), 5) for p in (ONE.forms[form], precision))
     assert_allclose(first, second, rtol=1e-13)
     assert_array_equal(second, precision.draw(np.random.default_rng(4), 5))
+    assert precision.draw(np.random.default_rng(4), 0).shape == (0, K)
 
 
 # --- where the matrix is not definite, or only just -----------------------------------------------
@@ -271,15 +272,22 @@ def test_spectral_form_is_right_where_the_matrix_is_lost_in_rounding(prior, S):
     assert np.all(np.abs(draws.T @ draws / len(draws) - correlation) < 4.5 * error)
 
 
-def test_singular_inner_matrix_of_the_dual_form():
-    """More rows than weights: then ``1 + S S^T`` is lost in rounding, too."""
-    prior, S = ILL["many_rows"]
+@pytest.mark.parametrize(("prior", "S"), ILL.values(), ids=ILL)
+def test_dual_form_is_lost_where_the_prior_is(prior, S):
     assert not DualPrecision(prior, S).definite
-    precision = DualPrecision(*ILL["one_row"])
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6, 1e7])
+def test_dual_form_serves_as_long_as_the_prior_counts(size):
+    """Variances along the rows, what is left of the difference of much larger ones."""
+    prior, S = np.ones(4), size * np.array([[3.0, 1.0, 0.0, 1.0], [0.0, -2.0, 1.0, 0.0]])
+    precision = DualPrecision(prior, S)
     assert precision.definite
-    inverse, log_det = exactly(*ILL["one_row"])
+    inverse, log_det = exactly(prior, S)
     assert_allclose(precision.log_det, log_det, rtol=1e-12)
-    assert_allclose(precision.variances(), np.diag(inverse), rtol=1e-12)
+    assert_allclose(precision.variances(), np.diag(inverse), rtol=1e-9)
+    exact = 1.0 - np.diag(np.linalg.inv(np.eye(2) + S @ S.T))
+    assert_allclose(precision.project(S[:, None])[:, 0, 0], exact, rtol=0.2)
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (4, 4), (12, 6)], ids=str)

@@ -94,6 +94,9 @@ def test_gauss_newton(name, hidden, lead):
     S = posterior.weighted_jacobian(theta, hyper)
     assert S.shape == (*lead, targets.y.size, theta.shape[-1])
     assert_near(np.swapaxes(S, -1, -2) @ S, B, 1e-12)
+    R = posterior.triangular_root(theta, hyper)
+    assert R.shape == (*lead, min(S.shape[-2:]), theta.shape[-1])
+    assert_near(np.swapaxes(R, -1, -2) @ R, B, 1e-12)
 
     alpha = posterior.groups.expand(hyper.alpha)
     A = B + alpha[..., None] * np.eye(theta.shape[-1])
@@ -220,6 +223,7 @@ def everything(posterior, theta, hyper):
         "hessian_product": posterior.hessian_product(theta, hyper, theta),
         "bending_force": posterior.bending_force(theta, hyper, theta),
         "weighted_jacobian": posterior.weighted_jacobian(theta, hyper),
+        "triangular_root": posterior.triangular_root(theta, hyper),
         "best_outputs": posterior.with_best_outputs(theta, hyper),
     }
 
@@ -233,9 +237,10 @@ def test_small_blocks_change_nothing(monkeypatch, name, hidden, doubles):
     f = outputs(problem[0].network, problem[1], problem[0].X)
     set_block_doubles(monkeypatch, doubles)
     parts = everything(*problem)
-    for values in (whole, parts):  # of this root only the square is accurate to rounding
-        S = values.pop("weighted_jacobian")
-        values["dual"] = np.swapaxes(S, -1, -2) @ S
+    for values in (whole, parts):  # of these roots only the square is accurate to rounding
+        for name_of_root in ("weighted_jacobian", "triangular_root"):
+            S = values[name_of_root]
+            values[name_of_root] = np.swapaxes(S, -1, -2) @ S
     for key, value in parts.items():  # best outputs solve a system, which has a condition
         assert_near(value, whole[key], 1e-11 if key == "best_outputs" else 1e-13)
     assert_near(outputs(problem[0].network, problem[1], problem[0].X), f, 1e-13)

@@ -1,0 +1,421 @@
+"""Every way of going about a fit, with every likelihood, noise model and prior.
+
+Small problems are treated as large ones, so that what is reached by size alone is tried with all
+the rest. A covering part of the product runs by default, all of it with ``-m slow``.
+"""
+
+import pickle
+import warnings
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.inference import Curvature, Method, SpectralPrecision
+from tests.tools import parts_of, result_of, set_limits
+
+
+class Regime(NamedTuple):
+    """Limits that make a small problem a large one, and the method that must follow."""
+
+    limits: dict
+    curvature: Curvature = Curvature.DENSE
+    traits: str = "dense exact cheap refines"
+
+
+STRUCTURED = {"dense": 0, "dual_doubles": 0}
+ON_A_PART = {"part_rows": 10, "part_rows_per_weight": 0, "part_worth": 2}
+REGIMES = {
+    "dense": Regime({}),
+    "part": Regime(ON_A_PART),
+    "not_refined": Regime({"refined": -1}, traits="dense exact cheap"),
+    "not_cheap": Regime({"cheap_work": 0}, traits="dense exact"),
+    "by_gradients": Regime({"softmax_work": 0}, traits="dense exact by_gradients"),
+    "dual_steps": Regime({"dual": 0}, Curvature.DUAL),
+    "dual": Regime({"dense": 0, "dual": 0}, Curvature.DUAL, ""),
+    "structured": Regime(STRUCTURED, Curvature.KRONECKER, "by_gradients"),
+    "largest": Regime(
+        {**STRUCTURED, **ON_A_PART, "scan_work": 0, "moderation_work": 0},
+        Curvature.KRONECKER,
+        "by_gradients",
+    ),
+}
+TRAITS = "dense", "exact", "cheap", "refines", "by_gradients"
+REGRESSIONS = "one output", "two outputs"
+CLASSIFICATIONS = "two classes", "three classes"
+TASKS = REGRESSIONS + CLASSIFICATIONS
+NOISES = "constant", "shared", "student_t", "input_dependent", "auto"
+HIDDEN = (), (3,), (2, 2)
+PRIORS = "single", "layer", "ard"
+PROBLEMS = [
+    *product(REGRESSIONS, NOISES, HIDDEN, PRIORS),
+    *product(CLASSIFICATIONS, ["none"], HIDDEN, PRIORS),
+]
+
+
+def reaches(regime, task, hidden):
+    """Only softmax networks with hidden units are ever trained by gradients with dense matrices."""
+    return regime != "by_gradients" or (task == "three classes" and hidden)
+
+
+def covering(regime, task, noise, hidden, prior):
+    """Whether a case is among those that pair regimes and noise models with everything else."""
+    r, t = list(REGIMES).index(regime), TASKS.index(task)
+    m = NOISES.index(noise) if task in REGRESSIONS else 0
+    alternate = task in CLASSIFICATIONS or (r + m) % 2 == t
+    return alternate and hidden == HIDDEN[(r + m + t) % 3] and prior == PRIORS[(r + 2 * m) % 3]
+
+
+CASES = [
+    pytest.param(regime, *problem, marks=[] if covering(regime, *problem) else pytest.mark.slow)
+    for regime, problem in product(REGIMES, PROBLEMS)
+    if reaches(regime, problem[0], problem[2])
+]
+each_regime = pytest.mark.parametrize("regime", REGIMES)
+
+
+def make_rows(task, n=30, seed=0):
+    """Noise that grows with an input, an outlier, and an input of another scale."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 30.0]
+    y = np.sin(1.5 * X[:, 0]) + X[:, 1] / 60.0
+    if task in CLASSIFICATIONS:
+        y = y + 0.3 * rng.standard_normal(n)
+        return X, (y > 0).astype(str) if task == "two classes" else np.digitize(y, [-0.5, 0.5])
+    y += np.where(X[:, 0] > 0, 0.4, 0.05) * rng.standard_normal(n)
+    y[3] += 3.0
+    y = 10.0 * y + 50.0
+    second = np.cos(X[:, 0]) + 0.1 * rng.standard_normal(n)
+    return X, y if task == "one output" else np.column_stack([y, second])
+
+
+def make_model(task, noise="auto", hidden=(3,), prior="layer", **options):
+    options = {"hidden_layer_sizes": hidden, "prior": prior, "n_restarts": 1} | options
+    options = {"random_state": 0} | options
+    if task in CLASSIFICATIONS:
+        return EvidenceMLPClassifier(**options)
+    return EvidenceMLPRegressor(noise=noise, noise_hidden_layer_sizes=(2,), **options)
+
+
+def fit(model, X, y, sample_weight=None):
+    """Fit; nothing may be warned of but what the report says."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sample_weight)
+    best = model.evidence_report_.minima[0]
+    expected = [] if best.converged else ["The precisions of the best minimum did not settle"]
+    if np.isnan(model.log_evidence_):
+        assert best.verdict.startswith("no evidence: ")
+        expected = [f"log_evidence_ is nan: {best.verdict.removeprefix('no evidence: ')}"]
+    assert all(warning.category is ConvergenceWarning for warning in caught)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == len(expected)
+    assert all(m.startswith(start) for m, start in zip(messages, expected, strict=True))
+    return model
+
+
+def check_method(model, regime):
+    """What the limits were to bring about."""
+    method, (limits, curvature, traits) = Method.choose(*result_of(model).posed), REGIMES[regime]
+    assert method.curvature is curvature
+    assert {name for name in TRAITS if getattr(method, name)} == set(traits.split())
+    on_a_part = "part_rows" in limits and model.hidden_layer_sizes_
+    assert method.part_rows == (10 if on_a_part else 0)
+    if not method.has_evidence:
+        assert np.isnan(model.log_evidence_)
+
+
+def predictions(model, X, y):
+    """Everything that a model says about some rows."""
+    found = {"density": model.log_predictive_density(X, y), "std": model.predict_std(X)}
+    if is_classifier(model):
+        found["proba"] = model.predict_proba(X)
+        return found
+    found["mean"], found["interval"] = model.predict(X), model.predict_interval(X)
+    found["cdf"], found["functions"] = model.predictive_cdf(X, y), model.sample_y(X, 3)
+    for kind in ("epistemic", "aleatoric"):
+        found[kind] = model.predict_std(X, kind=kind)
+    return found
+
+
+def check_predictions(model, X, y):
+    """At the training rows and far from them."""
+    for rows in (X, 100.0 * X):
+        found = predictions(model, rows, y)
+        assert all(np.all(np.isfinite(values)) for values in found.values())
+        assert model.predict(rows).shape == y.shape
+        if is_classifier(model):
+            assert np.all(found["proba"] >= 0)
+            assert_allclose(found["proba"].sum(axis=1), 1.0, rtol=1e-12)
+            assert found["std"].shape == found["proba"].shape
+            assert np.all(found["std"] >= 0)
+            continue
+        assert found["mean"].shape == found["std"].shape == y.shape
+        assert np.all(found["epistemic"] >= 0)
+        assert np.all(found["aleatoric"] > 0)
+        assert_allclose(np.hypot(found["epistemic"], found["aleatoric"]), found["std"], rtol=1e-6)
+        assert np.all(found["interval"][..., 0] < found["interval"][..., 1])
+        assert np.all((found["cdf"] >= 0) & (found["cdf"] <= 1))
+    assert np.all(np.isfinite(model.sample_prior(X, 2)))
+
+
+def check_report(model):
+    """Finite but for an evidence that is said to be missing, and error bars of all weights."""
+    report = model.evidence_report_
+    assert "Log evidence" in repr(report)
+    assert np.all(np.isfinite(model.weight_precisions_))
+    assert np.isfinite(model.n_effective_weights_)
+    assert sum(m.weight for m in report.minima) == pytest.approx(1.0)
+    assert np.all(np.isfinite(model.leave_one_out_log_density_))
+    for stds in (model.coefs_std_, model.intercepts_std_):
+        assert all(np.all(np.isfinite(std) & (std > 0)) for std in stds)
+    if np.isfinite(model.log_evidence_):
+        assert model.log_evidence_ >= report.minima[0].log_evidence - 1e-9
+
+
+def check(model, regime, X, y):
+    check_method(fit(model, X, y), regime)
+    check_predictions(model, X, y)
+    check_report(model)
+
+
+def assert_same(first, second):
+    for key, values in first.items():
+        assert_array_equal(values, second[key], err_msg=key)
+
+
+# --- the product ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("regime", "task", "noise", "hidden", "prior"), CASES, ids=str)
+def test_every_fit_is_usable(monkeypatch, regime, task, noise, hidden, prior):
+    set_limits(monkeypatch, **REGIMES[regime].limits)
+    X, y = make_rows(task)
+    model = make_model(task, noise, hidden, prior)
+    check(model, regime, X, y)
+    if task in CLASSIFICATIONS:  # no worse than knowing nothing
+        assert np.mean(model.log_predictive_density(X, y)) > -np.log(len(model.classes_)) - 0.1
+    else:
+        assert model.score(X, y) > -0.1
+
+
+def test_the_default_part_covers():
+    kept = [case.values for case in CASES if not case.marks]
+    for pair in ((0, 2), (1, 2), (2, 3), (2, 4)):
+        every = {tuple(case.values[i] for i in pair) for case in CASES}
+        assert {tuple(case[i] for i in pair) for case in kept} == every
+
+
+FIXED = {"weight_precision": 1.0}
+GIVEN = {
+    "one output": FIXED | {"noise_std": 3.0},
+    "two outputs": FIXED | {"noise_std": {0: 3.0}},
+    "two classes": FIXED,
+    "three classes": FIXED,
+}
+COMBINATIONS = "best", "equal", "evidence", "stacking", "tempered"
+
+
+each_kind = pytest.mark.parametrize(
+    ("regime", "task"),
+    [(regime, task) for regime, task in product(REGIMES, TASKS) if reaches(regime, task, (3,))],
+)
+
+
+@each_kind
+def test_given_precisions(monkeypatch, regime, task):
+    set_limits(monkeypatch, **REGIMES[regime].limits)
+    X, y = make_rows(task)
+    model = make_model(task, "constant", **GIVEN[task])
+    check(model, regime, X, y)
+    assert_array_equal(model.weight_precisions_, 1.0)
+    if task in REGRESSIONS:
+        assert np.ravel(model.noise_std_)[0] == pytest.approx(3.0)
+
+
+@each_kind
+def test_gauss_newton_and_combinations(monkeypatch, regime, task):
+    set_limits(monkeypatch, **REGIMES[regime].limits)
+    X, y = make_rows(task)
+    combine = COMBINATIONS[(list(REGIMES).index(regime) + TASKS.index(task)) % 5]
+    options = {"hessian": "gauss_newton", "combine": combine, "n_restarts": 2, "max_iter": 20}
+    model = fit(make_model(task, "constant", (2,), **options), X, y)
+    assert not Method.choose(*result_of(model).posed).exact
+    check_predictions(model, X, y)
+    check_report(model)
+
+
+@pytest.mark.slow
+@each_kind
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_combinations(monkeypatch, regime, task, combine):
+    set_limits(monkeypatch, **REGIMES[regime].limits)
+    X, y = make_rows(task)
+    model = fit(make_model(task, n_restarts=2, combine=combine), X, y)
+    check_predictions(model, X, y)
+    check_report(model)
+
+
+@each_regime
+def test_fits_can_be_repeated_continued_and_kept(monkeypatch, regime):
+    set_limits(monkeypatch, **REGIMES[regime].limits)
+    task = "two outputs" if reaches(regime, "two outputs", (2,)) else "three classes"
+    X, y = make_rows(task, 20)
+    model = fit(make_model(task, "student_t", (2,), max_iter=10), X, y)
+    found = predictions(model, X, y)
+    assert_same(predictions(fit(clone(model), X, y), X, y), found)
+    assert_same(predictions(pickle.loads(pickle.dumps(model)), X, y), found)
+    before = model.log_evidence_
+    fit(model.set_params(warm_start=True), X, y)
+    check_method(model, regime)
+    check_predictions(model, X, y)
+    if np.isfinite(before):
+        assert model.log_evidence_ > before - 0.5
+
+
+def test_more_weights_than_targets():
+    """As users meet the dual form."""
+    X, y = make_rows("two outputs", 8)
+    for noise in NOISES:
+        model = fit(make_model("two outputs", noise, (8,)), X, y)
+        method = Method.choose(*result_of(model).posed)
+        assert method.curvature is Curvature.DUAL
+        assert method.dense
+        check_predictions(model, X, y)
+        check_report(model)
+
+
+# --- samplers ------------------------------------------------------------------------------------
+
+SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "evidence": False, "random_state": 0}
+SAMPLED = [
+    *product(REGRESSIONS, NOISES, PRIORS),
+    *product(CLASSIFICATIONS, ["none"], PRIORS),
+]
+
+
+def make_sampler(task, noise="constant", **options):
+    options = {"hidden_layer_sizes": (2,)} | SHORT | options
+    if task in CLASSIFICATIONS:
+        return HMCMLPClassifier(**options)
+    return HMCMLPRegressor(noise=noise, noise_hidden_layer_sizes=(2,), **options)
+
+
+chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains do not agree")
+
+
+@chains_are_too_short
+@pytest.mark.parametrize(
+    ("task", "noise", "prior"),
+    [
+        pytest.param(
+            *case,
+            marks=[] if i % 4 == 0 else pytest.mark.slow,
+        )
+        for i, case in enumerate(SAMPLED)
+    ],
+)
+def test_every_sampler_is_usable(task, noise, prior):
+    X, y = make_rows(task)
+    model = make_sampler(task, noise, prior=prior).fit(X, y)
+    check_predictions(model, X, y)
+    assert np.isnan(model.log_evidence_)
+    assert np.all(np.isfinite(model.weight_precisions_))
+
+
+@chains_are_too_short
+@pytest.mark.parametrize("regime", [pytest.param("dual", marks=pytest.mark.slow), "largest"])
+@pytest.mark.parametrize(
+    ("task", "noise"), [("two outputs", "input_dependent"), ("three classes", "none")]
+)
+def test_samplers_of_large_networks(monkeypatch, regime, task, noise):
+    set_limits(monkeypatch, **REGIMES[regime].limits)
+    X, y = make_rows(task)
+    fitted = fit(make_model(task, noise, (2,), max_iter=10), X, y)
+    kind = HMCMLPClassifier if task in CLASSIFICATIONS else HMCMLPRegressor
+    for model in (kind.from_evidence(fitted, **SHORT), make_sampler(task, noise, init="prior")):
+        check_predictions(model.fit(X, y), X, y)
+
+
+# --- what has failed before ----------------------------------------------------------------------
+
+
+def test_large_linear_softmax_model(monkeypatch):
+    set_limits(monkeypatch, **REGIMES["largest"].limits)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 20))
+    y = np.argmax(X[:, :5] + 0.1 * rng.standard_normal((100, 5)), axis=1)
+    model = EvidenceMLPClassifier(())
+    check(model, "largest", X, y)
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("noise", ["input_dependent", "student_t"])
+def test_noise_of_large_networks(monkeypatch, noise):
+    set_limits(monkeypatch, **REGIMES["largest"].limits)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 3))
+    y = X[:, 0] + 0.3 * rng.standard_normal(100)
+    model = make_model("one output", noise, (6,), max_iter=30)
+    check(model, "largest", X, y)
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("limits", [{}, {"dual_doubles": 0}, {"dense": 0, "dual": 0}], ids=str)
+@pytest.mark.parametrize("weight_precision", ["auto", 1.0])
+def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, weight_precision):
+    set_limits(monkeypatch, **limits)
+    x = np.linspace(-2.5, 4.5, 30)[:, None]
+    y = np.sin(x[:, 0]) + 0.07 * np.random.default_rng(0).standard_normal(30)
+    linear = EvidenceMLPRegressor(
+        (), prior="single", standardize=False, noise_std=0.07, weight_precision=weight_precision
+    )
+    model = make_pipeline(PolynomialFeatures(20, include_bias=False), linear).fit(x, y)
+    X = model[:-1].transform(x)
+    check_predictions(linear, X, y)
+    check_report(linear)
+    assert isinstance(parts_of(linear)[0].precision, SpectralPrecision)
+    assert np.isfinite(linear.log_evidence_)
+    assert np.std(model.predict(x) - np.sin(x[:, 0])) < 0.07
+    gamma = linear.n_effective_weights_
+    assert 5 < gamma < 21  # the epistemic variances of the rows add up to as many noise variances
+    variances = linear.predict_std(X, kind="epistemic") ** 2
+    assert np.sum(variances) / 0.07**2 == pytest.approx(gamma, rel=0.01)
+
+
+def test_dual_form_that_is_lost_in_rounding():
+    X = 2.0**30 + np.arange(4.0)[:, None] * np.ones(20)
+    y = np.arange(4.0)
+    options = {"standardize": False, "noise_std": 0.1, "weight_precision": 1.0}
+    model = fit(EvidenceMLPRegressor((), **options), X, y)
+    method = Method.choose(*result_of(model).posed)
+    assert method.curvature is Curvature.DUAL
+    assert isinstance(parts_of(model)[0].precision, SpectralPrecision)
+    check_predictions(model, X, y)
+    check_report(model)
+    # One sum of weights is all that rows tell: their mean, as the slope would need a huge bias.
+    assert_allclose(model.predict(X), y.mean(), atol=1e-3)
+    assert_allclose(model.predict_std(X, kind="epistemic"), 0.1 / np.sqrt(4), rtol=1e-3)
+
+
+@pytest.mark.parametrize("limits", [{}, {"dense": 0}], ids=str)
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_of_huge_weight(monkeypatch, limits, task):
+    set_limits(monkeypatch, **limits)
+    X, y = make_rows(task, 10)
+    model = fit(make_model(task, "constant", (16,)), X, y, np.full(10, 1e9))
+    assert Method.choose(*result_of(model).posed).curvature is Curvature.DUAL
+    check_predictions(model, X, y)
+    check_report(model)
