@@ -14,6 +14,14 @@ from skbayesnn.predictive import combined
 COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
 
+ANOTHER_SEARCH = (
+    "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden units."
+)
+REMEDIES = {
+    Trouble.STRUCTURED: "Use fewer hidden units, or compare models on held-out rows.",
+    Trouble.ROTATION: "Use another activation, or hidden layers of one unit.",
+}
+
 
 class EvidenceMLP(BayesianMLP):
     """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
@@ -90,8 +98,7 @@ class EvidenceMLP(BayesianMLP):
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
-                "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden "
-                "units."
+                f"{REMEDIES.get(best.trouble, ANOTHER_SEARCH)}"
             ), category
         if not best.converged:
             return (
