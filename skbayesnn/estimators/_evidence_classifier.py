@@ -48,8 +48,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         than two classes, where the rows times the squared number of weights exceed 1e9, one step is
         a descent of up to 1000 quasi-Newton steps with the re-estimation of the precisions that
         follows it. So it is with more than 3000 weights, or more than 1e10 rows times squared
-        weights, if there are no more than two weights per row and output; there is then no
-        evidence.
+        weights, if weights are no more than rows times outputs; there is then no evidence.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (per 100 weights, for more than 100).

@@ -69,9 +69,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
-        than 3000 weights, or more than 1e10 rows times squared weights, and no more than two
-        weights per target, one step is a descent of up to 1000 quasi-Newton steps with the
-        re-estimation of the precisions that follows it, and there is no evidence.
+        than 3000 weights, or more than 1e10 rows times squared weights, and no more weights
+        than targets, one step is a descent of up to 1000 quasi-Newton steps with the re-estimation
+        of the precisions that follows it, and there is no evidence.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (per 100 weights, for more than 100).

@@ -15,8 +15,9 @@ class Limits(NamedTuple):
         Rows times squared weights up to which Hessians of all rows are formed. One takes about a
         second there, a start some minutes.
     dual : float
-        Weights over targets from which the dual form is faster (measured crossover, 100 to 1,000
-        targets).
+        Weights over targets from which the dual form is faster than dense matrices (measured
+        crossover, 100 to 1,000 targets). Where these are not formed 1 is enough: Kronecker
+        factors would find more well-determined weights than there are targets.
     dual_doubles : float
         Numbers that a matrix with a row for every target may hold: 1 GiB.
     softmax_work : float

@@ -115,7 +115,8 @@ class Method:
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
         dense = k <= limits.dense and work <= limits.dense_work
-        dual = targets * k <= limits.dual_doubles and limits.dual * targets < k
+        pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
+        dual = pays and targets * k <= limits.dual_doubles
         curvature = Curvature.DUAL if dual else Curvature.DENSE
         if not (dense or dual):
             curvature = Curvature.KRONECKER

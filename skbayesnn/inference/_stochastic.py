@@ -3,8 +3,8 @@
 import numpy as np
 
 N_PROBES = 8  # random signs: the error of a trace is some sqrt(2 / (8 k)) of it
-MOST_ITERATIONS = 40  # of conjugate gradients
-SETTLED = 2e-3  # relative change of the trace by one iteration at the end
+MOST_ITERATIONS = 80  # of conjugate gradients
+SETTLED = 5e-4  # relative change of the trace by one iteration at the end
 TINY = np.finfo(float).tiny  # so that probes that have arrived stay where they are
 
 

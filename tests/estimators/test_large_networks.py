@@ -83,7 +83,9 @@ def test_no_evidence_with_kronecker_factors(monkeypatch):
     X, y = rows(400)
     set_limits(monkeypatch, **KRONECKER)
     model = EvidenceMLPRegressor((12,), n_restarts=1, max_iter=5, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="log_evidence_ is nan.* Kronecker factors.* fewer hidden units"):
+    with pytest.warns(
+        ConvergenceWarning, match="log_evidence_ is nan.* Kronecker factors.* fewer hidden units"
+    ):
         model.fit(X, y)
     assert np.isnan(model.log_evidence_)
     assert model.score(X, y) > 0.9

@@ -62,7 +62,8 @@ def of_size(likelihood, n, sizes):
         (ONE, 29_000, (8, 100, 1), DENSE, "dense exact"),
         (ONE, 30_000, (8, 100, 1), KRONECKER, "by_gradients"),
         (ONE, 1_500, (8, 60, 50, 1), DUAL, ""),  # 3641 weights
-        (ONE, 3_000, (8, 60, 50, 1), KRONECKER, "by_gradients"),
+        (ONE, 3_000, (8, 60, 50, 1), DUAL, ""),
+        (ONE, 4_000, (8, 60, 50, 1), KRONECKER, "by_gradients"),
         (ONE, 6_000, (8, 2000, 1), DUAL, ""),  # 20,001 weights
         (ONE, 7_000, (8, 2000, 1), KRONECKER, "by_gradients"),
         (Categorical(), 29_000, (2, 30, 3), DENSE, "dense exact cheap refines"),
@@ -116,7 +117,7 @@ def test_plan_in_words():
     assert "Gauss-Newton curvature at the minima" in words(of_size(ONE, 40, (2, 2, 1)), exact=False)
     assert "in dual form, as weights outnumber the targets" in words(of_size(ONE, 8, (2, 4, 1)))
     assert "begun on 10000 of the rows" in words(of_size(ONE, 50_000, (2, 2, 1)))
-    large = words(of_size(ONE, 3_000, (8, 60, 50, 1)))
+    large = words(of_size(ONE, 4_000, (8, 60, 50, 1)))
     assert "training by gradients" in large
     assert large.endswith("no evidence")
 
