@@ -45,7 +45,8 @@ def total_determined(posterior, point):
     near = point.precision.solve(residual.T).T
     direction, length, trace = near, np.sum(residual * near, axis=1), 0.0
     for _ in range(MOST_ITERATIONS):
-        product = _products(posterior, point, direction)
+        product = posterior.hessian_products(point.theta, point.hyper, direction, exact=False)
+        product = np.stack(product)
         step = (length / np.maximum(np.sum(direction * product, axis=1), TINY))[:, None]
         found, residual = found + step * direction, residual - step * product
         before, trace = trace, np.mean(np.sum(probes * found, axis=1))
@@ -56,9 +57,3 @@ def total_determined(posterior, point):
         direction = near + (shorter / np.maximum(length, TINY))[:, None] * direction
         length = shorter
     return float(k - trace)
-
-
-def _products(posterior, point, vectors):
-    """Of the Gauss-Newton ``A`` with some vectors, one by one: they share what memory there is."""
-    theta, hyper = point.theta, point.hyper
-    return np.stack([posterior.hessian_product(theta, hyper, v, exact=False) for v in vectors])

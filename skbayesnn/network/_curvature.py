@@ -98,19 +98,20 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
     else:
         moved = curvature * da[-1]
     directions = trace.network.layers(vector)
-    delta = residual if exact else np.zeros_like(moved)
-    products = []
+    delta, products = residual, []
     for layer in range(len(trace.layers) - 1, -1, -1):
         product = np.swapaxes(trace.inputs[layer], -1, -2) @ moved
         if layer > 0:
-            product[..., :-1, :] += np.swapaxes(dz[layer - 1], -1, -2) @ delta
-            back = transposed(trace.layers[layer])
-            error = delta @ back
-            moved_error = moved @ back + delta @ transposed(directions[layer])
-            moved = moved_error * trace.slopes[layer - 1]
+            slopes, back = trace.slopes[layer - 1], transposed(trace.layers[layer])
+            moved = moved @ back
             if exact:
-                moved = moved + error * trace.bends[layer - 1] * da[layer - 1]
-            delta = error * trace.slopes[layer - 1]
+                product[..., :-1, :] += np.swapaxes(dz[layer - 1], -1, -2) @ delta
+                error = delta @ back
+                moved = moved + delta @ transposed(directions[layer])
+                moved = moved * slopes + error * trace.bends[layer - 1] * da[layer - 1]
+                delta = error * slopes
+            else:
+                moved *= slopes
         products.append(product)
     return trace.network.pack(products[::-1])
 

@@ -242,13 +242,14 @@ class Posterior:
                 total = total + self.likelihood.level_information(trace.outputs, targets, beta)
         return total
 
-    def hessian_product(self, theta, hyper, vector, exact=True):
-        """``A v`` without forming ``A``; ``vector`` is ``(..., k)``."""
-        result = self.groups.expand(hyper.alpha) * vector
-        width = max(self.network.layer_sizes)
-        for trace, residual, curvature in self._blocks(theta, hyper.beta, exact, 2, width):
-            result = result + hessian_product(trace, vector, residual, curvature, exact)
-        return result
+    def hessian_products(self, theta, hyper, vectors, exact=True):
+        """``A v`` for each of some ``v`` ``(..., k)`` without forming ``A``."""
+        alpha, width = self.groups.expand(hyper.alpha), max(self.network.layer_sizes)
+        results = [alpha * vector for vector in vectors]
+        for trace, *derivatives in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
+            for i, vector in enumerate(vectors):
+                results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
+        return results
 
     @property
     def is_quadratic(self):

@@ -74,7 +74,7 @@ def test_gradient_and_hessian(name, hidden, lead):
     for field, expected in pairs:
         assert_near(field, expected, 1e-13)
     v = np.random.default_rng(1).standard_normal(theta.shape)
-    assert_near(posterior.hessian_product(theta, hyper, v), (A @ v[..., None])[..., 0], 1e-11)
+    assert_near(posterior.hessian_products(theta, hyper, [v])[0], (A @ v[..., None])[..., 0], 1e-11)
 
 
 @each_likelihood
@@ -102,7 +102,7 @@ def test_gauss_newton(name, hidden, lead):
     A = B + alpha[..., None] * np.eye(theta.shape[-1])
     assert_near(posterior.hessian(theta, hyper, exact=False), A, 1e-13)
     v = np.random.default_rng(1).standard_normal(theta.shape)
-    product = posterior.hessian_product(theta, hyper, v, exact=False)
+    product = posterior.hessian_products(theta, hyper, [v], exact=False)[0]
     assert_near(product, (A @ v[..., None])[..., 0], 1e-11)
 
 
@@ -220,7 +220,7 @@ def everything(posterior, theta, hyper):
         "gauss_newton": posterior.hessian(theta, hyper, exact=False),
         "gradient_of_expansion": expansion.gradient,
         "data_hessian": posterior.data_hessian(theta, hyper.beta),
-        "hessian_product": posterior.hessian_product(theta, hyper, theta),
+        "hessian_product": posterior.hessian_products(theta, hyper, [theta])[0],
         "bending_force": posterior.bending_force(theta, hyper, theta),
         "weighted_jacobian": posterior.weighted_jacobian(theta, hyper),
         "triangular_root": posterior.triangular_root(theta, hyper),
