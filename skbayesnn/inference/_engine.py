@@ -66,21 +66,13 @@ class EvidenceFit:
         return self.minima[0]
 
     def draw_prior(self, X, size, rng):
-        """Outputs of networks drawn from the prior at the precisions of the best minimum.
+        """Outputs of networks drawn from the prior, ``(size, n, n_outputs)``.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        size : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of shape (size, n, n_outputs)
+        At the precisions of the best minimum.
         """
         best = self.best
-        sd = np.tile(best.groups.expand(best.hyper.alpha) ** -0.5, (size, 1))
-        return outputs(best.network, rng.standard_normal(sd.shape) * sd, X)
+        alpha = np.tile(best.hyper.alpha, (size, 1))
+        return outputs(best.network, best.groups.draw(alpha, rng), X)
 
     def without_matrices(self):
         """The same without the large matrices of the minima's posteriors."""

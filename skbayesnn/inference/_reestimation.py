@@ -35,24 +35,6 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     free : FreeHyperparameters
     tau_factor : ndarray of shape (n_groups,), default=1
         ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, reestimate
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0]])
-    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9]])
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
-    >>> theta, hyper = np.array([2.0, 1.0]), Hyperparameters(np.array([0.4]), np.array([50.0]))
-    >>> settings = Settings(free, hyper)
-    >>> point = Method.choose(posterior, settings).point(posterior, theta, hyper)
-    >>> gamma = point.precision.determined(groups, hyper.alpha)
-    >>> reestimate(posterior, hyper, point.energies, gamma, free).alpha.round(2)
-    array([0.4])
     """
     gamma, twice = np.maximum(determined, 0.0) * tau_factor, 2.0 * energies.weights
     top = np.exp(free.prior.log_range[1])

@@ -117,23 +117,10 @@ class SampledFit:
         return self.sampled.draws
 
     def draw_prior(self, X, size, rng):
-        """Outputs of networks drawn from the prior at drawn precisions, as of `EvidenceFit`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        size : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of shape (size, n, n_outputs)
-        """
+        """Outputs of networks drawn from the prior at drawn precisions, as of `EvidenceFit`."""
         alpha = self.draws.alpha.reshape(-1, self.draws.alpha.shape[-1])
-        posterior = self.posed.posterior
-        chosen = alpha[rng.integers(len(alpha), size=size)]
-        sd = posterior.groups.expand(chosen) ** -0.5
-        return outputs(posterior.network, rng.standard_normal(sd.shape) * sd, X)
+        posterior, chosen = self.posed.posterior, alpha[rng.integers(len(alpha), size=size)]
+        return outputs(posterior.network, posterior.groups.draw(chosen, rng), X)
 
     def continues(self, other, n_chains):
         """Whether this is a run of the same posterior in the same way, with fewer draws."""

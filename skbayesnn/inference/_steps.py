@@ -299,16 +299,12 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import FreeHyperparameters, Method, Settings, find_mode
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network, X = Network((1, 1)), np.array([[0.0], [1.0], [2.0]])
-    >>> groups, y = weight_groups(network, "single"), np.array([[1.0], [3.2], [4.9]])
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> from skbayesnn.inference import Method, Problem, find_mode
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.2], [4.9]])
+    >>> posterior, settings = Problem(X, y, np.ones(3), Gaussian.per_output(1)).posed(())
     >>> hyper = Hyperparameters(np.array([1e-6]), np.array([50.0]))
-    >>> method = Method.choose(posterior, Settings(free, hyper))
+    >>> method = Method.choose(posterior, settings)
     >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
     array([1.95, 1.08])
     """

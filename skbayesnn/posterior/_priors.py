@@ -83,6 +83,11 @@ class WeightGroups:
         """Sum per group: ``(..., k)`` to ``(..., n_groups)``."""
         return (values[..., None, :] @ self.membership)[..., 0, :]
 
+    def draw(self, alpha, rng):
+        """Weights from the prior, ``(..., k)``, at precisions ``(..., n_groups)``."""
+        sd = self.expand(alpha) ** -0.5
+        return rng.standard_normal(sd.shape) * sd
+
 
 def weight_groups(network, prior, feature_names=None):
     """Group the weights of a network (MacKay 1992, section 3.4; Neal 1996, section 1.2.3).
