@@ -115,11 +115,8 @@ class DensePrecision(Precision):
     def factor(self):
         """Lower triangular ``L`` with ``A = L L^T``, or ``None``."""
         factor, status = lapack.dpotrf(self.matrix.T, lower=1, clean=1)
-        pivots = np.diag(factor)
-        if status != 0 or not np.all(np.isfinite(pivots)):
-            return None
-        lost = pivots**2 <= EPS * len(factor) * np.diag(self.matrix)
-        return None if np.any(lost) else factor  # else its smallest pivots are rounding
+        kept = factor.diagonal() ** 2 > EPS * len(factor) * self.matrix.diagonal()
+        return factor if status == 0 and kept.all() else None  # else pivots are rounding, or nan
 
     @property
     def definite(self):
@@ -195,7 +192,13 @@ class DensePrecision(Precision):
         return covariance
 
     def variances(self):
-        return np.diag(lapack.dpotri(self.factor, lower=1)[0]).copy()
+        return self._variances.copy()
+
+    @cached_property
+    def _variances(self):
+        if "_covariance" in vars(self):
+            return self._covariance.diagonal().copy()
+        return lapack.dpotri(self.factor, lower=1)[0].diagonal().copy()
 
     def trace_under(self, other):
         return np.sum(self.matrix * other.covariance())

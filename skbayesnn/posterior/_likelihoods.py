@@ -179,7 +179,10 @@ class Gaussian(Likelihood):
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``r`` and (diagonal) curvature of the misfit, both ``(..., n, n_outputs)``."""
         curvature = targets.counts * self.precisions(beta)[..., None, :]
-        return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
+        gradient = curvature * (outputs - targets.y)
+        if curvature.shape != outputs.shape:
+            curvature = np.broadcast_to(curvature, outputs.shape)
+        return gradient, curvature
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         """Derivatives of what `derivatives` returns with respect to ``ln beta_l``."""
