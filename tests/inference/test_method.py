@@ -224,7 +224,7 @@ def test_determined_weights_without_a_rounding_error():
 def test_kronecker_factors_of_true_size():
     """3641 weights and more rows: what the default limits make of them."""
     sizes = (8, 60, 50, 1)
-    posterior, method, point, whole = kronecker_and_whole(3000, 300.0, 10.0, Limits(), sizes)
+    posterior, method, point, whole = kronecker_and_whole(4000, 300.0, 10.0, Limits(), sizes)
     check_error_bars(posterior, point, whole)
     check_determined(posterior, method, point, whole)
 
