@@ -39,7 +39,7 @@ class Trouble(Enum):
     INDEFINITE = "the Hessian is not positive definite"
     NOT_REACHED = "the minimum was not reached"
     SINGULAR = "the curvature is numerically singular"
-    STRUCTURED = "curvature in Kronecker factors, as of so large a network, gives none"
+    STRUCTURED = "curvature of so large a network is in Kronecker factors, which give none"
     NOISE_NETWORK = "the minimum of the noise network has none"
 
 
