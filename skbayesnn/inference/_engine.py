@@ -144,9 +144,11 @@ def fit_evidence(
     seeds = seeds_of(entropy, hidden_layer_sizes, n_restarts)[n_done:]
     seeds = seeds[: max(0, len(seeds) - len(old))]
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima = distinct([*scouted, *found])
+    minima = distinct([*scouted, *found], posed)
     others = [(posterior, m) for posterior, some in tried.values() for m in some]
-    fit = EvidenceFit(problem, posed, minima, _unrepeated(minima, others), growth=growth)
+    fit = EvidenceFit(
+        problem, posed, minima, _unrepeated(minima, others, posed.settings), growth=growth
+    )
     if noise == "auto":
         return with_chosen_noise(fit, previous, workers)
     if NOISE_MODELS[noise].p_value is None:
@@ -179,7 +181,7 @@ def with_chosen_noise(fit, previous=None, workers=ALONE):
         # what is a minimum with other noise may be one with constant noise, too
         further = [found[noise][1][0] for noise in suspected]
         minima = find_minima(*fit.posed, (), further, workers=workers)
-        found["constant"] = fit.posed, distinct([*fit.minima, *minima])
+        found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
     totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
     noise = max(totals, key=lambda name: np.nan_to_num(totals[name], nan=-np.inf))
     posed, minima = found.pop(noise)
@@ -225,10 +227,10 @@ def _p_values(fit):
     return {name: p_value(*given) for name, p_value in tests.items()}
 
 
-def _unrepeated(minima, others):
+def _unrepeated(minima, others, settings):
     """Pairs of posterior and minimum of other networks, repetitions left out."""
     kept = []
     for posterior, minimum in others:
-        if not is_repeated(minimum, [*minima, *(m for _, m in kept)]):
+        if not is_repeated(minimum, [*minima, *(m for _, m in kept)], posterior, settings):
             kept.append((posterior, minimum))
     return kept

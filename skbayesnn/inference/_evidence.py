@@ -243,7 +243,7 @@ def alpha_occam(posterior, method, point, free, determined):
     groups, prior, total = posterior.groups, free.prior, 0.0
     for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
         alpha, gamma = point.hyper.alpha[c], determined.gamma[c]
-        if not method.dense or _gaussian_serves(prior, np.log(alpha), gamma):
+        if not method.dense or gaussian_serves(prior, np.log(alpha), gamma):
             total += log_occam_gaussian(prior, max(gamma, 1e-3))
             continue
         members = np.flatnonzero(groups.labels == c)
@@ -263,7 +263,7 @@ def noise_occam(posterior, method, point, free, determined):
         return _joint_noise_occam(posterior, point, free)
     for level in np.flatnonzero(free.beta):
         beta, degrees = hyper.beta[level], counts[level] - determined.noise_gamma[level]
-        if not method.dense or _gaussian_serves(prior, np.log(beta), degrees):
+        if not method.dense or gaussian_serves(prior, np.log(beta), degrees):
             total += log_occam_gaussian(prior, max(degrees, 1e-3))
             continue
         alone = Hyperparameters(0.0 * hyper.alpha, np.eye(len(hyper.beta))[level])
@@ -288,7 +288,7 @@ def _joint_noise_occam(posterior, point, free):
     return float(min(n * (free.prior.log_density + 0.5 * np.log(2.0 * np.pi)) - 0.5 * log_det, 0.0))
 
 
-def _gaussian_serves(prior, log_value, degrees):
+def gaussian_serves(prior, log_value, degrees):
     """Whether ``ln lambda`` is nearly Gaussian, three standard deviations inside its range."""
     if degrees <= GAUSSIAN_FROM:
         return False

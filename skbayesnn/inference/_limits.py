@@ -30,6 +30,9 @@ class Limits(NamedTuple):
     refined : int
         Weights times free precisions up to which precisions are refined on the gradient of the
         evidence, which takes a Hessian for each.
+    profile_work : float
+        Rows times squared weights up to which the evidence is evaluated along precisions, which
+        takes some hundred Hessians for each.
     part_rows, part_rows_per_weight : int
         Rows on which training begins, at least, and for each weight: their minimum is within a few
         steps of that of all.
@@ -60,6 +63,7 @@ class Limits(NamedTuple):
     softmax_work: float = 1e9
     cheap_work: float = 2e9
     refined: int = 5000
+    profile_work: float = 2e8
     part_rows: int = 10_000
     part_rows_per_weight: int = 20
     part_worth: int = 5

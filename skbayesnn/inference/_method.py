@@ -69,6 +69,8 @@ class Method:
         Whether training descends by gradients, with one curvature for each re-estimation.
     cheap : bool
         Whether Hessians may be had by the hundred.
+    profiled : bool
+        Whether the evidence may be evaluated along a precision.
     refines : bool
         Whether precisions are refined on the gradient of the evidence.
     part_rows : int
@@ -96,6 +98,7 @@ class Method:
     exact: bool
     by_gradients: bool
     cheap: bool
+    profiled: bool
     refines: bool
     part_rows: int
     n_rows: int
@@ -131,6 +134,7 @@ class Method:
             exact=dense and settings.exact,
             by_gradients=by_gradients,
             cheap=cheap,
+            profiled=cheap and settings.exact and work <= limits.profile_work,
             refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
             part_rows=part if hidden and n >= limits.part_worth * part else 0,
             n_rows=n,

@@ -22,6 +22,7 @@ from skbayesnn.inference._noise_network import (
     settle,
     train_with_noise,
 )
+from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._search import ALONE, distinct, find_minima, fits, own_posterior, told
 from skbayesnn.inference._training import Trained
@@ -174,7 +175,7 @@ class StudentTNoise(ConstantNoise):
         minima = super().search(problem, posed, previous, workers)
         # in a mixture for the sake of its wide tails it would spoil means and noise levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
-        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
+        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
 
     def joint(self, posed, tuned):
         """As `ConstantNoise.joint`, with a factor of every row's precision."""
@@ -197,7 +198,8 @@ def _over_degrees_of_freedom(progress, posed, minimum):
         return replace(found, n_iter=start.n_iter, pruned=start.pruned)
 
     with Method.choose(posterior, settings).threads():
-        return best_degrees_of_freedom(minimum, at)
+        found = best_degrees_of_freedom(minimum, at)
+        return integrated(own_posterior(posterior, found), found, settings)
 
 
 class InputDependentNoise(ConstantNoise):
@@ -221,12 +223,12 @@ class InputDependentNoise(ConstantNoise):
     def search(self, problem, posed, previous, workers=ALONE):
         """As `ConstantNoise.search`; minima under constant noise get a noise network each."""
         pairs = [old for old in previous if old.noise is not None]
-        plain = distinct([old for old in previous if old.noise is None])
+        plain = distinct([old for old in previous if old.noise is None], posed)
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
         workers.announced(*posed, len(starts))
         found = workers.run(_with_noise, [(posed, plan, old) for old in starts])
-        return distinct([minimum for some in found for minimum in some])
+        return distinct([minimum for some in found for minimum in some], posed)
 
     def continues(self, problem, posed, old):
         """As of `ConstantNoise`, with a noise network that fits, too."""

@@ -18,6 +18,7 @@ from skbayesnn.inference._fixed_point import FixedPoint
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import Minimum, Trouble, complete, polish
 from skbayesnn.inference._noise_evidence import NoiseNetworkTerms, occam_of_idle
+from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._settings import FreeHyperparameters
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
@@ -123,6 +124,10 @@ class Side:
         posterior = self.posterior.with_network(found.network, found.groups.labels)
         moved = np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha)))
         return Side(posterior, found.theta, found.hyper, self.settings, found, moved)
+
+    def integrated(self):
+        """With the Occam factors of its precisions integrated where that is needed."""
+        return replace(self, minimum=integrated(self.posterior, self.minimum, self.settings))
 
     def polished(self, refine):
         """At the minimum to rounding, its precisions refined as long as that moves them."""
@@ -362,7 +367,7 @@ def settle(pair):
         best = best.round(partial(Side.polished, refine=False), point.next)
         if point.change < POLISHED:
             break
-    found = best.minimum
+    found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
     return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
 
 

@@ -10,11 +10,15 @@ from joblib import Parallel, delayed
 from skbayesnn.inference._linear import linear_start, scannable
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import complete, evaluated
+from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._redundancy import same_minimum
+from skbayesnn.inference._steps import find_mode
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._training import random_starts, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
+
+CONTINUED, NEARLY = 80, 1e-8  # steps to a minimum at other precisions, nats above it at the end
 
 
 class Workers(NamedTuple):
@@ -74,25 +78,39 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         part = subsample(posterior, method.part_rows, rngs[0])
         found += workers.run(_trained, [(posterior, part, start, settings) for start in starts])
-    return distinct(found)
+    minima = distinct(found, (posterior, settings))
+    return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
 
-def distinct(minima):
-    """Drop minima that repeat a better one up to symmetry; best evidence first, ``nan`` last."""
-    ranked = sorted(
-        minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence))
-    )
+def _integrated(progress, posterior, minimum, settings):
+    """`integrated`, by one of the workers."""
+    with Method.choose(posterior, settings).threads():
+        return integrated(own_posterior(posterior, minimum), minimum, settings)
+
+
+def distinct(minima, posed):
+    """Drop minima that repeat a better one; best evidence first, ``nan`` last."""
     kept = []
-    for minimum in ranked:
-        if not is_repeated(minimum, kept):
+    for minimum in ranked(minima):
+        if not is_repeated(minimum, kept, *posed):
             kept.append(minimum)
     return kept
 
 
-def is_repeated(minimum, others):
-    """Whether a minimum is one of others up to symmetry, with an evidence like it or without."""
+def ranked(minima):
+    """Best evidence first, ``nan`` last."""
+    return sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
+
+
+def is_repeated(minimum, others, posterior, settings):
+    """Whether a minimum is one of others up to symmetry, with an evidence like it or without.
+
+    A minimum is a curve, as precisions change. So it is one of others as well if it ends there when
+    it is continued to their precisions.
+    """
     return any(
-        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
+        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence)
+        and (_same(minimum, other) or _leads_to(minimum, other, posterior, settings))
         for other in others
     )
 
@@ -104,6 +122,19 @@ def _same(minimum, other):
     same = minimum.network == other.network
     same = same and same_minimum(minimum.network, minimum.theta, other.theta)
     return same and _same(minimum.noise, other.noise)
+
+
+def _leads_to(minimum, other, posterior, settings):
+    """Whether a minimum under constant noise becomes another one at the precisions of that one."""
+    noises = [m.likelihood.variance_factor for m in (minimum, other)]
+    if minimum.network != other.network or minimum.noise or other.noise or noises[0] != noises[1]:
+        return False
+    own = own_posterior(posterior, minimum)
+    method = Method.choose(own, settings)
+    if not method.cheap:
+        return False
+    there = find_mode(own, method, minimum.theta, other.hyper, CONTINUED, NEARLY)
+    return there.converged and same_minimum(minimum.network, there.point.theta, other.theta)
 
 
 def fits(minimum, network, groups):
@@ -143,7 +174,7 @@ def continued(progress, posterior, old, settings):
     with Method.choose(posterior, settings).threads():
         moved = complete(posterior, old.theta, hyper, settings)
         stayed = evaluated(posterior, old.theta, hyper, settings)
-    return told(progress, distinct([moved, stayed])[0])
+    return told(progress, ranked([moved, stayed])[0])
 
 
 def told(progress, minimum):

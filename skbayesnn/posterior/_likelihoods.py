@@ -63,6 +63,7 @@ class Likelihood:
     quadratic = False  # whether the misfit is, in the outputs
     linear = True  # whether the misfit is, in beta
     one_curvature = True  # whether that of steps is the exact one
+    variance_factor = 1.0  # variance of the noise times its precision
 
     def misfit(self, outputs, targets, beta):
         """`Misfit` at some outputs."""
@@ -139,7 +140,6 @@ class Gaussian(Likelihood):
     relative: np.ndarray
 
     quadratic = True
-    variance_factor = 1.0  # variance of the noise times its precision
 
     @classmethod
     def per_output(cls, n_outputs):

@@ -1,0 +1,100 @@
+"""Occam factors of precisions that few weights determine: the evidence along each, integrated.
+
+The Gaussian width of ``ln alpha_c`` (MacKay 1992, equation 2.27) means little where ``gamma_c`` is
+small: the minimum itself moves, and the evidence has another shape. Here it is evaluated along
+``ln alpha_c``, the weights re-optimised at every value: nested Laplace approximation (Tierney &
+Kadane 1986; Rue, Martino & Chopin 2009, section 3).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skbayesnn.inference._evidence import gaussian_serves, log_evidence_fixed, log_occam_gaussian
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._steps import find_mode
+from skbayesnn.posterior import Hyperparameters
+
+DEPTH = -8.0  # nats above the minimum's at which a profile ends
+LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
+SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # of the log evidence by one step; then others are tried
+STRETCH = 1.7
+TRIALS, NEAR = 80, 1e-8  # of steps to the next minimum, and how far above it M may be
+
+
+def integrated(posterior, minimum, settings):
+    """A minimum whose Occam factors are integrals where few weights determine a precision.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        With the layout of the minimum.
+    minimum : Minimum
+    settings : Settings
+    """
+    method, free = Method.choose(posterior, settings), settings.free
+    if minimum.trouble is not None or not method.profiled or posterior.is_quadratic:
+        return minimum
+    n_groups = len(minimum.hyper.alpha)
+    logs = np.log(np.concatenate(minimum.hyper))
+    degrees = np.concatenate([minimum.gamma, minimum.noise_counts - minimum.noise_gamma])
+    present = [free.alpha & (posterior.groups.sizes > 0), free.beta & posterior.likelihood.linear]
+    occam = np.zeros(len(logs))
+    for i in np.flatnonzero(np.concatenate(present)):
+        if gaussian_serves(free.prior, logs[i], degrees[i]):
+            occam[i] = log_occam_gaussian(free.prior, degrees[i])
+        else:
+            values, heights = profile(posterior, method, minimum, i, free.prior)
+            area = np.trapezoid(np.exp(heights), values)
+            occam[i] = min(np.log(area) + free.prior.log_density, 0.0)
+    terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
+    if posterior.likelihood.linear:
+        terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
+    return replace(minimum, terms=terms)
+
+
+def profile(posterior, method, minimum, index, prior):
+    """Log evidence along one precision, relative to that of the minimum.
+
+    Returns
+    -------
+    values : ndarray of shape (m,)
+        ``ln lambda``, rising.
+    heights : ndarray of shape (m,)
+    """
+    start = np.log(np.concatenate(minimum.hyper))
+    n_groups = len(minimum.hyper.alpha)
+    here = _height(posterior, method, minimum.theta, start, n_groups)
+    found = [(start[index], 0.0)]
+    for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
+        theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
+        while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
+            logs = start.copy()
+            logs[index] = value + sign * min(step, abs(end - value))
+            there = here and _height(posterior, method, theta, logs, n_groups)
+            if there is None:  # the minimum ends before
+                step *= 0.25
+                continue
+            theta, value = there[0], logs[index]
+            change, height = abs(there[1] - here[1] - height), there[1] - here[1]
+            found.append((value, height))
+            if change < SMALL_CHANGE:
+                step = min(STRETCH * step, LONGEST_STEP)
+            elif change > LARGE_CHANGE:
+                step /= STRETCH
+    if len(found) == 1:
+        found = [(start[index] - LEAST_STEP, 0.0), (start[index] + LEAST_STEP, 0.0)]
+    values, heights = np.array(sorted(found)).T
+    return values, heights
+
+
+def _height(posterior, method, theta, logs, n_groups):
+    """The minimum at other precisions, and its log evidence; ``None`` if there is none."""
+    hyper = Hyperparameters(*np.split(np.exp(logs), [n_groups]))
+    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
+    point = search.point
+    if not (search.converged and point.precision.definite):
+        return None
+    return point.theta, log_evidence_fixed(
+        posterior, hyper, point.energies, point.precision.log_det
+    )
