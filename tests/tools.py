@@ -132,7 +132,7 @@ def standardised(model, X):
 
 def set_limits(monkeypatch, **limits):
     """Other `Limits` for all estimators, so that small problems are treated as large ones."""
-    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**limits))
+    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**{"measured": 0} | limits))
 
 
 def set_block_doubles(monkeypatch, doubles):
@@ -143,5 +143,5 @@ def set_block_doubles(monkeypatch, doubles):
 def with_ensemble(model, ensemble):
     """A fitted estimator that predicts by other networks."""
     other = copy(model)
-    other._ensemble = ensemble
+    other._ensemble = other._gaussians = ensemble
     return other

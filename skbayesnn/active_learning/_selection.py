@@ -164,7 +164,7 @@ def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     model, prepare = resolve(estimator, EVIDENCE)
     X = prepare(X)
     _check_choice(n, len(X), price)
-    ensemble, fit = model._ensemble, model._result
+    ensemble, fit = model._gaussians, model._result
     minima = [*fit.minima, *(minimum for _, minimum in fit.others)][: len(model._shares)]
     used = [m for m, share in zip(minima, model._shares, strict=True) if share > 0]
     models = [

@@ -36,9 +36,12 @@ class _Average(BaseEstimator):
     @property
     def _ensemble(self):
         """In units of y."""
+        return self._ensemble_at(True)
+
+    def _ensemble_at(self, moderated):
         parts, weights = [], []
         for model, columns, share in zip(self._last, self._columns, self.weights, strict=True):
-            own, scaling = model._ensemble, model._y_scaling
+            own, scaling = model._ensemble_at(moderated), model._y_scaling
             parts += [Rescaled(part, columns, scaling) for part in own.parts]
             weights += [share * some for some in own.weights]
         return Ensemble(tuple(parts), tuple(weights))

@@ -115,6 +115,10 @@ class BayesianMLP(BaseEstimator):
         """Whether `fit` was completed."""
         return hasattr(self, "_ensemble")
 
+    def _ensemble_at(self, moderated):
+        """What predicts class probabilities that are moderated, or not."""
+        return self._ensemble
+
     def _forget(self):
         """Delete what an earlier fit has left; its result is returned if this one goes on."""
         previous = vars(self).get("_result") if self.warm_start else None

@@ -56,7 +56,7 @@ class Classification(ClassifierMixin):
             In the order of ``classes_``.
         """
         X = self._check_X(X)
-        probabilities = self._ensemble.probabilities(X, moderated)
+        probabilities = self._ensemble_at(moderated).probabilities(X, moderated)
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X):

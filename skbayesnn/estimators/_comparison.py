@@ -7,7 +7,8 @@ import numpy as np
 LARGEST_SHIFT = 0.25  # of predictive means, in predictive standard deviations
 LARGEST_RATIO = 1.25  # of error bars and of noise levels, either way
 LARGEST_CHANGE = 0.02  # of class probabilities, on average
-LARGEST_GAP = 3.0  # of log evidences, in nats, beyond three standard errors
+LARGEST_GAP = 1.0  # of log evidences, in nats
+STANDARD_ERRORS = 3.0  # that a gap of log evidences must exceed, too
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,12 +26,15 @@ class Comparison:
         What speaks against the Gaussian approximation; empty if nothing does.
     converged : bool
         Whether the samples can judge: without agreement between chains there is no verdict.
+    log_evidence_std : tuple of float
+        Standard errors of both log evidences; 0 where none was measured.
     """
 
     quantities: dict
     shift: float
     doubts: tuple
     converged: bool
+    log_evidence_std: tuple = (0.0, 0.0)
 
     @property
     def adequate(self):
@@ -43,6 +47,13 @@ class Comparison:
             f"  {name:26s}{theirs:14.4g}{mine:12.4g}"
             for name, (theirs, mine) in self.quantities.items()
         ]
+        if "log evidence" in self.quantities:
+            theirs, mine = self.log_evidence_std
+            lines.append(f"  {'its standard error':26s}{theirs:14.2g}{mine:12.2g}")
+            lines.append(
+                f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
+                f"standard errors ({STANDARD_ERRORS * np.hypot(theirs, mine):.2g}) apart."
+            )
         lines.append(f"  difference of predictions {self.shift:.3g}")
         if not self.converged:
             lines.append("No verdict: the chains do not agree, see diagnostics_.")
@@ -98,10 +109,12 @@ def compare_classifiers(fitted, sampler, X):
 
 def _with_evidence(fitted, sampler, quantities, shift, doubts):
     """Add the evidences, if both are known, and conclude."""
-    theirs, mine, error = fitted.log_evidence_, sampler.log_evidence_, sampler.log_evidence_std_
-    if not np.isnan([theirs, mine]).any():
-        quantities["log evidence"] = (theirs, mine)
-        gap = abs(theirs - mine)
-        if gap > LARGEST_GAP + 3.0 * error:
-            doubts.append(f"log evidences differ by {gap:.1f} nats")
-    return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged)
+    models = fitted, sampler
+    errors = tuple(float(np.nan_to_num(model.log_evidence_std_)) for model in models)
+    evidences = tuple(model.log_evidence_ for model in models)
+    if not np.isnan(evidences).any():
+        quantities["log evidence"] = evidences
+        gap, error = abs(evidences[0] - evidences[1]), np.hypot(*errors)
+        if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
+            doubts.append(f"log evidences differ by {gap:.1f} +- {error:.1f} nats")
+    return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged, errors)

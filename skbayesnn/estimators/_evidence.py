@@ -9,9 +9,9 @@ from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
 from skbayesnn.inference import Trouble, fit_evidence
-from skbayesnn.predictive import combined
+from skbayesnn.predictive import combined, ensemble_of_measurement
 
-COMBINATIONS = ("best", "evidence", "equal", "stacking", "tempered")
+COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
 
 ANOTHER_SEARCH = (
@@ -29,6 +29,8 @@ class EvidenceMLP(BayesianMLP):
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
         one_of(self, "hessian", HESSIANS)
+        if not isinstance(self.measure_evidence, bool | np.bool_):
+            one_of(self, "measure_evidence", ("auto",))
         integer(self, "n_restarts", 1)
         integer(self, "max_iter", 1)
         positive(self, "tol")
@@ -47,16 +49,19 @@ class EvidenceMLP(BayesianMLP):
             getattr(self, "noise", "constant"),
             previous,
             self._workers,
+            self.measure_evidence,
         )
 
     def _keep(self, result, rows):
         """Set the fitted attributes."""
         self._keep_common(result)
         predictors = combined(result, self.combine)
-        self._ensemble, self._shares = predictors.ensemble, predictors.shares
+        self._gaussians, self._shares = predictors.ensemble, predictors.shares
+        drawn = self.combine == "posterior" and result.is_drawn
+        self._ensemble = ensemble_of_measurement(result) if drawn else self._gaussians
         minima, shares = predictors.minima, predictors.shares
         best, scale = result.best, result.problem.log_scale
-        self.log_evidence_ = result.log_evidence
+        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.weight_group_names_ = list(best.groups.names)
         self.weight_precisions_ = best.hyper.alpha.copy()
         self.n_effective_weights_ = float(np.sum(best.gamma))
@@ -76,6 +81,10 @@ class EvidenceMLP(BayesianMLP):
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
+
+    def _ensemble_at(self, moderated):
+        """Only the Gaussians have most probable weights, and a closed form."""
+        return self._ensemble if moderated is True else self._gaussians
 
     def _error_bars(self, minimum):
         """Posterior standard deviations of `coefs_` and `intercepts_`, in their units."""

@@ -34,15 +34,23 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Shift and scale inputs to mean 0 and standard deviation 1 inside.
     n_restarts : int, default=5
         Random starts.
-    combine : {"tempered", "best", "evidence", "equal", "stacking"}, default="tempered"
-        How distinct minima predict together. ``"tempered"``: with weights that fall by a factor
-        ``e`` for every 0.05 nats of log evidence per row; the minima of all networks that
-        ``hidden_layer_sizes="auto"`` has tried take part. The other ways take those of the chosen
-        network: the one of highest evidence; weighted by evidence; equally; or with the weights
-        that maximise the leave-one-out predictive density (``"stacking"``), which trusts minima
-        with many weights too much, see ``leave_one_out_log_density_``.
+    combine : str, default="posterior"
+        What predicts. ``"posterior"``: networks drawn from the posterior, which measuring the
+        evidence leaves (see ``measure_evidence``), units that are pruned at the minima and all
+        precisions included; where it was not measured to within 1 nat, as ``"tempered"``. The
+        others combine Gaussians around the distinct minima. ``"tempered"``: with weights that fall
+        by a factor ``e`` for every 0.05 nats of log evidence per row; the minima of all
+        networks that ``hidden_layer_sizes="auto"`` has tried take part. The rest take those of the
+        chosen network: ``"best"``, the one of highest evidence; ``"evidence"``, weighted by it;
+        ``"equal"``; ``"stacking"``, with the weights that maximise the leave-one-out predictive
+        density, which trusts minima with many weights too much, see
+        ``leave_one_out_log_density_``.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
+    measure_evidence : bool or "auto", default="auto"
+        Whether the evidence is measured by annealing from the minima and from the prior, which
+        takes seconds to minutes, and works under Gaussian noise and for classes. ``"auto"``: for
+        up to 200 weights, if rows times weights are no more than 10,000.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
         than two classes, where the rows times the squared number of weights exceed 1e9, one step is
@@ -65,10 +73,13 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ----------
     classes_ : ndarray of shape (n_classes,)
     log_evidence_ : float
-        Logarithm of the evidence, in nats: ``logsumexp`` over the distinct minima of
-        the network of ``hidden_layer_sizes_``; ``nan`` if not available.
+        Logarithm of the evidence of the network of ``hidden_layer_sizes_``, in nats: as measured
+        by annealing, or ``logsumexp`` over the distinct minima in Laplace's approximation; ``nan``
+        if not available.
+    log_evidence_std_ : float
+        Its standard error, in nats; ``nan`` where it was not measured.
     evidence_report_ : EvidenceReport
-        Every term of it, per minimum, with a verdict.
+        Every term of Laplace's approximation, per minimum, what was measured, and a verdict.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
         Log predictive density of every training row without one unit of its weight, in closed form
         (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
@@ -91,7 +102,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
-        All distinct minima; with ``combine="tempered"`` those of other networks tried come last.
+        All distinct minima; with ``combine="posterior"`` or ``"tempered"`` those of other networks
+        tried come last.
     n_iter_ : int
         Most training steps that any start took.
     n_outputs_ : int
@@ -125,8 +137,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         weight_precision="auto",
         standardize=True,
         n_restarts=5,
-        combine="tempered",
+        combine="posterior",
         hessian="auto",
+        measure_evidence="auto",
         max_iter=300,
         tol=1e-3,
         random_state=None,
@@ -142,6 +155,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian
+        self.measure_evidence = measure_evidence
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

@@ -56,17 +56,24 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         keeps the user's units throughout.
     n_restarts : int, default=5
         Random starts.
-    combine : {"tempered", "best", "evidence", "equal", "stacking"}, default="tempered"
-        How distinct minima predict together. ``"tempered"``: with weights that fall by a factor
-        ``e`` for every 0.05 nats in the mean of log evidence and leave-one-out log density per row
-        (the latter up to that of highest evidence); the minima of all networks that
+    combine : str, default="posterior"
+        What predicts. ``"posterior"``: networks drawn from the posterior, which measuring the
+        evidence leaves (see ``measure_evidence``), units that are pruned at the minima and all
+        precisions included; where it was not measured to within 1 nat, as ``"tempered"``. The
+        others combine Gaussians around the distinct minima. ``"tempered"``: with weights that fall
+        by a factor ``e`` for every 0.05 nats in the mean of log evidence and leave-one-out log
+        density per row (the latter up to that of highest evidence); the minima of all networks that
         ``hidden_layer_sizes="auto"`` has tried take part, unless ``noise`` is
         ``"input_dependent"`` or ``"student_t"``, and those of all noise models that
-        ``noise="auto"`` has tried. The other ways take those of the chosen network and noise: the
-        one of highest evidence; weighted by evidence; equally; or with the weights that maximise
-        the leave-one-out predictive density.
+        ``noise="auto"`` has tried. The rest take those of the chosen network and noise:
+        ``"best"``, the one of highest evidence; ``"evidence"``, weighted by it; ``"equal"``;
+        ``"stacking"``, with the weights that maximise the leave-one-out predictive density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
+    measure_evidence : bool or "auto", default="auto"
+        Whether the evidence is measured by annealing from the minima and from the prior, which
+        takes seconds to minutes, and works under Gaussian noise and for classes. ``"auto"``: for
+        up to 200 weights, if rows times weights are no more than 10,000.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
         than 3000 weights, or more than 1e10 rows times squared weights, and no more weights
@@ -88,10 +95,13 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     ----------
     log_evidence_ : float
         Logarithm of the evidence, in nats, as a density over y in its own units (MacKay 1992,
-        equations 2.27, 3.8, 3.15): ``logsumexp`` over the distinct minima of the network of
-        ``hidden_layer_sizes_``; ``nan`` if not available.
+        equations 2.27, 3.8, 3.15), of the network of ``hidden_layer_sizes_``: as measured by
+        annealing, or ``logsumexp`` over the distinct minima in Laplace's approximation; ``nan`` if
+        not available.
+    log_evidence_std_ : float
+        Its standard error, in nats; ``nan`` where it was not measured.
     evidence_report_ : EvidenceReport
-        Every term of it, per minimum, with a verdict.
+        Every term of Laplace's approximation, per minimum, what was measured, and a verdict.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
         Log predictive density of every training row without one unit of its weight, in closed form
         (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
@@ -126,8 +136,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
     networks_ : list of FittedNetwork
-        All distinct minima; with ``combine="tempered"`` those of other networks and noise models
-        tried come last.
+        All distinct minima; with ``combine="posterior"`` or ``"tempered"`` those of other networks
+        and noise models tried come last.
     n_iter_ : int
         Most training steps that any start took.
     n_outputs_ : int
@@ -166,8 +176,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         noise_hidden_layer_sizes=(8,),
         standardize=True,
         n_restarts=5,
-        combine="tempered",
+        combine="posterior",
         hessian="auto",
+        measure_evidence="auto",
         max_iter=300,
         tol=1e-3,
         random_state=None,
@@ -186,6 +197,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian
+        self.measure_evidence = measure_evidence
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

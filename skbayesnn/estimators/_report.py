@@ -11,6 +11,7 @@ SUSPICIONS = {
     "input_dependent": "Noise seems to depend on the inputs",
     "student_t": "Noise seems to have heavier tails than a Gaussian",
 }
+LARGEST_ERROR = 0.5  # nats: standard error of a log evidence that is trusted to within a nat
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
@@ -52,7 +53,8 @@ class MinimumReport:
         ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
         classifiers and where the noise is not constant and Gaussian.
     verdict : str
-        ``"trusted"``, or what speaks against the Gaussian approximation.
+        Where the evidence was measured, that of the report. Else what speaks against the Gaussian
+        approximation; ``"trusted"`` where it is exact; ``"not measured"`` where nothing is known.
     noise_network : MinimumReport or None
         The same of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
         both networks together have one.
@@ -91,7 +93,15 @@ class EvidenceReport:
     Attributes
     ----------
     log_evidence : float
+        In nats, for targets in their own units: as measured by annealing, or, where it was not or
+        Laplace's approximation is exact, ``laplace_log_evidence``.
+    log_evidence_std : float
+        Its standard error; ``nan`` if it was not measured.
+    laplace_log_evidence : float
         ``logsumexp`` over the distinct minima of this network whose evidence is available.
+    verdict : str
+        ``"trusted"``: to within a nat, as measured, or as Laplace's approximation is exact.
+        ``"doubtful: ..."`` with the reason. ``"not measured"``: nothing is known of its error.
     minima : tuple of MinimumReport
         Those of this network, best evidence first; then those of other networks that predict
         together with it.
@@ -109,6 +119,9 @@ class EvidenceReport:
     """
 
     log_evidence: float
+    log_evidence_std: float
+    laplace_log_evidence: float
+    verdict: str
     minima: tuple
     n_targets: float
     n_weights: int
@@ -124,7 +137,13 @@ class EvidenceReport:
     def __repr__(self):
         best = self.minima[0]
         width = max(len(field.name) for field in fields(best.terms))
-        lines = [f"Log evidence: {self.log_evidence:.2f} nats"]
+        measured = not np.isnan(self.log_evidence_std)
+        error = f" +- {self.log_evidence_std:.2f}" if measured else ""
+        lines = [f"Log evidence: {self.log_evidence:.2f}{error} nats, {self.verdict}"]
+        if measured:
+            lines.append(
+                f"Measured by annealing; {self.laplace_log_evidence:.2f} by Laplace's approximation"
+            )
         lines.append(f"Best of {len(self.minima)} distinct minima:")
         lines += [
             f"  {field.name:{width}s} {getattr(best.terms, field.name):12.2f}"
@@ -186,12 +205,25 @@ def make_report(fit, minima, shares, noise_std):
     """
     posterior = fit.posed.posterior
     n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
+    measured = None
+    if fit.measurement is not None:
+        measured = _verdict_of_measurement(fit.measurement)
+    exact = posterior.is_quadratic
     reports = [
-        _report_of(minimum, float(share), noise_std(minimum), n_targets)
+        _report_of(
+            minimum,
+            float(share),
+            noise_std(minimum),
+            n_targets,
+            measured or _verdict(minimum, n_targets, exact),
+        )
         for minimum, share in zip(minima, shares, strict=True)
     ]
     return EvidenceReport(
         fit.log_evidence,
+        fit.log_evidence_std,
+        fit.laplace_log_evidence,
+        reports[0].verdict,
         tuple(reports),
         n_targets,
         minima[0].network.n_weights,
@@ -200,14 +232,14 @@ def make_report(fit, minima, shares, noise_std):
     )
 
 
-def _report_of(minimum, weight, noise_std, n_targets):
+def _report_of(minimum, weight, noise_std, n_targets, verdict):
     """One minimum, and the minimum of its noise network."""
     names = minimum.groups.names
     with np.errstate(divide="ignore", invalid="ignore"):
         log_std = np.sqrt(2.0 / minimum.gamma)
     noise = minimum.noise
     if noise is not None:
-        noise = replace(_report_of(noise, weight, None, n_targets), log_evidence=np.nan)
+        noise = replace(_report_of(noise, weight, None, n_targets, verdict), log_evidence=np.nan)
     return MinimumReport(
         log_evidence=minimum.log_evidence,
         terms=minimum.terms,
@@ -225,7 +257,7 @@ def _report_of(minimum, weight, noise_std, n_targets):
         converged=minimum.converged,
         bic=_bic(minimum, n_targets),
         gpe=_gpe(minimum, noise_std),
-        verdict=_verdict(minimum, n_targets),
+        verdict=verdict,
         noise_network=noise,
     )
 
@@ -259,8 +291,14 @@ def _gpe(minimum, noise_std):
     return float(np.mean(relative * noise_std**2))
 
 
-def _verdict(minimum, n_targets):
-    """Whether the Gaussian approximation can be trusted at a minimum, and if not, why."""
+def _verdict_of_measurement(measurement):
+    """Whether a measured evidence is right to within a nat."""
+    error = measurement.log_evidence_std
+    return "trusted" if error <= LARGEST_ERROR else f"doubtful: standard error of {error:.1f} nats"
+
+
+def _verdict(minimum, n_targets, exact):
+    """What speaks against the Gaussian approximation at a minimum; or whether it is exact."""
     if minimum.trouble is not None:
         return f"no evidence: {minimum.trouble.value}"
     doubts = []
@@ -274,4 +312,6 @@ def _verdict(minimum, n_targets):
         doubts.append("the Hessian is nearly singular")
     if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):
         doubts.append(f"{n_targets / len(minimum.theta):.1f} targets per weight (3 wanted)")
-    return "doubtful: " + "; ".join(doubts) if doubts else "trusted"
+    if doubts:
+        return "doubtful: " + "; ".join(doubts)
+    return "trusted" if exact else "not measured"

@@ -8,6 +8,7 @@ from skbayesnn.inference._ascent import (
     evidence_derivatives,
     without_idle_groups,
 )
+from skbayesnn.inference._copies import Copies, log_permanent
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
@@ -31,9 +32,11 @@ from skbayesnn.inference._fixed_point import FixedPoint
 from skbayesnn.inference._growth import best_of, grow, grown
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._linear import linear_start
+from skbayesnn.inference._measurement import Measurement, measure
 from skbayesnn.inference._memory import machine_memory, memory_of_search, readable
 from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import Minimum, Trouble, complete
+from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import Renewals
 from skbayesnn.inference._noise_models import NOISE_MODELS, Positions
 from skbayesnn.inference._noise_network import NoisePlan, squared_residuals, with_rows
@@ -45,10 +48,11 @@ from skbayesnn.inference._precision import (
     SpectralPrecision,
 )
 from skbayesnn.inference._problem import Posed, Problem
+from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
-from skbayesnn.inference._sampled_evidence import estimate_evidence
+from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
 from skbayesnn.inference._sampling_starts import start_sampling
@@ -74,6 +78,8 @@ __all__ = [
     "NOISE_MODELS",
     "SIGNIFICANT",
     "WARY",
+    "Annealing",
+    "Copies",
     "Curvature",
     "DensePrecision",
     "Derivatives",
@@ -85,8 +91,10 @@ __all__ = [
     "FreeHyperparameters",
     "KroneckerPrecision",
     "Limits",
+    "Measurement",
     "Method",
     "Minimum",
+    "Modes",
     "NoisePlan",
     "Point",
     "Posed",
@@ -122,13 +130,16 @@ __all__ = [
     "grow",
     "grown",
     "heavy_tails",
+    "integrated",
     "layers_switched_off",
     "linear_start",
     "log_evidence_fixed",
     "log_occam_gaussian",
     "log_occam_profile",
+    "log_permanent",
     "log_symmetry",
     "machine_memory",
+    "measure",
     "memory_of_search",
     "noise_occam",
     "noise_trend",

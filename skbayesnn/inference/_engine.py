@@ -5,6 +5,7 @@ The order of calls::
     grown                       hidden layers, if they are to be chosen
     find_minima                 under constant noise, from the remaining starts
     chosen_noise                if the noise is to be chosen; or the search of the model asked for
+    measure                     the evidence, by annealing from the minima
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skbayesnn.inference._growth import best_of, grown
+from skbayesnn.inference._measurement import Measurement, measure
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._noise_models import NOISE_MINIMA, NOISE_MODELS
 from skbayesnn.inference._noise_network import residuals_and_gamma
@@ -21,6 +23,7 @@ from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeate
 from skbayesnn.network import outputs
 
 N_SCOUTS = 2  # starts from which every architecture is tried
+RELIABLE = 1.0  # standard error of a measured log evidence up to which its draws are used
 SIGNIFICANT = 0.01  # p value below which other noise models are tried
 CLOSELY_FITTED = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
@@ -42,8 +45,10 @@ class EvidenceFit:
     growth : tuple of Candidate
         Networks that were tried, if hidden layers were to be chosen.
     noise_p_values, noise_log_evidences : dict
-        By noise model: of tests for it under constant noise, and log evidences (units of the user)
-        where the noise was to be chosen.
+        By noise model: of tests for it under constant noise, and log evidences (units of the user,
+        Laplace's approximation) where the noise was to be chosen.
+    measurement : Measurement or None
+        ``None`` if the evidence was not measured.
     """
 
     problem: Problem
@@ -54,16 +59,34 @@ class EvidenceFit:
     growth: tuple = ()
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
+    measurement: Measurement | None = None
+
+    @property
+    def laplace_log_evidence(self):
+        """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+        return total_log_evidence(self.minima) + self.problem.log_scale
 
     @property
     def log_evidence(self):
-        """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
-        return total_log_evidence(self.minima) + self.problem.log_scale
+        """As measured; where it was not, or where Laplace's approximation is exact, by that."""
+        if self.measurement is None or self.posed.posterior.is_quadratic:
+            return self.laplace_log_evidence
+        return self.measurement.log_evidence + self.problem.log_scale
+
+    @property
+    def log_evidence_std(self):
+        """Its standard error; ``nan`` where it was not measured."""
+        return np.nan if self.measurement is None else self.measurement.log_evidence_std
 
     @property
     def best(self):
         """The minimum of highest evidence."""
         return self.minima[0]
+
+    @property
+    def is_drawn(self):
+        """Whether networks that measuring has drawn stand for the posterior."""
+        return self.log_evidence_std <= RELIABLE and not self.posed.posterior.is_quadratic
 
     def draw_prior(self, X, size, rng):
         """Outputs of networks drawn from the prior, ``(size, n, n_outputs)``.
@@ -105,6 +128,7 @@ def fit_evidence(
     noise="constant",
     previous=None,
     workers=ALONE,
+    measured=False,
 ):
     """Find the minima of a problem, its size and its noise model if these are to be chosen.
 
@@ -120,6 +144,8 @@ def fit_evidence(
     previous : EvidenceFit, optional
         Minima of this earlier fit take the place of random starts.
     workers : Workers
+    measured : bool or "auto"
+        Whether the evidence is measured by annealing; see `measure`.
 
     Examples
     --------
@@ -150,11 +176,13 @@ def fit_evidence(
         problem, posed, minima, _unrepeated(minima, others, posed.settings), growth=growth
     )
     if noise == "auto":
-        return with_chosen_noise(fit, previous, workers)
-    if NOISE_MODELS[noise].p_value is None:
-        return replace(fit, noise=noise, noise_p_values=_p_values(fit))
-    posed, minima = _under(noise, fit, previous, workers)
-    return replace(fit, posed=posed, minima=minima, others=[], noise=noise)
+        fit = with_chosen_noise(fit, previous, workers)
+    elif NOISE_MODELS[noise].p_value is None:
+        fit = replace(fit, noise=noise, noise_p_values=_p_values(fit))
+    else:
+        posed, minima = _under(noise, fit, previous, workers)
+        fit = replace(fit, posed=posed, minima=minima, others=[], noise=noise)
+    return replace(fit, measurement=measure(fit, entropy, measured))
 
 
 def with_chosen_noise(fit, previous=None, workers=ALONE):

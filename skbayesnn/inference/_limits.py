@@ -33,6 +33,10 @@ class Limits(NamedTuple):
     profile_work : float
         Rows times squared weights up to which the evidence is evaluated along precisions, which
         takes some hundred Hessians for each.
+    measured : int
+        Weights up to which the evidence is measured by annealing without being asked.
+    measured_work : float
+        Rows times weights up to which it is: annealing takes some seconds there.
     part_rows, part_rows_per_weight : int
         Rows on which training begins, at least, and for each weight: their minimum is within a few
         steps of that of all.
@@ -64,6 +68,8 @@ class Limits(NamedTuple):
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
+    measured: int = 200
+    measured_work: float = 1e4
     part_rows: int = 10_000
     part_rows_per_weight: int = 20
     part_worth: int = 5

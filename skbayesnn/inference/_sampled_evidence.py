@@ -1,42 +1,90 @@
-"""The evidence of a sampled model, by sequential Monte Carlo."""
+"""The evidence by sequential Monte Carlo, from two beginnings: the prior, and the minima.
+
+From the prior all copies of all minima are within reach, and sharp ones are hardly ever hit; from
+the minima these are certain, and what lies far from all of them is hardly ever reached. Both
+estimate the evidence itself from below, so to speak: their means are right, and what they miss
+makes them small. Where they agree, neither has missed much.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from scipy.special import logsumexp
 
 from skbayesnn._threads import blas_threads
+from skbayesnn.inference._copies import MOST_STATES, Copies
+from skbayesnn.inference._evidence import log_symmetry
+from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Stage, anneal, combine
 
-N_POPULATIONS = 6
+N_POPULATIONS = 4  # of each path
+DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
 N_PARTICLES = 16, 64  # of a population, at least and at most
 PARTICLE_ROWS = 2**13  # particles times rows, beyond the least number of particles
 LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
 PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
+N_ROUNDS, MORE = 2, 2  # of all paths, each with that many times as many particles as the last
+PRECISE = 0.25  # standard error, in nats, with which no further round is made
+SHARED = 0.2  # nats that all populations miss alike (measured: tests/benchmarks/evidence_truth.py)
+LIKENESSES = 256  # draws that tell what a minimum's units are like
 
 
-class _Path:
-    """From where annealing begins, the prior but for precisions near those of the posterior.
+class Annealing(NamedTuple):
+    """What annealing has found.
 
-    The coordinates of the precisions are logistic with the draws' mean and twice their variance,
-    mixed with a little of their own prior, so that no part of the posterior is out of reach. From
-    that prior alone, which spans six decades for each, hardly any particle would get there; the
-    evidence stays exact, whatever the reference.
+    Attributes
+    ----------
+    log_evidence, log_evidence_std : float
+        In nats, for targets in standardised units.
+    position : ndarray of shape (m, d)
+        Draws from the posterior.
+    weights : ndarray of shape (m,)
+        Of the draws; they sum to 1.
+    estimates : list of tuple
+        Log evidence and standard error by every path.
     """
 
-    def __init__(self, joint, draws):
+    log_evidence: float
+    log_evidence_std: float
+    position: np.ndarray
+    weights: np.ndarray
+    estimates: list
+
+
+class _FromPrior:
+    """From the prior but for precisions, which begin near those of the posterior.
+
+    The coordinates of the precisions are logistic with the mean of those given and twice their
+    variance, mixed with a little of their own prior, so that no part of the posterior is out of
+    reach. From that prior alone, which spans six decades for each, hardly any particle would get
+    there; the evidence stays exact, whatever the reference.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    eta : ndarray of shape (n_draws, n_free)
+        Coordinates of precisions from the posterior.
+    """
+
+    way, log_share, log_copies = "prior", None, 0.0
+
+    def __init__(self, joint, eta):
         self.joint = joint
-        eta = np.concatenate(joint.drawn_coordinates(draws))  # all chains
         self.centre = eta.mean(axis=0)
         self.scale = np.maximum(eta.std(axis=0), LEAST_SPREAD) * np.sqrt(2.0) / LOGISTIC_SD
 
-    def draw(self, rng):
-        """A position."""
-        near = self.centre + self.scale * rng.logistic(size=len(self.centre))
-        far = self.joint.draw_coordinates(rng)
-        return self.joint.draw_weights(
-            np.where(rng.random(len(near)) < PRIOR_SHARE, far, near), rng
-        )
+    def draw(self, rng, size):
+        """Positions."""
+        found = []
+        for _ in range(size):
+            near = self.centre + self.scale * rng.logistic(size=len(self.centre))
+            far = self.joint.draw_coordinates(rng)
+            eta = np.where(rng.random(len(near)) < PRIOR_SHARE, far, near)
+            found.append(self.joint.draw_weights(eta, rng))
+        return np.stack(found)
 
     def misfit(self, q):
         """Minus log of posterior over the density where annealing begins, up to the evidence."""
@@ -73,7 +121,7 @@ class _Path:
         return np.sum(prior + log_density, axis=-1), prior_slope + slope
 
 
-class _ConditionalPath(_Path):
+class _FromPriorWithConditions(_FromPrior):
     """The same for energies that are conditional on factors of the rows' precisions.
 
     The likelihood whose power is taken is that of all weights, the factors integrated out. At every
@@ -101,37 +149,194 @@ class _ConditionalPath(_Path):
         )
 
 
-def estimate_evidence(joint, draws, seed, n_jobs=None):
-    """``log P(D | H)`` by sequential Monte Carlo, with a standard error.
+class _FromMinima:
+    """From Student-t distributions around modes of the posterior in the samplers' coordinates.
 
-    Independent populations of particles give the spread of the estimate. The more rows there are,
-    the fewer particles: 64 for up to 128 rows, 16 from 512 rows on. All symmetric copies of all
-    minima are counted by themselves.
+    Parameters
+    ----------
+    joint : JointPosterior
+    modes : Modes
+    rng : numpy.random.Generator
+    """
+
+    way = "minima"
+
+    def __init__(self, joint, modes, rng):
+        self.joint, self.modes = joint, modes
+        likeness = [modes.draw(rng, LIKENESSES, only=i) for i in range(len(modes.position))]
+        self.copies = Copies(joint, likeness, modes.shares)
+        network, labels = joint.posterior.network, joint.posterior.groups.labels
+        self.log_copies = log_symmetry(network, labels)
+
+    def draw(self, rng, size):
+        """Positions."""
+        return self.modes.draw(rng, size)
+
+    def log_share(self, q):
+        """See `Copies`."""
+        return self.copies.log_share(q)
+
+    def misfit(self, q):
+        """Minus log of posterior over the density where annealing begins, up to the evidence."""
+        return self.joint.energy(q)[0] + self.modes.log_density(q)[0]
+
+    def stage(self, temperature, position, rngs):
+        """The `Stage` of a temperature."""
+
+        def energy(q):
+            value, gradient = self.joint.energy(q)
+            first, first_gradient = self.modes.log_density(q)
+            rest = 1.0 - temperature
+            return (
+                temperature * value - rest * first,
+                temperature * gradient - rest * first_gradient,
+            )
+
+        return Stage(position, energy, moves_beside(self.joint, 1))
+
+
+def estimate_evidence(joint, draws, seed):
+    """``log P(D | H)`` by sequential Monte Carlo, with a standard error, after a run of chains.
 
     Parameters
     ----------
     joint : JointPosterior
     draws : Draws
-        From the posterior: they tell where precisions are likely.
+        From the posterior: they tell where precisions are likely, and near which minima chains are.
     seed : numpy.random.SeedSequence
-    n_jobs : int, optional
 
     Returns
     -------
-    log_evidence, standard_error : float
-        In nats, for targets in standardised units.
+    Annealing
     """
-    path = (_ConditionalPath if joint.n_conditions else _Path)(joint, draws)
-    populations = Parallel(n_jobs=n_jobs)(
-        delayed(_anneal)(path, child) for child in seed.spawn(N_POPULATIONS)
-    )
-    return combine(np.array(populations))
+    best = np.arange(len(draws.energy)), np.argmin(draws.energy, axis=1)
+    starts = None
+    if anneals_from_minima(joint):
+        hyper = Hyperparameters(draws.alpha[best], draws.beta[best])
+        starts = joint.position(draws.theta[best].astype(float), hyper)
+    return anneal_both_ways(joint, starts, seed, np.concatenate(joint.drawn_coordinates(draws)))
 
 
-def _anneal(path, seed):
-    """Log evidence from one population."""
-    rng = np.random.default_rng(seed)
-    with blas_threads(path.joint.posterior.network.n_weights):
-        n = int(np.clip(PARTICLE_ROWS // len(path.joint.posterior.X), *N_PARTICLES))
-        position = np.stack([path.draw(rng) for _ in range(n)])
-        return anneal(path, position, rng).log_evidence
+def anneals_from_minima(joint):
+    """Whether positions hold the weights of one network, and precisions, but nothing else."""
+    return joint.n_conditions == 0 and joint.n_sampled == joint.n_mean
+
+
+def anneal_both_ways(joint, starts, seed, eta=None):
+    """The evidence by annealing from minima and from the prior, with a standard error.
+
+    Independent populations of particles give the spread of the estimate. The more rows there are,
+    the fewer particles: 64 for up to 128 rows, 16 from 512 rows on.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    starts : ndarray of shape (m, d), or None
+        Positions near minima; with ``None`` annealing begins at the prior only.
+    seed : numpy.random.SeedSequence
+    eta : ndarray of shape (n_draws, n_free), optional
+        Coordinates of precisions drawn from the posterior; by default those that annealing from
+        the minima finds.
+
+    Returns
+    -------
+    Annealing or None
+        ``None`` if there are no ``eta``, and no minimum is usable.
+    """
+    rng, size = np.random.default_rng(seed), _population_size(joint)
+    found, result, ways = [], None, {"minima", "prior"}
+    with blas_threads(joint.posterior.network.n_weights):
+        for _ in range(N_ROUNDS):
+            new = _round(joint, starts, eta, rng, size, ways)
+            found += new
+            if not found:
+                return None
+            result = _together(joint, found)
+            if result.log_evidence_std <= np.hypot(PRECISE, SHARED):
+                break
+            ways = {run.way for run in _agreeing(new)}
+            chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
+            eta = result.position[chosen][:, joint.n_sampled : joint.dimension]
+            starts = starts if starts is None else np.concatenate([starts, _lowest(joint, new)])
+            size = MORE * size
+    return result
+
+
+def _population_size(joint):
+    return int(np.clip(PARTICLE_ROWS // len(joint.posterior.X), *N_PARTICLES))
+
+
+def _round(joint, starts, eta, rng, size, ways):
+    """A `Run` by every way that is wanted and open."""
+    runs = []
+    modes = Modes.near(joint, starts) if starts is not None and "minima" in ways else None
+    if modes is not None:
+        path = _FromMinima(joint, modes, rng)
+        if np.isfinite(path.log_copies) and path.copies.n_states <= MOST_STATES:
+            runs.append(Run.of(path, rng, size))
+            if eta is None:
+                eta = runs[0].position[:, joint.n_sampled : joint.dimension]
+    if eta is not None and "prior" in ways:
+        path = (_FromPriorWithConditions if joint.n_conditions else _FromPrior)(joint, eta)
+        runs.append(Run.of(path, rng, size))
+    return runs
+
+
+class Run(NamedTuple):
+    """Populations that have gone one way.
+
+    Attributes
+    ----------
+    way : {"minima", "prior"}
+    log_evidences : ndarray of shape (N_POPULATIONS,)
+    position : ndarray of shape (N_POPULATIONS * n_particles, d)
+        In the end, those of a population together.
+    estimate : tuple of float
+        Log evidence and standard error.
+    """
+
+    way: str
+    log_evidences: np.ndarray
+    position: np.ndarray
+    estimate: tuple
+
+    @classmethod
+    def of(cls, path, rng, size):
+        """Populations of a size that begin as the path says."""
+        position = path.draw(rng, size * N_POPULATIONS)
+        found = anneal(path, position, rng, N_POPULATIONS, log_share=path.log_share)
+        log_evidences = found.log_evidences + path.log_copies
+        return cls(path.way, log_evidences, found.position, combine(log_evidences))
+
+
+def _agreeing(runs):
+    """The runs that are not clearly below the best: those that are have missed something."""
+    best, error = max(run.estimate for run in runs)
+    return [
+        run
+        for run in runs
+        if run.estimate[0] >= best - DISAGREEMENT * np.hypot(error, run.estimate[1])
+    ]
+
+
+def _lowest(joint, runs):
+    """The position of lowest energy in every population."""
+    best = []
+    for run in runs:
+        energies = joint.energy(run.position)[0].reshape(N_POPULATIONS, -1)
+        first = energies.shape[1] * np.arange(N_POPULATIONS)
+        best.append(run.position[first + np.argmin(energies, axis=1)])
+    return np.concatenate(best)
+
+
+def _together(joint, runs):
+    """One `Annealing` of several runs."""
+    kept = _agreeing(runs)
+    log_evidences = np.concatenate([run.log_evidences for run in kept])
+    sizes = [len(run.position) // N_POPULATIONS for run in kept for _ in range(N_POPULATIONS)]
+    shares = np.exp(log_evidences - logsumexp(log_evidences)) / sizes
+    position = np.concatenate([run.position for run in kept])
+    value, error = combine(log_evidences)
+    estimates = [run.estimate for run in runs]
+    error = float(np.hypot(error, SHARED if joint.dimension else 0.0))
+    return Annealing(value, error, position, np.repeat(shares, sizes), estimates)

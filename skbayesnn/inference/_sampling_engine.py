@@ -210,8 +210,9 @@ def fit_by_sampling(
     )
     if not recipe.evidence:
         return fit
-    value, std = estimate_evidence(sampled.joint, sampled.draws, evidence_seed, workers.n_jobs)
-    return replace(fit, log_evidence=value + problem.log_scale, log_evidence_std=std)
+    found = estimate_evidence(sampled.joint, sampled.draws, evidence_seed)
+    log_evidence = found.log_evidence + problem.log_scale
+    return replace(fit, log_evidence=log_evidence, log_evidence_std=found.log_evidence_std)
 
 
 def _continued(old, settings, workers):

@@ -8,7 +8,7 @@ from joblib import effective_n_jobs
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._problem import Posed
-from skbayesnn.inference._training import random_starts, train
+from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._widening import embedded
 from skbayesnn.samplers import Chains
 
@@ -57,7 +57,7 @@ def start_sampling(
         starts = [start._replace(hyper=search.with_fixed(start.hyper)) for start in starts]
         given = starts, minima, seeds, from_prior
         there = model.positions(problem, Posed(posterior, brief), settings.tuned, *given)
-        joint = _informed(there.joint, there.known, there.hyper, settings)
+        joint = _informed(there.joint, there.known, there.hyper, settings.tuned)
         position = joint.position(there.theta, _moderate(there.hyper, joint.free))
         if from_prior:
             position = np.stack([joint.draw_prior(rng) for rng in rngs])
@@ -75,7 +75,7 @@ def _moderate(hyper, free):
     return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
 
 
-def _informed(joint, known, hyper, settings):
+def _informed(joint, known, hyper, tuned):
     """The joint posterior in coordinates made for what the data tell.
 
     That is ``h_c``, the typical precision that the data alone give a weight of every group, the
@@ -83,7 +83,33 @@ def _informed(joint, known, hyper, settings):
     coordinates of groups of fixed precision are the weights.
     """
     information = np.median(known, axis=0)
-    if not settings.tuned:
+    if not tuned:
         fixed = ~joint.free.alpha
         information[fixed] = 1.0 - hyper.alpha[0, fixed]
     return replace(joint, information=information)
+
+
+def positions_of_minima(fit, minima):
+    """Minima of an evidence fit as positions.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    minima : list of Minimum
+
+    Returns
+    -------
+    joint : JointPosterior
+        In coordinates made for what the data tell.
+    position : ndarray of shape (len(minima), d)
+    """
+    posterior, search = fit.posed
+    starts = [
+        Trained(embedded(minimum, posterior.network), search.with_fixed(minimum.hyper))
+        for minimum in minima
+    ]
+    seeds = np.random.SeedSequence(0).spawn(len(minima))
+    model = NOISE_MODELS[fit.noise]
+    there = model.positions(fit.problem, fit.posed, True, starts, minima, seeds, False)
+    joint = _informed(there.joint, there.known, there.hyper, True)
+    return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))

@@ -82,20 +82,20 @@ def describe(model):
     densities = getattr(last, "leave_one_out_log_density_", np.nan)
     return {
         "log_evidence": evidence_score(model),
-        "log_evidence_std": float(getattr(last, "log_evidence_std_", 0.0)),
+        "log_evidence_std": float(getattr(last, "log_evidence_std_", np.nan)),
         "bic": np.nan if best is None else best.bic,
         "gpe": np.nan if best is None else best.gpe,
         "leave_one_out": float(np.nanmean(densities)) if report is not None else np.nan,
         "n_weights": n_weights,
         "n_effective_weights": gamma,
         "effective_fraction": gamma / n_weights,
-        "verdict": _verdict(last, best),
+        "verdict": _verdict(last, report),
     }
 
 
-def _verdict(model, best):
-    if best is not None:
-        return best.verdict
+def _verdict(model, report):
+    if report is not None:
+        return report.verdict
     diagnostics = getattr(model, "diagnostics_", None)
     if diagnostics is None:
         return ""

@@ -26,6 +26,7 @@ from skbayesnn.model_selection._candidates import (
     fit_candidate,
     report_failures,
     results_table,
+    simplest_of_best,
 )
 from skbayesnn.predictive import stacking_weights, tempered_weights
 
@@ -209,7 +210,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 f"No candidate has an evidence ({reasons}). Try other parameters, more restarts, "
                 "or a search by cross-validation."
             )
-        self.best_index_ = int(np.nanargmax(evidences))
+        self.best_index_ = simplest_of_best(self.results_)
         self.best_estimator_ = self.estimators_[self.best_index_]
         self.best_params_ = self.results_["params"][self.best_index_]
         self.best_score_ = float(evidences[self.best_index_])

@@ -12,7 +12,7 @@ from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
-from skbayesnn.predictive._noise import noise_of_draws, noise_of_minimum
+from skbayesnn.predictive._noise import Noise, noise_of_draws, noise_of_minimum
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
@@ -45,12 +45,13 @@ def combined(fit, combine):
     Parameters
     ----------
     fit : EvidenceFit
-    combine : {"best", "evidence", "equal", "stacking", "tempered"}
-        With ``"tempered"`` the minima of other networks and noise models take part.
+    combine : {"posterior", "best", "evidence", "equal", "stacking", "tempered"}
+        With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take
+        part.
     """
     settings = fit.posed.settings
     pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
-    pool += fit.others if combine == "tempered" else []
+    pool += fit.others if combine in ("posterior", "tempered") else []
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
     densities = cache(lambda i: _leave_one_out(*pool[i], settings, member(i)))
@@ -120,6 +121,15 @@ def _shares(combine, posterior, minima, densities):
         weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
     weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
     return weights / weights.sum()
+
+
+def ensemble_of_measurement(fit):
+    """The networks that measuring the evidence has drawn, which predict together."""
+    measured, posterior = fit.measurement, fit.posed.posterior
+    noise = None
+    if posterior.likelihood.n_levels:
+        noise = Noise(1.0 / posterior.likelihood.precisions(measured.beta))
+    return Ensemble.of_draws(Draws(posterior.network, measured.theta, noise))
 
 
 def ensemble_of_draws(fit):

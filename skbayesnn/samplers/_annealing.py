@@ -17,15 +17,16 @@ LEAST_SCALE = 1e-3
 
 
 class Annealed(NamedTuple):
-    """One population after annealing.
+    """Populations after annealing.
 
     Attributes
     ----------
-    log_evidence : float
-        Its exponential is an estimate of the evidence that would be unbiased if temperatures and
-        steps did not adapt to the particles; the bias is of the order of one over their number.
+    log_evidences : ndarray of shape (n_populations,)
+        The exponential of each is an estimate of the evidence that would be unbiased if
+        temperatures and steps did not adapt to the particles; the bias is of the order of one over
+        their number.
     position : ndarray of shape (n_particles, d)
-        Draws from the posterior.
+        Draws from the posterior, those of a population together.
     n_temperatures : int
     n_gradients : int
         Evaluations, all particles counted.
@@ -48,7 +49,7 @@ class Annealed(NamedTuple):
     0.5
     """
 
-    log_evidence: float
+    log_evidences: np.ndarray
     position: np.ndarray
     n_temperatures: int
     n_gradients: int
@@ -82,13 +83,14 @@ class Stage(NamedTuple):
     move: object = None
 
 
-def anneal(path, position, rng, n_moves=2):
+def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
     """Carry particles to the posterior from where it is easy to draw, adding up the evidence.
 
     Adaptive tempered sequential Monte Carlo (Neal 2001; Del Moral, Doucet & Jasra 2006): the
     likelihood's exponent rises from 0 to 1 in steps that leave `EFFECTIVE_SHARE` of the particles
     effective; particles are resampled in proportion to what they gained (systematic resampling) and
-    moved by Hamiltonian Monte Carlo whose scales are the particles' own.
+    moved by Hamiltonian Monte Carlo whose scales are the particles' own. Populations are resampled
+    each by itself and share the temperatures.
 
     Parameters
     ----------
@@ -99,10 +101,14 @@ def anneal(path, position, rng, n_moves=2):
         `Stage`. Transitions of the stage leave the density of the beginning times the exponential
         of minus ``temperature * misfit`` as it is.
     position : ndarray of shape (n_particles, d + n_conditions)
-        Independent draws from the density where they begin.
+        Independent draws from the density where they begin, those of a population together.
     rng : numpy.random.Generator
+    n_populations : int, default=1
     n_moves : int, default=2
         Transitions between two temperatures.
+    log_share : callable, optional
+        From positions to logs ``(n,)`` of a factor of the density at all temperatures but the
+        beginning, which needs no gradient: it is in the tests of acceptance only.
 
     Returns
     -------
@@ -123,21 +129,23 @@ def anneal(path, position, rng, n_moves=2):
     >>> rng = np.random.default_rng(0)
     >>> annealed = anneal(OneMeasurement(), rng.standard_normal((2000, 1)), rng)
     >>> exact = -0.25 - 0.5 * np.log(4 * np.pi)  # the measurement has mean 0 and variance 2
-    >>> bool(abs(annealed.log_evidence - exact) < 0.1)
+    >>> bool(abs(annealed.log_evidences[0] - exact) < 0.1)
     True
     """
-    n = len(position)
-    temperature, log_evidence, step, n_temperatures, n_gradients = 0.0, 0.0, FIRST_STEP, 0, n
+    n, rngs, share = len(position), [rng] * len(position), _Share(log_share)
+    temperature, step, n_temperatures, n_gradients = 0.0, FIRST_STEP, 0, n
+    log_evidences = np.zeros(n_populations)
     with np.errstate(all="ignore"):
-        misfit = _finite(path.misfit(position))
+        misfit, gains = _finite(path.misfit(position)), share.of(position)
     while temperature < 1.0:
-        following = _next_temperature(misfit, temperature)
-        gains = -(following - temperature) * misfit
-        log_evidence += logsumexp(gains) - np.log(n)
-        weights = np.exp(gains - logsumexp(gains))
-        position = position[_systematic(weights, rng.random())]
+        following = _next_temperature(misfit, gains, temperature, n_populations)
+        gains = (gains - (following - temperature) * misfit).reshape(n_populations, -1)
+        totals = logsumexp(gains, axis=1)
+        log_evidences += totals - np.log(gains.shape[1])
+        weights = np.exp(gains - totals[:, None])
+        position = position[_systematic(weights, rng)]
         temperature = following
-        position, energy, move = path.stage(temperature, position, [rng] * n)
+        position, energy, move = path.stage(temperature, position, rngs)
         value, gradient = energy(position)
         dimension = gradient.shape[1]
         scale = np.maximum(np.std(position[:, :dimension], axis=0), LEAST_SCALE)
@@ -147,16 +155,48 @@ def anneal(path, position, rng, n_moves=2):
             noise = Noise(rng.standard_normal(gradient.shape), rng.random(n))
             sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
             counts = np.full(n, TEMPERED_STEPS)
-            phase, info = transition(energy, phase, noise, sizes, counts, metric)
+            ended, info = transition(energy, phase, noise, sizes, counts, metric)
+            phase = share.tested(phase, ended, rng)
             if move is not None:
-                phase = move(energy, phase, [rng] * n)
+                phase = share.moved(move, energy, phase, rngs)
             step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
         position = phase.position
         with np.errstate(all="ignore"):
-            misfit = _finite(path.misfit(position))
+            misfit, gains = _finite(path.misfit(position)), np.zeros(n)
         n_temperatures += 1
         n_gradients += n * (n_moves * TEMPERED_STEPS + 2)
-    return Annealed(float(log_evidence), position, n_temperatures, n_gradients)
+    return Annealed(log_evidences, position, n_temperatures, n_gradients)
+
+
+class _Share:
+    """A factor of the density that is in the tests of acceptance only."""
+
+    def __init__(self, log_share):
+        self.log_share = log_share
+
+    def of(self, position):
+        """Its logarithm."""
+        return np.zeros(len(position)) if self.log_share is None else self.log_share(position)
+
+    def tested(self, before, after, rng):
+        """A reversible transition without the factor becomes one with it by another test."""
+        if self.log_share is None:
+            return after
+        log_ratio = self.of(after.position) - self.of(before.position)
+        back = ~(np.log(rng.random(len(log_ratio))) < log_ratio)
+        return after.replaced(back, before.select(back))
+
+    def moved(self, move, energy, phase, rngs):
+        """Another transition, with the factor."""
+        if self.log_share is None:
+            return move(energy, phase, rngs)
+
+        def whole(position):
+            value, gradient = energy(position)
+            return value - self.of(position), gradient
+
+        phase = move(whole, phase._replace(value=phase.value - self.of(phase.position)), rngs)
+        return phase._replace(value=phase.value + self.of(phase.position))
 
 
 def _finite(misfit):
@@ -164,28 +204,41 @@ def _finite(misfit):
     return np.where(np.isfinite(misfit), misfit, np.finfo(float).max ** 0.5)
 
 
-def _next_temperature(misfit, temperature):
-    """Exponent at which `EFFECTIVE_SHARE` of the particles remain effective, at most 1."""
+def _next_temperature(misfit, gains, temperature, n_populations):
+    """Exponent at which `EFFECTIVE_SHARE` of the effective particles remain so, at most 1."""
     low, high = 0.0, 1.0 - temperature
+    misfit, gains = (some.reshape(n_populations, -1) for some in (misfit, gains))
+    misfit = misfit - misfit.min(axis=1, keepdims=True)
 
-    def share(rise):
-        gains = -rise * (misfit - misfit.min())
-        return np.exp(2.0 * logsumexp(gains) - logsumexp(2.0 * gains)) / len(misfit)
+    def effective(rise):
+        logs = gains - rise * misfit
+        return np.mean(np.exp(2.0 * logsumexp(logs, axis=1) - logsumexp(2.0 * logs, axis=1)))
 
-    if share(high) >= EFFECTIVE_SHARE:
+    least = EFFECTIVE_SHARE * effective(0.0)
+    if effective(high) >= least:
         return 1.0
     for _ in range(200):  # the first rise may be as small as 1e-12
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if share(middle) >= EFFECTIVE_SHARE else (low, middle)
+        low, high = (middle, high) if effective(middle) >= least else (low, middle)
         if high - low < 1e-3 * high:
             break
     return temperature + 0.5 * (low + high)
 
 
-def _systematic(weights, uniform):
-    """Indices of particles kept, in proportion to their weights (systematic resampling)."""
-    n = len(weights)
-    return np.minimum(np.searchsorted(np.cumsum(weights), (np.arange(n) + uniform) / n), n - 1)
+def _systematic(weights, rng):
+    """Particles kept in every population, in proportion to their weights (systematic resampling).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_populations, n)
+    rng : numpy.random.Generator
+    """
+    size = weights.shape[1]
+    kept = [
+        first + np.searchsorted(np.cumsum(some), (np.arange(size) + rng.random()) / size)
+        for first, some in zip(range(0, weights.size, size), weights, strict=True)
+    ]
+    return np.concatenate([np.minimum(some, (i + 1) * size - 1) for i, some in enumerate(kept)])
 
 
 def combine(log_evidences):

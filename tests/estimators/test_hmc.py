@@ -530,10 +530,8 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     """Without warm-up and with tiny steps they stay there."""
     options = {"sampler": "langevin", "step_size": 1e-8, "n_warmup": 0}
     model = fit(init=evidence_fit, **options)
-    networks = [model.networks_[0], model.networks_[15]]
-    minima = [
-        result_of(evidence_fit).minima[i % len(result_of(evidence_fit).minima)] for i in range(2)
-    ]
+    minima = result_of(evidence_fit).minima[:2]
+    networks = [model.networks_[0], model.networks_[15]][: len(minima)]
     for network, minimum in zip(networks, minima, strict=True):
         its = evidence_fit._in_user_units(minimum.network, minimum.theta)
         width = its[0][0].shape[1]

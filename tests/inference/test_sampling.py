@@ -54,7 +54,7 @@ def evidence(sampled, n_runs=1):
     """Mean of several estimates, as the error of one, from six populations, is itself uncertain."""
     seeds = np.random.SeedSequence(1).spawn(n_runs)
     runs = [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
-    values, errors = np.transpose(runs)
+    values, errors = np.transpose([run[:2] for run in runs])
     return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 
@@ -346,13 +346,14 @@ def test_populations_are_small_where_rows_are_many(n, n_particles, monkeypatch):
     sampled = run(posterior, sampling(posterior, n_warmup=3, n_draws=4), n_chains=2)
     sizes = []
 
-    def annealed(path, position, rng):
-        sizes.append(len(position))
-        return SimpleNamespace(log_evidence=0.0)
+    def annealed(path, position, rng, n_populations, log_share):
+        sizes.append((len(position), n_populations))
+        return SimpleNamespace(log_evidences=np.arange(4.0), position=position)
 
     monkeypatch.setattr("skbayesnn.inference._sampled_evidence.anneal", annealed)
     estimate_evidence(sampled.joint, sampled.draws, np.random.SeedSequence(0))
-    assert sizes == [n_particles] * 6
+    first, more = (4 * n_particles, 4), (8 * n_particles, 4)
+    assert sizes == [first, first, more, more]  # from minima and prior, twice as they are uncertain
 
 
 def test_batches_do_not_matter():

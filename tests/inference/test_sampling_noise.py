@@ -46,7 +46,7 @@ def evidence(sampled, n_runs=4):
     """Mean of several estimates, as the error of one, from six populations, is itself uncertain."""
     seeds = np.random.SeedSequence(1).spawn(n_runs)
     values, errors = np.transpose(
-        [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
+        [estimate_evidence(sampled.joint, sampled.draws, seed)[:2] for seed in seeds]
     )
     return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 

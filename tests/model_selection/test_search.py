@@ -178,7 +178,8 @@ class TestPrediction:
         assert not hasattr(search, "feature_names_in_")
 
     def test_any_number_of_processes(self, search):
-        other = EvidenceSearch(REGRESSOR, WIDTHS, n_jobs=2).fit(X, Y)
+        unmeasured = clone(REGRESSOR).set_params(measure_evidence=False)  # in all processes
+        other = EvidenceSearch(unmeasured, WIDTHS, n_jobs=2).fit(X, Y)
         assert_array_equal(other.results_["log_evidence"], search.results_["log_evidence"])
         assert_array_equal(other.predict(GRID), search.predict(GRID))
 

@@ -1,0 +1,190 @@
+"""Which of its symmetric copies a network is: for evidences that begin at a minimum.
+
+The joint density of data and weights is the same at all copies of a network, which arise by
+relabelling hidden units and changing their signs (MacKay 1992, section 3.2). Particles that begin
+at a minimum reach some copies and not others: units that do little change their roles, others
+never do. Let ``K(w) >= 0`` tell how much a network looks like the minimum, unit by unit. The shares
+``c(w) = K(w) / sum_g K(g w)`` of a network among its copies ``g w`` add up to 1; hence the evidence
+is the number of copies times the integral of ``c`` times the joint density, which lives where
+``K`` is large, near the minimum only.
+
+``K`` is a product of Student-t densities, one for each unit. Its sum over the copies is a product,
+over the layers, of permanents, of matrices in which units that do nothing have equal columns; it
+is built up unit by unit, counting how many units have taken which role.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from skbayesnn.network import forward
+
+MOST_ROWS = 12  # at which what units take in is compared
+MOST_STATES = 2**12  # of the counts of roles that are taken
+TAILS = 6.0  # degrees of freedom of what a unit is like
+LEAST_RATIO = 1e-6  # of variances of what a unit takes in, in its different directions
+
+
+class Role(NamedTuple):
+    """What some units of a minimum are like.
+
+    Attributes
+    ----------
+    units : ndarray of int
+    mean : ndarray of shape (n_rows,)
+        Of what they take in, at some rows.
+    whitener : ndarray of shape (n_rows, rank)
+    log_norm : float
+    """
+
+    units: np.ndarray
+    mean: np.ndarray
+    whitener: np.ndarray
+    log_norm: float
+
+    @classmethod
+    def of(cls, units, taken_in, rank, idle=False):
+        """From draws ``(n, n_units, n_rows)``; idle units may take in the opposite as well."""
+        draws = taken_in.reshape(-1, taken_in.shape[-1])
+        if idle:
+            draws = np.concatenate([draws, -draws])
+        values, vectors = np.linalg.eigh(np.cov(draws.T).reshape(2 * draws.shape[1:]))
+        values, vectors = values[-rank:], vectors[:, -rank:]
+        values = np.maximum(values, LEAST_RATIO * max(values[-1], LEAST_RATIO))
+        whitener = vectors / np.sqrt(values)
+        return cls(units, draws.mean(axis=0), whitener, -0.5 * np.sum(np.log(values)))
+
+    @property
+    def distance(self):
+        """Squared distance of the mean from zero, in standard deviations."""
+        return np.sum((self.mean @ self.whitener) ** 2)
+
+    def log_density(self, taken_in):
+        """Of units, and of their mirror images: two arrays ``(n, n_units)``."""
+        white, mean = taken_in @ self.whitener, self.mean @ self.whitener
+        power = -0.5 * (TAILS + white.shape[-1])
+        return [
+            self.log_norm + power * np.log1p(np.sum((white - some) ** 2, axis=-1) / TAILS)
+            for some in (mean, -mean)
+        ]
+
+
+class Copies:
+    """Shares of networks among their symmetric copies.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    likeness : sequence of ndarray of shape (n_draws, d)
+        Draws of positions like each of some minima.
+    shares : ndarray of shape (n_minima,)
+        ``K`` is the sum of that of the minima with these factors.
+    """
+
+    def __init__(self, joint, likeness, shares):
+        self.joint, self.network = joint, joint.posterior.network
+        X = joint.posterior.X
+        n_rows = min(len(X), MOST_ROWS)
+        self.rows = X[np.linspace(0, len(X) - 1, n_rows).astype(int)]
+        self.kinds = _kinds(self.network, joint.posterior.groups.labels)
+        self.log_shares = np.log(shares)
+        self.minima = [self._roles_of(draws) for draws in likeness]
+
+    @property
+    def n_states(self):
+        """Counts of roles that are kept track of, at most."""
+        layers = [roles for layers in self.minima for roles in layers]
+        return max((_n_states(roles) for roles in layers), default=1)
+
+    def log_share(self, q):
+        """``ln c`` of positions."""
+        if not self.network.hidden_layer_sizes:
+            return np.zeros(len(q))
+        taken_in = self._taken_in(q)
+        own, total = np.zeros((2, len(self.minima), len(q)))
+        for i, layers in enumerate(self.minima):
+            for some, roles, kinds in zip(taken_in, layers, self.kinds, strict=True):
+                mine, every = self._likeness(some, roles, kinds)
+                own[i] += mine
+                total[i] += every
+        shares = self.log_shares[:, None]
+        return logsumexp(own + shares, axis=0) - logsumexp(total + shares, axis=0)
+
+    def _taken_in(self, q):
+        """Weighted inputs of all units of every hidden layer, ``(n, n_units, n_rows)``."""
+        theta, network = self.joint.place(q).theta, self.network
+        full = np.zeros((len(q), network.n_weights))
+        full[:, : self.joint.n_mean] = theta[:, : self.joint.n_mean]
+        trace = forward(network, full, self.rows)
+        pairs = zip(trace.inputs[:-1], trace.layers[:-1], strict=True)
+        return [np.swapaxes(inputs @ weights, 1, 2) for inputs, weights in pairs]
+
+    def _roles_of(self, draws):
+        """The roles in every layer of a minimum."""
+        found = []
+        sizes = self.network.layer_sizes
+        for taken_in, kinds, fan_in in zip(self._taken_in(draws), self.kinds, sizes, strict=False):
+            rank = min(len(self.rows), fan_in + 1)
+            roles = [Role.of(np.array([j]), taken_in[:, [j]], rank) for j in range(len(kinds))]
+            idle = np.array([role.distance < rank for role in roles])
+            kept = [role for role, off in zip(roles, idle, strict=True) if not off]
+            for kind in np.unique(kinds[idle]):
+                units = np.flatnonzero(idle & (kinds == kind))
+                kept.append(Role.of(units, taken_in[:, units], rank, idle=True))
+            found.append(kept)
+        return found
+
+    def _likeness(self, taken_in, roles, kinds):
+        """``ln K`` of one layer, and the logarithm of its sum over the copies."""
+        n, n_units, _ = taken_in.shape
+        each = np.full((n, n_units, len(roles)), -np.inf)
+        own = np.zeros(n)
+        for i, role in enumerate(roles):
+            same, mirrored = role.log_density(taken_in)
+            own += same[:, role.units].sum(axis=1)
+            alike = kinds == kinds[role.units[0]]
+            odd = self.network.phi.odd
+            each[:, alike, i] = (np.logaddexp(same, mirrored) if odd else same)[:, alike]
+        return own, log_permanent(each, [len(role.units) for role in roles])
+
+
+def _kinds(network, labels):
+    """For every hidden layer which units can be exchanged: those whose weights share groups."""
+    kinds = []
+    for before, after in pairwise(network.layers(labels)):
+        signature = np.vstack([before, after[:-1].T])
+        kinds.append(np.unique(signature, axis=1, return_inverse=True)[1].ravel())
+    return kinds
+
+
+def _n_states(roles):
+    return int(np.prod([len(role.units) + 1 for role in roles]))
+
+
+def log_permanent(logs, sizes):
+    """Logarithm of the permanent of matrices whose columns ``r`` occur ``sizes[r]`` times.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (n, n_units, n_roles)
+    sizes : list of int
+        They sum to ``n_units``.
+    """
+    n, _, n_roles = logs.shape
+    top = logs.max(axis=2, keepdims=True)
+    factors = np.exp(logs - top)
+    taken = np.zeros((n, *(size + 1 for size in sizes)))
+    taken[(slice(None), *[0] * n_roles)] = 1.0
+    for unit in np.moveaxis(factors, 1, 0):
+        following = np.zeros_like(taken)
+        for role in range(n_roles):
+            to, by = [slice(None)] * (n_roles + 1), [slice(None)] * (n_roles + 1)
+            to[role + 1], by[role + 1] = slice(1, None), slice(None, -1)
+            factor = unit[:, role].reshape(n, *[1] * n_roles)
+            following[tuple(to)] += taken[tuple(by)] * factor
+        taken = following
+    orders = np.sum(gammaln(np.array(sizes) + 1.0))  # equal columns may be exchanged
+    with np.errstate(divide="ignore"):
+        return np.log(taken[(slice(None), *[-1] * n_roles)]) + top.sum(axis=(1, 2)) + orders

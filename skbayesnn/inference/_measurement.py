@@ -1,0 +1,69 @@
+"""Measuring the evidence of a fit, and its error, by annealing from the minima that were found."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference._sampled_evidence import anneal_both_ways, anneals_from_minima
+from skbayesnn.inference._sampling_starts import positions_of_minima
+
+MOST_MINIMA = 8  # from which annealing begins
+MOST_NETWORKS = 256  # that are kept
+
+
+class Measurement(NamedTuple):
+    """What annealing says of a fit.
+
+    Attributes
+    ----------
+    log_evidence, log_evidence_std : float
+        In nats, for targets in standardised units.
+    theta : ndarray of shape (m, k)
+        Weights of networks drawn from the posterior, of equal weight.
+    beta : ndarray of shape (m, n_levels)
+        Their noise precisions.
+    """
+
+    log_evidence: float
+    log_evidence_std: float
+    theta: np.ndarray
+    beta: np.ndarray
+
+
+def measure(fit, entropy, wanted="auto"):
+    """Measure the evidence of a fit by annealing.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    entropy : int
+        Of all random numbers.
+    wanted : bool or "auto"
+        ``"auto"``: where `Limits` say that it is cheap.
+
+    Returns
+    -------
+    Measurement or None
+        ``None`` if it is not wanted, or if there is no way from the minima to the posterior.
+    """
+    posterior, settings = fit.posed
+    n_weights, limits = posterior.network.n_weights, settings.limits
+    cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
+    if not (cheap if wanted == "auto" else wanted):
+        return None
+    joint, starts = positions_of_minima(fit, fit.minima[:MOST_MINIMA])
+    if not anneals_from_minima(joint):
+        return None
+    seed, choice = np.random.SeedSequence([entropy, 1]).spawn(2)
+    found = anneal_both_ways(joint, starts, seed)
+    if found is None:
+        return None
+    rng = np.random.default_rng(choice)
+    chosen = rng.choice(len(found.position), MOST_NETWORKS, p=found.weights)
+    position = found.position[chosen]
+    return Measurement(
+        found.log_evidence,
+        found.log_evidence_std,
+        joint.complete_weights(position, [rng] * len(position)),
+        joint.place(position).hyper.beta,
+    )

@@ -1,0 +1,103 @@
+"""Modes of the posterior in the samplers' coordinates, and what is around them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+TAILS = 8.0  # degrees of freedom of the Student-t distributions
+WIDER = 1.2  # than the curvature says
+LEAST_SHARE = 0.05  # of a mode, before all are made to sum to 1
+MOST_MODES = 4
+SINGULAR = 1e-13  # ratio of eigenvalues of the curvature
+SAME = 1.0  # standard deviations apart below which two modes are one
+STEPS, LONGEST_STEP, TOLERANCE = 40, 2.0, 1e-3
+
+
+class Modes(NamedTuple):
+    """A mixture of multivariate Student-t distributions.
+
+    Attributes
+    ----------
+    position : ndarray of shape (m, d)
+    root : ndarray of shape (m, d, d)
+        Upper triangular; ``root root^T`` is the scale matrix.
+    shares : ndarray of shape (m,)
+    """
+
+    position: np.ndarray
+    root: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def near(cls, joint, starts):
+        """Modes of the posterior that are reached from some positions; ``None`` if none is."""
+        if not starts.size:  # nothing is free
+            return None
+        with np.errstate(all="ignore"):
+            position, value = _descended(joint, starts)
+            curvature = joint.curvature(position)
+            good = np.isfinite(value) & np.all(np.isfinite(curvature), axis=(1, 2))
+            values = np.linalg.eigvalsh(curvature[good])
+            good[good] &= values[:, 0] > SINGULAR * values[:, -1]
+        if not good.any():
+            return None
+        position, value, curvature = position[good], value[good], curvature[good]
+        logs = -value - 0.5 * np.linalg.slogdet(curvature)[1]
+        kept = []
+        for i in np.argsort(-logs):
+            away = position[i] - position[kept]
+            if np.all(np.einsum("mi,mij,mj->m", away, curvature[kept], away) > SAME**2):
+                kept.append(i)
+        kept = kept[:MOST_MODES]
+        shares = np.maximum(np.exp(logs[kept] - logs[kept[0]]), LEAST_SHARE)
+        root = WIDER * np.linalg.inv(np.linalg.cholesky(curvature[kept])).swapaxes(-1, -2)
+        return cls(position[kept], root, shares / shares.sum())
+
+    def draw(self, rng, size, only=None):
+        """Positions ``(size, d)``; perhaps around one mode only."""
+        d = self.position.shape[1]
+        chosen = rng.choice(len(self.shares), size, p=self.shares)
+        chosen = chosen if only is None else np.full(size, only)
+        normal = rng.standard_normal((size, d))
+        normal /= np.sqrt(rng.chisquare(TAILS, size) / TAILS)[:, None]
+        return self.position[chosen] + (self.root[chosen] @ normal[..., None])[..., 0]
+
+    def log_density(self, q):
+        """``(n,)``, and its gradient ``(n, d)``."""
+        d = q.shape[1]
+        logs, slopes = [], []
+        for position, root, share in zip(*self, strict=True):
+            white = np.linalg.solve(root, (q - position).T)
+            squares = np.sum(white**2, axis=0)
+            norm = np.log(share) - np.sum(np.log(np.diagonal(root)))
+            logs.append(norm - 0.5 * (TAILS + d) * np.log1p(squares / TAILS))
+            slopes.append(np.linalg.solve(root.T, white * (-(TAILS + d) / (TAILS + squares))).T)
+        total = logsumexp(logs, axis=0)
+        weights = np.exp(np.stack(logs) - total)[..., None]
+        constant = (
+            gammaln(0.5 * (TAILS + d)) - gammaln(0.5 * TAILS) - 0.5 * d * np.log(TAILS * np.pi)
+        )
+        return total + constant, np.sum(weights * np.stack(slopes), axis=0)
+
+
+def _descended(joint, q):
+    """Positions and energies at the ends of damped Newton steps from ``q``, all side by side."""
+    value, gradient = joint.energy(q)
+    damping, diagonal = np.full(len(q), 1e-3), np.arange(q.shape[1])
+    for _ in range(STEPS):
+        curvature = joint.curvature(q)
+        curvature[:, diagonal, diagonal] += damping[:, None]
+        step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        step *= np.minimum(1.0, LONGEST_STEP / np.max(np.abs(step), axis=1))[:, None]
+        there = q + step
+        its_value, its_gradient = joint.energy(there)
+        better = its_value <= value
+        gain = np.where(better, value - its_value, np.inf)
+        q = np.where(better[:, None], there, q)
+        value = np.where(better, its_value, value)
+        gradient = np.where(better[:, None], its_gradient, gradient)
+        damping *= np.where(better, 0.2, 10.0)
+        if np.all(gain < TOLERANCE):
+            break
+    return q, value

@@ -1,0 +1,238 @@
+"""Evidences that are measured by annealing, and predictions by the networks that leaves."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logsumexp
+from sklearn.base import clone
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.model_selection import EvidenceSearch, compare
+from skbayesnn.model_selection._candidates import simplest_of_best
+from skbayesnn.posterior import LogUniform
+from tests.tools import parts_of, result_of, set_limits
+
+LOW, HIGH = LogUniform().log_range
+
+
+def linear_rows(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    return X, X @ [1, -0.7] + 0.3 * rng.standard_normal(n)
+
+
+def class_rows(n=30, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    return X, (rng.random(n) < expit(2 * X[:, 0])).astype(int)
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    model = EvidenceMLPRegressor(
+        (3,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
+    )
+    return model.fit(*linear_rows())
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    model = EvidenceMLPClassifier((2,), measure_evidence=True, n_restarts=2, random_state=0)
+    return model.fit(*class_rows())
+
+
+def design(X):
+    return np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(len(X))])
+
+
+def test_logistic_regression_by_quadrature():
+    """Two weights and one precision on a grid: the evidence itself, no approximation."""
+    X, y = class_rows()
+    model = EvidenceMLPClassifier((), prior="single", measure_evidence=True, random_state=0)
+    model.fit(X, y)
+    Z, sign = design(X), 2 * y - 1
+    u = np.linspace(-8, 8, 161)  # w = u times the prior's sd, or times a size the data allow
+    logs = []
+    for log_alpha in np.linspace(LOW, HIGH, 111):
+        sd = min(np.exp(-0.5 * log_alpha), 6.0)
+        w = sd * np.stack(np.meshgrid(u, u), axis=-1).reshape(-1, 2)
+        log_prior = -0.5 * np.exp(log_alpha) * np.sum(w**2, axis=1) + log_alpha - np.log(2 * np.pi)
+        likelihood = -np.logaddexp(0.0, -(w @ Z.T) * sign).sum(axis=1)
+        logs.append(logsumexp(log_prior + likelihood) + 2 * np.log(sd * (u[1] - u[0])))
+    exact = logsumexp(logs) + np.log((HIGH - LOW) / 110) - np.log(HIGH - LOW)
+    assert abs(model.log_evidence_ - exact) < 0.15
+    assert 0.15 < model.log_evidence_std_ < 0.4
+    assert model.evidence_report_.verdict == "trusted"
+
+
+def test_occam_factor_of_a_precision_with_its_own_optimum_everywhere():
+    """Laplace's approximation along ln alpha, the weights optimised anew by Newton's method."""
+    X, y = class_rows()
+    model = EvidenceMLPClassifier((), prior="single", random_state=0).fit(X, y)
+    Z = design(X)
+
+    def height(log_alpha):
+        w, alpha = np.zeros(2), np.exp(log_alpha)
+        for _ in range(100):
+            p = expit(Z @ w)
+            A = Z.T @ (Z * (p * (1 - p))[:, None]) + alpha * np.eye(2)
+            w -= np.linalg.solve(A, Z.T @ (p - y) + alpha * w)
+        likelihood = -np.logaddexp(0.0, -(Z @ w) * (2 * y - 1)).sum()
+        return likelihood - 0.5 * alpha * w @ w + log_alpha - 0.5 * np.linalg.slogdet(A)[1]
+
+    grid = np.linspace(LOW, HIGH, 400)
+    heights = np.array([height(value) for value in grid])
+    exact = np.log(np.trapezoid(np.exp(heights - heights.max()), grid)) - np.log(HIGH - LOW)
+    found = model.evidence_report_.minima[0].terms.weight_precision_occam
+    assert_allclose(found, exact, atol=0.05)
+    assert_allclose(model.log_evidence_, heights.max() + exact, atol=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_network_does_not_beat_the_linear_truth(seed):
+    X, y = linear_rows(60, seed)
+    small, large = (
+        EvidenceMLPRegressor(hidden, noise="constant", measure_evidence=True, random_state=0).fit(
+            X, y
+        )
+        for hidden in ((), (4,))
+    )
+    assert large.log_evidence_ < small.log_evidence_ - 1.0
+
+
+def test_attributes(regressor):
+    report = regressor.evidence_report_
+    assert regressor.log_evidence_ == report.log_evidence
+    assert 0.2 <= regressor.log_evidence_std_ == report.log_evidence_std < 0.7
+    assert report.verdict == report.minima[0].verdict == "trusted"
+    assert abs(report.laplace_log_evidence - report.log_evidence) < 3.0
+    lines = repr(report).splitlines()
+    assert lines[0].startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
+    assert f"{report.laplace_log_evidence:.2f} by Laplace" in lines[1]
+    assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
+
+
+@pytest.mark.parametrize("what", [False, "auto"])
+def test_not_measured(what):  # the limits of tests are zero
+    model = EvidenceMLPRegressor((2,), noise="constant", measure_evidence=what, n_restarts=1)
+    model.set_params(random_state=0).fit(*linear_rows())
+    report = model.evidence_report_
+    assert np.isnan(model.log_evidence_std_)
+    assert model.log_evidence_ == report.laplace_log_evidence
+    assert report.verdict == "not measured"
+
+
+@pytest.mark.measured
+def test_small_fits_are_measured_by_default():
+    model = EvidenceMLPClassifier((), random_state=0).fit(*class_rows())
+    assert np.isfinite(model.log_evidence_std_)
+    X, y = linear_rows(2001)  # times 5 weights is too much
+    model = EvidenceMLPRegressor((1,), noise="constant", n_restarts=1, random_state=0).fit(X, y)
+    assert np.isnan(model.log_evidence_std_)
+
+
+def test_the_limit_counts_weights(monkeypatch):
+    set_limits(monkeypatch, measured=2)
+    small, large = (
+        EvidenceMLPClassifier(hidden, n_restarts=1, random_state=0).fit(*class_rows())
+        for hidden in ((), (1,))
+    )
+    assert np.isfinite(small.log_evidence_std_)
+    assert np.isnan(large.log_evidence_std_)
+
+
+@pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
+def test_other_noise_is_not_measured(noise):
+    model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
+    assert np.isnan(model.fit(*linear_rows()).log_evidence_std_)
+
+
+def test_bad_parameter():
+    with pytest.raises(ValueError, match="measure_evidence must be one of 'auto'"):
+        EvidenceMLPRegressor((), measure_evidence="always").fit(*linear_rows())
+
+
+def test_linear_models_are_exact():
+    X, y = linear_rows()
+    model = EvidenceMLPRegressor((), noise="constant", measure_evidence=True).fit(X, y)
+    plain = clone(model).set_params(measure_evidence=False).fit(X, y)
+    assert model.log_evidence_ == plain.log_evidence_
+    assert_array_equal(model.predict(X), plain.predict(X))
+    fit = result_of(model)
+    measured = fit.measurement.log_evidence + fit.problem.log_scale
+    assert abs(measured - model.log_evidence_) < 0.5
+    assert model.evidence_report_.verdict == "trusted"
+
+
+def test_predictions_are_those_of_drawn_networks(regressor):
+    X, _ = linear_rows()
+    assert [part.size for part in parts_of(regressor)] == [256]
+    mean, sd = regressor.predict(X, return_std=True)
+    gaussian = clone(regressor).set_params(combine="best", measure_evidence=False)
+    gaussian.fit(*linear_rows())
+    assert np.sqrt(np.mean((mean - gaussian.predict(X)) ** 2)) < 0.1
+    assert 0.8 < np.median(sd / gaussian.predict(X, return_std=True)[1]) < 1.25
+    assert regressor.sample_y(X, 5).shape == (40, 5)
+    assert np.all(np.isfinite(regressor.log_predictive_density(*linear_rows())))
+
+
+def test_classes(classifier):
+    X, _ = class_rows()
+    p, most_probable = classifier.predict_proba(X), classifier.predict_proba(X, moderated=False)
+    assert_allclose(p.sum(axis=1), 1.0)
+    best = clone(classifier).set_params(combine="best", measure_evidence=False).fit(*class_rows())
+    assert_allclose(most_probable, best.predict_proba(X, moderated=False), atol=0.1)
+    assert 0.0 < np.max(np.abs(p - most_probable)) < 0.3
+    assert np.all(classifier.predict_std(X) > 0.0)
+    closed = classifier.predict_proba(X, moderated="closed_form")
+    assert_allclose(closed, best.predict_proba(X, moderated="closed_form"), atol=0.1)
+
+
+def test_repeated_fits_and_copies_are_the_same(regressor):
+    X, y = linear_rows()
+    again = clone(regressor).fit(X, y)
+    for model in (again, pickle.loads(pickle.dumps(regressor))):
+        assert model.log_evidence_ == regressor.log_evidence_
+        assert_array_equal(model.predict(X), regressor.predict(X))
+
+
+def test_rows_of_weight_two_are_rows_twice(classifier):
+    X, y = class_rows()
+    weight = np.where(np.arange(len(X)) < 5, 2.0, 1.0)
+    twice = np.concatenate([np.arange(5), np.arange(len(X))])
+    one = clone(classifier).fit(X, y, sample_weight=weight)
+    other = clone(classifier).fit(X[twice], y[twice])
+    assert one.log_evidence_ == other.log_evidence_
+
+
+def test_comparison_names_both_errors_and_the_rule(regressor):
+    sampler = HMCMLPRegressor.from_evidence(regressor, n_draws=60, n_warmup=60, random_state=0)
+    with warnings.catch_warnings(action="ignore"):
+        found = sampler.fit(*linear_rows()).comparison_
+    assert found.log_evidence_std == (regressor.log_evidence_std_, sampler.log_evidence_std_)
+    text = repr(found)
+    assert "its standard error" in text
+    assert "more than 1 nat and 3 standard errors" in text
+
+
+def test_of_equal_evidences_the_smallest_network_wins():
+    table = {
+        "log_evidence": np.array([-10.0, -10.2, -10.1, -14.0, np.nan]),
+        "log_evidence_std": np.array([0.3, 0.2, np.nan, 0.2, np.nan]),
+        "n_weights": np.array([20.0, 5.0, 30.0, 1.0, 1.0]),
+    }
+    assert simplest_of_best(table) == 1
+    table["log_evidence_std"][:] = np.nan
+    assert simplest_of_best(table) == 0
+
+
+@pytest.mark.measured
+def test_search_over_widths():
+    X, y = linear_rows(30)
+    model = EvidenceMLPRegressor(noise="constant", n_restarts=1, random_state=0)
+    search = EvidenceSearch(model, {"hidden_layer_sizes": [(3,), ()]}).fit(X, y)
+    assert search.best_params_ == {"hidden_layer_sizes": ()}
