@@ -18,6 +18,7 @@ from skbayesnn.predictive import ensemble_of_draws
 from skbayesnn.samplers import Plan
 
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
+ASTRAY = 1.5  # R-hat above which the evidence, measured from where the chains are, is left out
 DTYPES = ("float32", "float64", np.float32, np.float64)
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
@@ -169,6 +170,8 @@ class HMCMLP(BayesianMLP):
         self._ensemble = ensemble_of_draws(result)
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.diagnostics_ = diagnose(result.sampled)
+        if self.diagnostics_.r_hat > ASTRAY:
+            self.log_evidence_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
         if isinstance(self.prior, str) and self.prior == "ard":
@@ -213,6 +216,8 @@ class HMCMLP(BayesianMLP):
                 f"The chains do not agree: R-hat of the outputs is {found.r_hat:.3f}, above "
                 f"{LARGEST_R_HAT}. Raise n_warmup and n_draws, or simplify the model"
             )
+            if self.evidence and found.r_hat > ASTRAY:
+                message += ". log_evidence_ is nan, as annealing began where these chains are"
         elif stuck and not found.acceptance > 0.5:
             message = (
                 f"{found.divergences} trajectories were given up because the energy exploded: "

@@ -74,7 +74,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
     classes_ : ndarray of shape (n_classes,)
     log_evidence_ : float
         Logarithm of the evidence in nats, by sequential Monte Carlo (Neal 2001;
-        Del Moral et al. 2006); ``nan`` with ``evidence=False``.
+        Del Moral et al. 2006); ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     hidden_layer_sizes_ : tuple of int

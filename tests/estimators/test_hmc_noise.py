@@ -324,7 +324,7 @@ def test_errors():
 @each_noise
 def test_search_averages_over_samplers(noise):
     X, y = make_rows(noise, n=30)
-    options = {"noise_hidden_layer_sizes": ()} | FEW | {"evidence": True}
+    options = {"noise_hidden_layer_sizes": ()} | FEW | {"evidence": True, "n_draws": 40}
     options |= {"weight_precision": 1.0, "noise": noise}
     base = HMCMLPRegressor((), **options)
     search = EvidenceSearch(base, {"noise": ["constant", noise]}, averaging="equal").fit(X, y)
