@@ -109,7 +109,7 @@ class EvidenceMLP(BayesianMLP):
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
                 f"{REMEDIES.get(best.trouble, ANOTHER_SEARCH)}"
             ), category
-        if not best.converged:
+        if not best.converged and np.isnan(self.log_evidence_std_):
             return (
                 "The precisions of the best minimum did not settle, so log_evidence_ may be too "
                 "low by some nats. Try more n_restarts or fewer hidden units, and a larger "

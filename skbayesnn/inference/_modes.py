@@ -22,11 +22,14 @@ class Modes(NamedTuple):
     position : ndarray of shape (m, d)
     root : ndarray of shape (m, d, d)
         Upper triangular; ``root root^T`` is the scale matrix.
+    whitener : ndarray of shape (m, d, d)
+        Inverses of the roots.
     shares : ndarray of shape (m,)
     """
 
     position: np.ndarray
     root: np.ndarray
+    whitener: np.ndarray
     shares: np.ndarray
 
     @classmethod
@@ -51,8 +54,8 @@ class Modes(NamedTuple):
                 kept.append(i)
         kept = kept[:MOST_MODES]
         shares = np.maximum(np.exp(logs[kept] - logs[kept[0]]), LEAST_SHARE)
-        root = WIDER * np.linalg.inv(np.linalg.cholesky(curvature[kept])).swapaxes(-1, -2)
-        return cls(position[kept], root, shares / shares.sum())
+        whitener = np.linalg.cholesky(curvature[kept]).swapaxes(-1, -2) / WIDER
+        return cls(position[kept], np.linalg.inv(whitener), whitener, shares / shares.sum())
 
     def draw(self, rng, size, only=None):
         """Positions ``(size, d)``; perhaps around one mode only."""
@@ -67,12 +70,14 @@ class Modes(NamedTuple):
         """``(n,)``, and its gradient ``(n, d)``."""
         d = q.shape[1]
         logs, slopes = [], []
-        for position, root, share in zip(*self, strict=True):
-            white = np.linalg.solve(root, (q - position).T)
-            squares = np.sum(white**2, axis=0)
-            norm = np.log(share) - np.sum(np.log(np.diagonal(root)))
+        for position, whitener, share in zip(
+            self.position, self.whitener, self.shares, strict=True
+        ):
+            white = (q - position) @ whitener.T
+            squares = np.sum(white**2, axis=1)
+            norm = np.log(share) + np.sum(np.log(np.diagonal(whitener)))
             logs.append(norm - 0.5 * (TAILS + d) * np.log1p(squares / TAILS))
-            slopes.append(np.linalg.solve(root.T, white * (-(TAILS + d) / (TAILS + squares))).T)
+            slopes.append((white * (-(TAILS + d) / (TAILS + squares))[:, None]) @ whitener)
         total = logsumexp(logs, axis=0)
         weights = np.exp(np.stack(logs) - total)[..., None]
         constant = (

@@ -70,6 +70,7 @@ def test_few_draws_of_the_tuned_sampler(estimator):
 
 
 @pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_defaults(estimator):
     assert_all_pass(estimator())

@@ -7,17 +7,16 @@ from scipy.stats import multivariate_t
 from skbayesnn.inference import Modes
 from tests.inference.test_copies import make_joint
 
+ROOTS = np.array([[[1.0, 0.5], [0.0, 2.0]], [[0.3, 0.0], [0.0, 0.4]]])
 MIXTURE = Modes(
-    np.array([[0.0, 1.0], [3.0, -1.0]]),
-    np.array([[[1.0, 0.5], [0.0, 2.0]], [[0.3, 0.0], [0.0, 0.4]]]),
-    np.array([0.25, 0.75]),
+    np.array([[0.0, 1.0], [3.0, -1.0]]), ROOTS, np.linalg.inv(ROOTS), np.array([0.25, 0.75])
 )
 
 
 def exact_density(q):
     parts = [
         share * multivariate_t(position, root @ root.T, df=8.0).pdf(q)
-        for position, root, share in zip(*MIXTURE, strict=True)
+        for position, root, _, share in zip(*MIXTURE, strict=True)
     ]
     return np.log(np.sum(parts, axis=0))
 
