@@ -81,7 +81,7 @@ def test_number_of_processes(kind, options):
 
 @pytest.mark.slow
 def test_number_of_processes_and_the_evidence():
-    options = {"hidden_layer_sizes": (), "weight_precision": 1.0}
+    options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "n_draws": 40, "n_warmup": 40}
     models = [fit("two classes", n_jobs=n, **(options | {"evidence": True})) for n in (1, 2)]
     assert models[0].log_evidence_ == models[1].log_evidence_
     assert models[0].log_evidence_std_ == models[1].log_evidence_std_ > 0.0

@@ -218,8 +218,8 @@ def test_evidence_of_a_linear_model(tuned, scale):
     posterior = linear_posterior(X, y)
     plan = {} if tuned else {"n_steps": 10}
     value, error = evidence(run(posterior, sampling(posterior, tuned=tuned, **plan), 4), 4)
-    assert 0.0 < error < 0.1
-    assert abs(value - exact) < 3 * error
+    assert 0.0 < error < 0.15
+    assert abs(value - exact) < 0.15
 
 
 @pytest.mark.parametrize("tuned", [True, False])
