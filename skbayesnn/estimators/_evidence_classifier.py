@@ -50,7 +50,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     measure_evidence : bool or "auto", default="auto"
         Whether the evidence is measured by annealing from the minima and from the prior, which
         takes seconds to minutes, and works under Gaussian noise and for classes. ``"auto"``: for
-        up to 200 weights, if rows times weights are no more than 10,000.
+        up to 128 weights, if rows times weights are no more than 10,000.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
         than two classes, where the rows times the squared number of weights exceed 1e9, one step is

@@ -13,6 +13,7 @@ over the layers, of permanents, of matrices in which units that do nothing have 
 is built up unit by unit, counting how many units have taken which role.
 """
 
+import math
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -160,7 +161,7 @@ def _kinds(network, labels):
 
 
 def _n_states(roles):
-    return int(np.prod([len(role.units) + 1 for role in roles]))
+    return math.prod(len(role.units) + 1 for role in roles)
 
 
 def log_permanent(logs, sizes):

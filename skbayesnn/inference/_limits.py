@@ -68,7 +68,7 @@ class Limits(NamedTuple):
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
-    measured: int = 200
+    measured: int = 128
     measured_work: float = 1e4
     part_rows: int = 10_000
     part_rows_per_weight: int = 20

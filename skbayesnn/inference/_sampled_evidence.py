@@ -252,7 +252,7 @@ def anneal_both_ways(joint, starts, seed, eta=None):
             if not found:
                 return None
             result = _together(joint, found)
-            if result.log_evidence_std <= np.hypot(PRECISE, SHARED):
+            if not new or result.log_evidence_std <= np.hypot(PRECISE, SHARED):
                 break
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)

@@ -103,6 +103,14 @@ def test_units_that_do_nothing_are_all_alike():
     assert_allclose(shares.log_share(draws), -np.log(24 * 16), atol=1e-8)
 
 
+def test_many_different_units_are_too_many():
+    joint = make_joint((1, 70, 1))
+    rng = np.random.default_rng(6)
+    draws = 10.0 * rng.standard_normal(joint.dimension) + rng.standard_normal((40, joint.dimension))
+    draws[:, joint.n_sampled :] = 0.0  # precisions
+    assert Copies(joint, [draws], np.ones(1)).n_states > 2**40
+
+
 def test_units_of_other_groups_are_not_exchanged():
     network = Network((1, 2, 1))
     labels = np.array([0, 1, 0, 1, 0, 1, 2])
