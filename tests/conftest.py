@@ -14,7 +14,7 @@ from skbayesnn.inference import Limits  # noqa: E402
 @pytest.fixture(autouse=True, scope="module")
 def unmeasured():
     """Evidences are not measured, which takes seconds for each fit, unless a test asks for it."""
-    kept, BayesianMLP._limits = BayesianMLP._limits, Limits(measured=0)
+    kept, BayesianMLP._limits = BayesianMLP._limits, Limits(measured=0, places=0)
     yield kept
     BayesianMLP._limits = kept
 

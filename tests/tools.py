@@ -132,7 +132,7 @@ def standardised(model, X):
 
 def set_limits(monkeypatch, **limits):
     """Other `Limits` for all estimators, so that small problems are treated as large ones."""
-    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**{"measured": 0} | limits))
+    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**{"measured": 0, "places": 0} | limits))
 
 
 def set_block_doubles(monkeypatch, doubles):

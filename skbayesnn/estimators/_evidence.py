@@ -9,7 +9,11 @@ from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
 from skbayesnn.inference import Trouble, fit_evidence
-from skbayesnn.predictive import combined, ensemble_of_measurement
+from skbayesnn.predictive import (
+    combined,
+    ensemble_of_measurement,
+    ensemble_over_precisions,
+)
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -57,9 +61,12 @@ class EvidenceMLP(BayesianMLP):
         self._keep_common(result)
         predictors = combined(result, self.combine)
         self._gaussians, self._shares = predictors.ensemble, predictors.shares
-        drawn = self.combine == "posterior" and result.is_drawn
-        self._ensemble = ensemble_of_measurement(result) if drawn else self._gaussians
         minima, shares = predictors.minima, predictors.shares
+        self._ensemble = self._gaussians
+        if self.combine == "posterior" and result.is_drawn:
+            self._ensemble = ensemble_of_measurement(result)
+        elif self.combine == "posterior":
+            self._ensemble = ensemble_over_precisions(result, shares)
         best, scale = result.best, result.problem.log_scale
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.weight_group_names_ = list(best.groups.names)

@@ -37,14 +37,14 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     combine : str, default="posterior"
         What predicts. ``"posterior"``: networks drawn from the posterior, which measuring the
         evidence leaves (see ``measure_evidence``), units that are pruned at the minima and all
-        precisions included; where it was not measured to within 1 nat, as ``"tempered"``. The
-        others combine Gaussians around the distinct minima. ``"tempered"``: with weights that fall
-        by a factor ``e`` for every 0.05 nats of log evidence per row; the minima of all
-        networks that ``hidden_layer_sizes="auto"`` has tried take part. The rest take those of the
-        chosen network: ``"best"``, the one of highest evidence; ``"evidence"``, weighted by it;
-        ``"equal"``; ``"stacking"``, with the weights that maximise the leave-one-out predictive
-        density, which trusts minima with many weights too much, see
-        ``leave_one_out_log_density_``.
+        precisions included; where it was not measured to within 1 nat, as ``"tempered"``, but with
+        each minimum of the network at several precisions. The others combine Gaussians around the
+        distinct minima. ``"tempered"``: with weights that fall by a factor ``e`` for every 0.05
+        nats of log evidence per row; the minima of all networks that ``hidden_layer_sizes="auto"``
+        has tried take part. The rest take those of the chosen network: ``"best"``, the one of
+        highest evidence; ``"evidence"``, weighted by it; ``"equal"``; ``"stacking"``, with the
+        weights that maximise the leave-one-out predictive density, which trusts minima with many
+        weights too much, see ``leave_one_out_log_density_``.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
     measure_evidence : bool or "auto", default="auto"

@@ -33,6 +33,9 @@ class Limits(NamedTuple):
     profile_work : float
         Rows times squared weights up to which the evidence is evaluated along precisions, which
         takes some hundred Hessians for each.
+    places : int
+        Precisions at which a minimum predicts besides its own, where the evidence may be evaluated
+        along them: with 16 their mean is known to some hundredths of a nat per row.
     measured : int
         Weights up to which the evidence is measured by annealing without being asked.
     measured_work : float
@@ -68,6 +71,7 @@ class Limits(NamedTuple):
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
+    places: int = 16
     measured: int = 128
     measured_work: float = 1e4
     part_rows: int = 10_000

@@ -64,18 +64,18 @@ def profile(posterior, method, minimum, index, prior):
     """
     start = np.log(np.concatenate(minimum.hyper))
     n_groups = len(minimum.hyper.alpha)
-    here = _height(posterior, method, minimum.theta, start, n_groups)
+    here = minimum_at(posterior, method, minimum.theta, start, n_groups)
     found = [(start[index], 0.0)]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
-            there = here and _height(posterior, method, theta, logs, n_groups)
+            there = here and minimum_at(posterior, method, theta, logs, n_groups)
             if there is None:  # the minimum ends before
                 step *= 0.25
                 continue
-            theta, value = there[0], logs[index]
+            theta, value = there[0].theta, logs[index]
             change, height = abs(there[1] - here[1] - height), there[1] - here[1]
             found.append((value, height))
             if change < SMALL_CHANGE:
@@ -88,13 +88,28 @@ def profile(posterior, method, minimum, index, prior):
     return values, heights
 
 
-def _height(posterior, method, theta, logs, n_groups):
-    """The minimum at other precisions, and its log evidence; ``None`` if there is none."""
+def minimum_at(posterior, method, theta, logs, n_groups):
+    """The `Point` of a minimum at other precisions, and its log evidence there.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    theta : ndarray of shape (k,)
+        Of the minimum elsewhere.
+    logs : ndarray of shape (n_groups + n_levels,)
+        Of all precisions.
+    n_groups : int
+
+    Returns
+    -------
+    (Point, float) or None
+        ``None`` if there is no minimum.
+    """
     hyper = Hyperparameters(*np.split(np.exp(logs), [n_groups]))
     search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
     point = search.point
     if not (search.converged and point.precision.definite):
         return None
-    return point.theta, log_evidence_fixed(
-        posterior, hyper, point.energies, point.precision.log_det
-    )
+    given = posterior, hyper, point.energies, point.precision.log_det
+    return point, log_evidence_fixed(*given)

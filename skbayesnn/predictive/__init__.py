@@ -4,6 +4,7 @@ from skbayesnn.predictive._combination import (
     combined,
     ensemble_of_draws,
     ensemble_of_measurement,
+    ensemble_over_precisions,
 )
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import leave_one_out
@@ -52,6 +53,7 @@ __all__ = [
     "covariance_root",
     "ensemble_of_draws",
     "ensemble_of_measurement",
+    "ensemble_over_precisions",
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from skbayesnn.inference import Method, own_posterior, well_determined
+from skbayesnn.inference import Method, own_posterior, spread, well_determined
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Member
@@ -49,9 +49,7 @@ def combined(fit, combine):
         With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take
         part.
     """
-    settings = fit.posed.settings
-    pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
-    pool += fit.others if combine in ("posterior", "tempered") else []
+    settings, pool = fit.posed.settings, _pool(fit, combine)
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
     densities = cache(lambda i: _leave_one_out(*pool[i], settings, member(i)))
@@ -61,6 +59,34 @@ def combined(fit, combine):
     mixed = logsumexp(logs + np.log(shares[used])[:, None], axis=0)
     weights = tuple(shares[[i]] for i in used)
     return Combined(Ensemble(tuple(member(i) for i in used), weights), minima, shares, mixed)
+
+
+def _pool(fit, combine):
+    """Posteriors and minima that are asked."""
+    pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
+    return pool + (list(fit.others) if combine in ("posterior", "tempered") else [])
+
+
+def ensemble_over_precisions(fit, shares):
+    """The minima that have a share, those of the fit's own network each at several precisions.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    shares : ndarray
+        As of `combined`, by the way ``"posterior"``.
+    """
+    settings, parts, weights = fit.posed.settings, [], []
+    pairs = zip(_pool(fit, "posterior"), shares, strict=True)
+    for i, ((posterior, minimum), share) in enumerate(pairs):
+        if share > 0:
+            own = i < len(fit.minima)
+            places, its_weights = (
+                spread(posterior, minimum, settings) if own else ([minimum], np.ones(1))
+            )
+            parts += [member_of(posterior, place, settings) for place in places]
+            weights += [np.array([share * weight]) for weight in its_weights]
+    return Ensemble(tuple(parts), tuple(weights))
 
 
 def member_of(posterior, minimum, settings):

@@ -178,7 +178,8 @@ class TestPrediction:
         assert not hasattr(search, "feature_names_in_")
 
     def test_any_number_of_processes(self, search):
-        unmeasured = clone(REGRESSOR).set_params(measure_evidence=False)  # in all processes
+        options = {"measure_evidence": False, "combine": "tempered"}  # in all processes
+        unmeasured = clone(REGRESSOR).set_params(**options)
         other = EvidenceSearch(unmeasured, WIDTHS, n_jobs=2).fit(X, Y)
         assert_array_equal(other.results_["log_evidence"], search.results_["log_evidence"])
         assert_array_equal(other.predict(GRID), search.predict(GRID))

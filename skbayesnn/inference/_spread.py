@@ -1,0 +1,69 @@
+"""What precisions leave open in predictions: a minimum as a small mixture over them.
+
+Error bars at the most probable precisions are too narrow, as if these were known. Here the minimum
+is continued to precisions around its own, and each place counts as probable as it is: nested
+Laplace approximation (Rue, Martino & Chopin 2009, section 3), by importance sampling with the
+Gaussian widths ``(2 / gamma)^(1/2)`` of log precisions (MacKay 1992, section 2.5).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats.qmc import Sobol
+
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._profile import minimum_at
+from skbayesnn.inference._search import own_posterior
+
+WIDEST = 1.5  # standard deviation of a log precision
+LEAST_WEIGHT = 0.01  # of a place that is kept
+
+
+def spread(posterior, minimum, settings):
+    """A minimum at several precisions, with the weight of each.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of the network before pruning.
+    minimum : Minimum
+    settings : Settings
+
+    Returns
+    -------
+    minima : list of Minimum
+        The minimum alone where Hessians are no cheap matter, where the Gaussian approximation is
+        exact, and with a network of the noise.
+    weights : ndarray of shape (len(minima),)
+        They sum to 1.
+    """
+    own = own_posterior(posterior, minimum)
+    method, free = Method.choose(own, settings), settings.free
+    simple = minimum.trouble is None and minimum.noise is None and not own.is_quadratic
+    is_free = np.concatenate([free.alpha & (own.groups.sizes > 0), free.beta])
+    n_places = settings.limits.places if simple and method.profiled else 0
+    if n_places == 0 or not is_free.any():
+        return [minimum], np.ones(1)
+    logs = np.log(np.concatenate(minimum.hyper))
+    degrees = np.concatenate([minimum.gamma, minimum.noise_counts - minimum.noise_gamma])
+    widths = np.minimum(np.sqrt(2.0 / np.maximum(degrees[is_free], 0.1)), WIDEST)
+    normal = ndtri(Sobol(int(is_free.sum()), seed=0).random(n_places))
+    low, high = free.prior.log_range
+    found, log_weights = [], []
+    with method.threads():
+        for shift in [np.zeros(len(widths)), *normal]:
+            there = logs.copy()
+            there[is_free] = np.clip(there[is_free] + widths * shift, low, high)
+            mode = minimum_at(own, method, minimum.theta, there, len(minimum.hyper.alpha))
+            if mode is not None:
+                point, height = mode
+                precision = point.precision.condensed()
+                some = replace(minimum, theta=point.theta, hyper=point.hyper, precision=precision)
+                found.append(some)
+                log_weights.append(height + 0.5 * shift @ shift)
+    if not found:
+        return [minimum], np.ones(1)
+    weights = np.exp(log_weights - np.max(log_weights))
+    kept = np.flatnonzero(weights >= LEAST_WEIGHT * weights.sum())
+    return [found[i] for i in kept], weights[kept] / weights[kept].sum()
