@@ -147,7 +147,7 @@ def linear_models(model):
     list of LinearModel
     weights : list of float
     """
-    ensemble = model._ensemble_at(moderated=False)
+    ensemble = model._gaussians
     return [of_part(part) for part in ensemble.parts], [w.sum() for w in ensemble.weights]
 
 

@@ -36,12 +36,19 @@ class _Average(BaseEstimator):
     @property
     def _ensemble(self):
         """In units of y."""
-        return self._ensemble_at(True)
+        return self._joined([model._ensemble for model in self._last])
 
-    def _ensemble_at(self, moderated):
+    @property
+    def _gaussians(self):
+        """As of `BayesianMLP`, in units of y."""
+        return self._joined([model._gaussians for model in self._last])
+
+    def _joined(self, ensembles):
+        """One ensemble of those of all models."""
         parts, weights = [], []
-        for model, columns, share in zip(self._last, self._columns, self.weights, strict=True):
-            own, scaling = model._ensemble_at(moderated), model._y_scaling
+        given = zip(self._last, ensembles, self._columns, self.weights, strict=True)
+        for model, own, columns, share in given:
+            scaling = model._y_scaling
             parts += [Rescaled(part, columns, scaling) for part in own.parts]
             weights += [share * some for some in own.weights]
         return Ensemble(tuple(parts), tuple(weights))

@@ -66,7 +66,9 @@ class BayesianMLP(BaseEstimator):
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
     which sets the fitted attributes, and ``_trouble``, what to warn of. A task (regression,
     classification) adds what targets are and what is predicted. A fitted estimator holds the
-    scalings, the engine's result (``_result``) and the ensemble that predicts (``_ensemble``).
+    scalings, the engine's result (``_result``), the ensemble that predicts (``_ensemble``), and one
+    of networks with a Gaussian around each (``_gaussians``; drawn networks are Gaussians of no
+    width), which have most probable weights and are linear in their deviations.
 
     Examples
     --------
@@ -114,10 +116,6 @@ class BayesianMLP(BaseEstimator):
     def __sklearn_is_fitted__(self):
         """Whether `fit` was completed."""
         return hasattr(self, "_ensemble")
-
-    def _ensemble_at(self, moderated):
-        """What predicts class probabilities that are moderated, or not."""
-        return self._ensemble
 
     def _forget(self):
         """Delete what an earlier fit has left; its result is returned if this one goes on."""

@@ -56,7 +56,9 @@ class Classification(ClassifierMixin):
             In the order of ``classes_``.
         """
         X = self._check_X(X)
-        probabilities = self._ensemble_at(moderated).probabilities(X, moderated)
+        averaged = moderated and not isinstance(moderated, str)
+        ensemble = self._ensemble if averaged else self._gaussians
+        probabilities = ensemble.probabilities(X, moderated)
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X):

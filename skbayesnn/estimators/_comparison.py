@@ -1,4 +1,4 @@
-"""Whether the Gaussian approximation was good enough, judged by samples of the same posterior."""
+"""Whether an evidence fit was good enough, judged by samples of the same posterior."""
 
 from dataclasses import dataclass
 
@@ -23,22 +23,22 @@ class Comparison:
         Root mean squared difference of predictive means in units of the samples' predictive
         standard deviation; for classifiers the mean absolute difference of class probabilities.
     doubts : tuple of str
-        What speaks against the Gaussian approximation; empty if nothing does.
+        What speaks against the evidence fit; empty if nothing does.
     converged : bool
         Whether the samples can judge: without agreement between chains there is no verdict.
     log_evidence_std : tuple of float
-        Standard errors of both log evidences; 0 where none was measured.
+        Standard errors of both log evidences; ``nan`` where none was measured.
     """
 
     quantities: dict
     shift: float
     doubts: tuple
     converged: bool
-    log_evidence_std: tuple = (0.0, 0.0)
+    log_evidence_std: tuple
 
     @property
     def adequate(self):
-        """Whether the Gaussian approximation does; ``None`` if the chains do not agree."""
+        """Whether the evidence fit does; ``None`` if the chains do not agree."""
         return not self.doubts if self.converged else None
 
     def __repr__(self):
@@ -52,13 +52,13 @@ class Comparison:
             lines.append(f"  {'its standard error':26s}{theirs:14.2g}{mine:12.2g}")
             lines.append(
                 f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
-                f"standard errors ({STANDARD_ERRORS * np.hypot(theirs, mine):.2g}) apart."
+                f"standard errors ({STANDARD_ERRORS * _of_difference(theirs, mine):.2g}) apart."
             )
         lines.append(f"  difference of predictions {self.shift:.3g}")
         if not self.converged:
             lines.append("No verdict: the chains do not agree, see diagnostics_.")
         elif self.adequate:
-            lines.append("The Gaussian approximation is adequate here.")
+            lines.append("The evidence fit is adequate here.")
         else:
             lines.append("Use the samples: " + "; ".join(self.doubts) + ".")
         return "\n".join(lines)
@@ -107,14 +107,19 @@ def compare_classifiers(fitted, sampler, X):
     return _with_evidence(fitted, sampler, quantities, shift, doubts)
 
 
+def _of_difference(*errors):
+    """Standard error of a difference, as far as errors are known."""
+    return float(np.hypot(*np.nan_to_num(errors)))
+
+
 def _with_evidence(fitted, sampler, quantities, shift, doubts):
     """Add the evidences, if both are known, and conclude."""
     models = fitted, sampler
-    errors = tuple(float(np.nan_to_num(model.log_evidence_std_)) for model in models)
+    errors = tuple(float(model.log_evidence_std_) for model in models)
     evidences = tuple(model.log_evidence_ for model in models)
     if not np.isnan(evidences).any():
         quantities["log evidence"] = evidences
-        gap, error = abs(evidences[0] - evidences[1]), np.hypot(*errors)
+        gap, error = abs(evidences[0] - evidences[1]), _of_difference(*errors)
         if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
             doubts.append(f"log evidences differ by {gap:.1f} +- {error:.1f} nats")
     return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged, errors)

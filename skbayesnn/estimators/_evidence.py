@@ -9,11 +9,7 @@ from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._report import make_report
 from skbayesnn.inference import Trouble, fit_evidence
-from skbayesnn.predictive import (
-    combined,
-    ensemble_of_measurement,
-    ensemble_over_precisions,
-)
+from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -33,8 +29,14 @@ class EvidenceMLP(BayesianMLP):
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
         one_of(self, "hessian", HESSIANS)
-        if not isinstance(self.measure_evidence, bool | np.bool_):
-            one_of(self, "measure_evidence", ("auto",))
+        if not isinstance(self.measure_evidence, bool | np.bool_ | str):
+            raise TypeError(
+                f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
+            )
+        if isinstance(self.measure_evidence, str) and self.measure_evidence != "auto":
+            raise ValueError(
+                f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
+            )
         integer(self, "n_restarts", 1)
         integer(self, "max_iter", 1)
         positive(self, "tol")
@@ -60,13 +62,9 @@ class EvidenceMLP(BayesianMLP):
         """Set the fitted attributes."""
         self._keep_common(result)
         predictors = combined(result, self.combine)
-        self._gaussians, self._shares = predictors.ensemble, predictors.shares
+        self._ensemble, self._gaussians = predictors.ensemble, predictors.gaussians
+        self._shares = predictors.shares
         minima, shares = predictors.minima, predictors.shares
-        self._ensemble = self._gaussians
-        if self.combine == "posterior" and result.is_drawn:
-            self._ensemble = ensemble_of_measurement(result)
-        elif self.combine == "posterior":
-            self._ensemble = ensemble_over_precisions(result, shares)
         best, scale = result.best, result.problem.log_scale
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.weight_group_names_ = list(best.groups.names)
@@ -88,10 +86,6 @@ class EvidenceMLP(BayesianMLP):
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
-
-    def _ensemble_at(self, moderated):
-        """Only the Gaussians have most probable weights, and a closed form."""
-        return self._ensemble if moderated is True else self._gaussians
 
     def _error_bars(self, minimum):
         """Posterior standard deviations of `coefs_` and `intercepts_`, in their units."""

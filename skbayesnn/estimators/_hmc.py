@@ -167,11 +167,11 @@ class HMCMLP(BayesianMLP):
         """Set the fitted attributes."""
         self._result, draws = result, result.draws
         self._keep_common(result)
-        self._ensemble = ensemble_of_draws(result)
+        self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.diagnostics_ = diagnose(result.sampled)
         if self.diagnostics_.r_hat > ASTRAY:
-            self.log_evidence_ = np.nan
+            self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
         if isinstance(self.prior, str) and self.prior == "ard":
@@ -217,7 +217,7 @@ class HMCMLP(BayesianMLP):
                 f"{LARGEST_R_HAT}. Raise n_warmup and n_draws, or simplify the model"
             )
             if self.evidence and found.r_hat > ASTRAY:
-                message += ". log_evidence_ is nan, as annealing began where these chains are"
+                message += ". log_evidence_ is nan, as it is measured from where the chains are"
         elif stuck and not found.acceptance > 0.5:
             message = (
                 f"{found.divergences} trajectories were given up because the energy exploded: "

@@ -84,7 +84,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison
         With a fitted estimator as ``init``: its predictions, noise and evidence beside those of the
-        samples, and whether its Gaussian approximation is adequate.
+        samples, and whether it is adequate.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str

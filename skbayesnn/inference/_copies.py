@@ -89,7 +89,7 @@ class Copies:
         X = joint.posterior.X
         n_rows = min(len(X), MOST_ROWS)
         self.rows = X[np.linspace(0, len(X) - 1, n_rows).astype(int)]
-        self.kinds = _kinds(self.network, joint.posterior.groups.labels)
+        self.kinds = kinds_of_units(self.network, joint.posterior.groups.labels)
         self.log_shares = np.log(shares)
         self.minima = [self._roles_of(draws) for draws in likeness]
 
@@ -151,8 +151,11 @@ class Copies:
         return own, log_permanent(each, [len(role.units) for role in roles])
 
 
-def _kinds(network, labels):
-    """For every hidden layer which units can be exchanged: those whose weights share groups."""
+def kinds_of_units(network, labels):
+    """For every hidden layer the kind of each unit: those of a kind can be exchanged.
+
+    That is if their weights have the same groups (given by ``labels``, one for every weight).
+    """
     kinds = []
     for before, after in pairwise(network.layers(labels)):
         signature = np.vstack([before, after[:-1].T])

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import gammaln, logsumexp
 
+from skbayesnn.inference._copies import kinds_of_units
 from skbayesnn.posterior import Hyperparameters
 
 GAUSSIAN_FROM = 5.0  # well-determined parameters from which ln alpha is taken as Gaussian
@@ -114,16 +115,14 @@ def log_symmetry(network, labels, switched_off=()):
     >>> round(log_symmetry(network, weight_groups(network, "single").labels), 3)  # ln (2! 2^2)
     2.079
     """
-    groups = network.layers(labels)
     total = 0.0
-    for layer, width in enumerate(network.hidden_layer_sizes):
+    for layer, kinds in enumerate(kinds_of_units(network, labels)):
+        width = len(kinds)
         if network.phi.linear and width > 1:
             return np.nan
         if layer in switched_off:
             continue
-        signature = np.vstack([groups[layer], groups[layer + 1][:-1].T])
-        _, counts = np.unique(signature, axis=1, return_counts=True)
-        total += np.sum(gammaln(counts + 1.0)) + width * np.log(2.0) * network.phi.odd
+        total += np.sum(gammaln(np.bincount(kinds) + 1.0)) + width * np.log(2.0) * network.phi.odd
     return float(total)
 
 

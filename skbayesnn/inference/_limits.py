@@ -35,7 +35,7 @@ class Limits(NamedTuple):
         takes some hundred Hessians for each.
     places : int
         Precisions at which a minimum predicts besides its own, where the evidence may be evaluated
-        along them: with 16 their mean is known to some hundredths of a nat per row.
+        along them; each takes some Hessians, and memory as the minimum itself does.
     measured : int
         Weights up to which the evidence is measured by annealing without being asked.
     measured_work : float

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._sampled_evidence import anneal_both_ways, anneals_from_minima
+from skbayesnn.inference._noise_models import NOISE_MODELS
+from skbayesnn.inference._sampled_evidence import anneal_both_ways
 from skbayesnn.inference._sampling_starts import positions_of_minima
 
 MOST_MINIMA = 8  # from which annealing begins
@@ -51,9 +52,9 @@ def measure(fit, entropy, wanted="auto"):
     cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
     if not (cheap if wanted == "auto" else wanted):
         return None
-    joint, starts = positions_of_minima(fit, fit.minima[:MOST_MINIMA])
-    if not anneals_from_minima(joint):
+    if not NOISE_MODELS[fit.noise].measurable:
         return None
+    joint, starts = positions_of_minima(fit, fit.minima[:MOST_MINIMA])
     seed, choice = np.random.SeedSequence([entropy, 1]).spawn(2)
     found = anneal_both_ways(joint, starts, seed)
     if found is None:

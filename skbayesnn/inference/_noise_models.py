@@ -43,6 +43,7 @@ class ConstantNoise:
     """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
     p_value = None
+    measurable = True  # whether annealing can begin at its minima
 
     def hidden_layer_sizes(self, problem):
         """Of a network of its own: there is none."""
@@ -155,6 +156,8 @@ class StudentTNoise(ConstantNoise):
     True
     """
 
+    measurable = False
+
     def p_value(self, X, residuals, sample_weight):
         """Of a test for this noise: `heavy_tails`."""
         return heavy_tails(residuals, sample_weight)
@@ -204,6 +207,8 @@ def _over_degrees_of_freedom(progress, posed, minimum):
 
 class InputDependentNoise(ConstantNoise):
     """Gaussian noise whose level is a function of the inputs, which a second network learns."""
+
+    measurable = False
 
     def p_value(self, X, residuals, sample_weight):
         """Of a test for this noise: `noise_trend`."""

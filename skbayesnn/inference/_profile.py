@@ -35,8 +35,7 @@ def integrated(posterior, minimum, settings):
     method, free = Method.choose(posterior, settings), settings.free
     if minimum.trouble is not None or not method.profiled or posterior.is_quadratic:
         return minimum
-    n_groups = len(minimum.hyper.alpha)
-    logs = np.log(np.concatenate(minimum.hyper))
+    n_groups, logs = len(minimum.hyper.alpha), np.log(np.concatenate(minimum.hyper))
     degrees = np.concatenate([minimum.gamma, minimum.noise_counts - minimum.noise_gamma])
     present = [free.alpha & (posterior.groups.sizes > 0), free.beta & posterior.likelihood.linear]
     occam = np.zeros(len(logs))
@@ -44,8 +43,10 @@ def integrated(posterior, minimum, settings):
         if gaussian_serves(free.prior, logs[i], degrees[i]):
             occam[i] = log_occam_gaussian(free.prior, degrees[i])
         else:
-            values, heights = profile(posterior, method, minimum, i, free.prior)
-            area = np.trapezoid(np.exp(heights), values)
+            curve = profile(posterior, method, minimum, i, free.prior)
+            if curve is None:
+                return minimum
+            area = np.trapezoid(np.exp(curve[1]), curve[0])
             occam[i] = min(np.log(area) + free.prior.log_density, 0.0)
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.linear:
@@ -61,17 +62,18 @@ def profile(posterior, method, minimum, index, prior):
     values : ndarray of shape (m,)
         ``ln lambda``, rising.
     heights : ndarray of shape (m,)
+        ``None`` in place of both if the minimum cannot be continued at all.
     """
     start = np.log(np.concatenate(minimum.hyper))
-    n_groups = len(minimum.hyper.alpha)
-    here = minimum_at(posterior, method, minimum.theta, start, n_groups)
+    here = minimum_at(posterior, method, minimum.theta, minimum.hyper)
     found = [(start[index], 0.0)]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
-            there = here and minimum_at(posterior, method, theta, logs, n_groups)
+            hyper = hyper_of(logs, minimum)
+            there = here and minimum_at(posterior, method, theta, hyper)
             if there is None:  # the minimum ends before
                 step *= 0.25
                 continue
@@ -83,12 +85,17 @@ def profile(posterior, method, minimum, index, prior):
             elif change > LARGE_CHANGE:
                 step /= STRETCH
     if len(found) == 1:
-        found = [(start[index] - LEAST_STEP, 0.0), (start[index] + LEAST_STEP, 0.0)]
+        return None
     values, heights = np.array(sorted(found)).T
     return values, heights
 
 
-def minimum_at(posterior, method, theta, logs, n_groups):
+def hyper_of(logs, minimum):
+    """`Hyperparameters` of the logarithms of all precisions, in the layout of a minimum."""
+    return Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
+
+
+def minimum_at(posterior, method, theta, hyper):
     """The `Point` of a minimum at other precisions, and its log evidence there.
 
     Parameters
@@ -97,16 +104,13 @@ def minimum_at(posterior, method, theta, logs, n_groups):
     method : Method
     theta : ndarray of shape (k,)
         Of the minimum elsewhere.
-    logs : ndarray of shape (n_groups + n_levels,)
-        Of all precisions.
-    n_groups : int
+    hyper : Hyperparameters
 
     Returns
     -------
     (Point, float) or None
         ``None`` if there is no minimum.
     """
-    hyper = Hyperparameters(*np.split(np.exp(logs), [n_groups]))
     search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
     point = search.point
     if not (search.converged and point.precision.definite):

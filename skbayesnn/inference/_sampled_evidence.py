@@ -1,9 +1,9 @@
 """The evidence by sequential Monte Carlo, from two beginnings: the prior, and the minima.
 
 From the prior all copies of all minima are within reach, and sharp ones are hardly ever hit; from
-the minima these are certain, and what lies far from all of them is hardly ever reached. Both
-estimate the evidence itself from below, so to speak: their means are right, and what they miss
-makes them small. Where they agree, neither has missed much.
+the minima these are certain, and what lies far from all of them is hardly ever reached. The mean
+of either estimate is right, but a single one is too small where it has missed something. Where both
+agree, neither has missed much that the other can reach.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
 N_ROUNDS, MORE = 2, 2  # of all paths, each with that many times as many particles as the last
 PRECISE = 0.25  # standard error, in nats, with which no further round is made
-SHARED = 0.2  # nats that all populations miss alike (measured: tests/benchmarks/evidence_truth.py)
+SHARED = 0.2  # nats that all populations miss alike; chosen on tests/benchmarks/evidence_truth.py
 LIKENESSES = 256  # draws that tell what a minimum's units are like
 
 
@@ -37,8 +37,10 @@ class Annealing(NamedTuple):
 
     Attributes
     ----------
-    log_evidence, log_evidence_std : float
+    log_evidence : float
         In nats, for targets in standardised units.
+    spread : float
+        Its standard error as the populations tell.
     position : ndarray of shape (m, d)
         Draws from the posterior.
     weights : ndarray of shape (m,)
@@ -48,10 +50,15 @@ class Annealing(NamedTuple):
     """
 
     log_evidence: float
-    log_evidence_std: float
+    spread: float
     position: np.ndarray
     weights: np.ndarray
     estimates: list
+
+    @property
+    def log_evidence_std(self):
+        """The standard error, with what all populations miss if anything had to be moved."""
+        return float(np.hypot(self.spread, SHARED if self.position.shape[1] else 0.0))
 
 
 class _FromPrior:
@@ -251,8 +258,8 @@ def anneal_both_ways(joint, starts, seed, eta=None):
             found += new
             if not found:
                 return None
-            result = _together(joint, found)
-            if not new or result.log_evidence_std <= np.hypot(PRECISE, SHARED):
+            result = _together(found)
+            if not new or result.spread <= PRECISE:
                 break
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
@@ -329,14 +336,12 @@ def _lowest(joint, runs):
     return np.concatenate(best)
 
 
-def _together(joint, runs):
+def _together(runs):
     """One `Annealing` of several runs."""
     kept = _agreeing(runs)
     log_evidences = np.concatenate([run.log_evidences for run in kept])
     sizes = [len(run.position) // N_POPULATIONS for run in kept for _ in range(N_POPULATIONS)]
     shares = np.exp(log_evidences - logsumexp(log_evidences)) / sizes
     position = np.concatenate([run.position for run in kept])
-    value, error = combine(log_evidences)
     estimates = [run.estimate for run in runs]
-    error = float(np.hypot(error, SHARED if joint.dimension else 0.0))
-    return Annealing(value, error, position, np.repeat(shares, sizes), estimates)
+    return Annealing(*combine(log_evidences), position, np.repeat(shares, sizes), estimates)

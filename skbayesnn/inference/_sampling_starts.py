@@ -56,9 +56,7 @@ def start_sampling(
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
         starts = [start._replace(hyper=search.with_fixed(start.hyper)) for start in starts]
         given = starts, minima, seeds, from_prior
-        there = model.positions(problem, Posed(posterior, brief), settings.tuned, *given)
-        joint = _informed(there.joint, there.known, there.hyper, settings.tuned)
-        position = joint.position(there.theta, _moderate(there.hyper, joint.free))
+        joint, position = _placed(model, problem, Posed(posterior, brief), settings.tuned, *given)
         if from_prior:
             position = np.stack([joint.draw_prior(rng) for rng in rngs])
         position = joint.renewed(position, rngs, keep_outputs=True)
@@ -67,6 +65,13 @@ def start_sampling(
             Chains.start(joint.energy, position[batch], [rngs[i] for i in batch], settings.plan)
             for batch in batches
         ]
+
+
+def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
+    """The joint posterior in coordinates made for what the data tell, and positions of starts."""
+    there = model.positions(problem, posed, tuned, starts, minima, seeds, from_prior)
+    joint = _informed(there.joint, there.known, there.hyper, tuned)
+    return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))
 
 
 def _moderate(hyper, free):
@@ -109,7 +114,5 @@ def positions_of_minima(fit, minima):
         for minimum in minima
     ]
     seeds = np.random.SeedSequence(0).spawn(len(minima))
-    model = NOISE_MODELS[fit.noise]
-    there = model.positions(fit.problem, fit.posed, True, starts, minima, seeds, False)
-    joint = _informed(there.joint, there.known, there.hyper, True)
-    return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))
+    given = starts, minima, seeds, False
+    return _placed(NOISE_MODELS[fit.noise], fit.problem, fit.posed, True, *given)

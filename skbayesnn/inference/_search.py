@@ -10,15 +10,12 @@ from joblib import Parallel, delayed
 from skbayesnn.inference._linear import linear_start, scannable
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import complete, evaluated
-from skbayesnn.inference._profile import integrated
+from skbayesnn.inference._profile import integrated, minimum_at
 from skbayesnn.inference._redundancy import same_minimum
-from skbayesnn.inference._steps import find_mode
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._training import random_starts, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
-
-CONTINUED, NEARLY = 80, 1e-8  # steps to a minimum at other precisions, nats above it at the end
 
 
 class Workers(NamedTuple):
@@ -133,8 +130,8 @@ def _leads_to(minimum, other, posterior, settings):
     method = Method.choose(own, settings)
     if not method.cheap:
         return False
-    there = find_mode(own, method, minimum.theta, other.hyper, CONTINUED, NEARLY)
-    return there.converged and same_minimum(minimum.network, there.point.theta, other.theta)
+    there = minimum_at(own, method, minimum.theta, other.hyper)
+    return there is not None and same_minimum(minimum.network, there[0].theta, other.theta)
 
 
 def fits(minimum, network, groups):

@@ -1,9 +1,10 @@
 """What precisions leave open in predictions: a minimum as a small mixture over them.
 
 Error bars at the most probable precisions are too narrow, as if these were known. Here the minimum
-is continued to precisions around its own, and each place counts as probable as it is: nested
-Laplace approximation (Rue, Martino & Chopin 2009, section 3), by importance sampling with the
-Gaussian widths ``(2 / gamma)^(1/2)`` of log precisions (MacKay 1992, section 2.5).
+is continued to precisions around its own, and every place gets the weight that the evidence there
+gives it: nested Laplace approximation (Rue, Martino & Chopin 2009, section 3), by importance
+sampling with the Gaussian widths ``(2 / gamma)^(1/2)`` of log precisions (MacKay 1992, section
+2.5). The minimum itself is one of the places, lest all weight fall on a few in many dimensions.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._profile import minimum_at
+from skbayesnn.inference._profile import hyper_of, minimum_at
 from skbayesnn.inference._search import own_posterior
 
 WIDEST = 1.5  # standard deviation of a log precision
@@ -54,13 +55,15 @@ def spread(posterior, minimum, settings):
     with method.threads():
         for shift in [np.zeros(len(widths)), *normal]:
             there = logs.copy()
-            there[is_free] = np.clip(there[is_free] + widths * shift, low, high)
-            mode = minimum_at(own, method, minimum.theta, there, len(minimum.hyper.alpha))
+            there[is_free] += widths * shift
+            if np.any(there[is_free] < low) or np.any(there[is_free] > high):
+                continue  # where the prior is zero
+            mode = minimum_at(own, method, minimum.theta, hyper_of(there, minimum))
             if mode is not None:
                 point, height = mode
                 precision = point.precision.condensed()
-                some = replace(minimum, theta=point.theta, hyper=point.hyper, precision=precision)
-                found.append(some)
+                place = replace(minimum, theta=point.theta, hyper=point.hyper, precision=precision)
+                found.append(place if shift.any() else minimum)
                 log_weights.append(height + 0.5 * shift @ shift)
     if not found:
         return [minimum], np.ones(1)

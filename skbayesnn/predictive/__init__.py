@@ -1,11 +1,6 @@
 """From posteriors to predictions: error bars, moderated outputs, mixtures."""
 
-from skbayesnn.predictive._combination import (
-    combined,
-    ensemble_of_draws,
-    ensemble_of_measurement,
-    ensemble_over_precisions,
-)
+from skbayesnn.predictive._combination import combined, ensemble_of_draws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Marginals, Member, Part, class_probabilities
@@ -52,8 +47,6 @@ __all__ = [
     "combined",
     "covariance_root",
     "ensemble_of_draws",
-    "ensemble_of_measurement",
-    "ensemble_over_precisions",
     "evidence_weights",
     "leave_one_out",
     "log_normal_density",

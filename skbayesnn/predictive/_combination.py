@@ -24,7 +24,10 @@ class Combined(NamedTuple):
     Attributes
     ----------
     ensemble : Ensemble
-        Of the minima that have a share.
+        What predicts: by the way ``"posterior"`` networks that measuring the evidence has drawn, or
+        the minima at several precisions; else the Gaussians.
+    gaussians : Ensemble
+        Of the minima that have a share, one for each.
     minima : list of Minimum
         All that were asked, those of the fit's own network first.
     shares : ndarray of shape (len(minima),)
@@ -34,6 +37,7 @@ class Combined(NamedTuple):
     """
 
     ensemble: Ensemble
+    gaussians: Ensemble
     minima: list
     shares: np.ndarray
     leave_one_out: np.ndarray
@@ -49,7 +53,9 @@ def combined(fit, combine):
         With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take
         part.
     """
-    settings, pool = fit.posed.settings, _pool(fit, combine)
+    settings = fit.posed.settings
+    pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
+    pool += fit.others if combine in ("posterior", "tempered") else []
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
     densities = cache(lambda i: _leave_one_out(*pool[i], settings, member(i)))
@@ -57,35 +63,32 @@ def combined(fit, combine):
     used = np.flatnonzero(shares)
     logs = np.stack([densities(i) for i in used])
     mixed = logsumexp(logs + np.log(shares[used])[:, None], axis=0)
-    weights = tuple(shares[[i]] for i in used)
-    return Combined(Ensemble(tuple(member(i) for i in used), weights), minima, shares, mixed)
+    gaussians = Ensemble(tuple(map(member, used)), tuple(shares[[i]] for i in used))
+    ensemble = gaussians
+    if combine == "posterior" and fit.is_drawn:
+        ensemble = _ensemble_of_measurement(fit)
+    elif combine == "posterior":
+        ensemble = _over_precisions(fit, shares, gaussians)
+    return Combined(ensemble, gaussians, minima, shares, mixed)
 
 
-def _pool(fit, combine):
-    """Posteriors and minima that are asked."""
-    pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
-    return pool + (list(fit.others) if combine in ("posterior", "tempered") else [])
+def _over_precisions(fit, shares, gaussians):
+    """The Gaussians, those of the fit's own network replaced by some at several precisions each.
 
-
-def ensemble_over_precisions(fit, shares):
-    """The minima that have a share, those of the fit's own network each at several precisions.
-
-    Parameters
-    ----------
-    fit : EvidenceFit
-    shares : ndarray
-        As of `combined`, by the way ``"posterior"``.
+    Of other networks it is not known which precisions were free.
     """
-    settings, parts, weights = fit.posed.settings, [], []
-    pairs = zip(_pool(fit, "posterior"), shares, strict=True)
-    for i, ((posterior, minimum), share) in enumerate(pairs):
-        if share > 0:
-            own = i < len(fit.minima)
-            places, its_weights = (
-                spread(posterior, minimum, settings) if own else ([minimum], np.ones(1))
-            )
-            parts += [member_of(posterior, place, settings) for place in places]
-            weights += [np.array([share * weight]) for weight in its_weights]
+    (posterior, settings), parts, weights = fit.posed, [], []
+    given = zip(np.flatnonzero(shares), gaussians.parts, gaussians.weights, strict=True)
+    for i, part, weight in given:
+        if i >= len(fit.minima):
+            parts, weights = [*parts, part], [*weights, weight]
+            continue
+        minimum = fit.minima[i]
+        places, its_shares = spread(posterior, minimum, settings)
+        parts += [
+            part if place is minimum else member_of(posterior, place, settings) for place in places
+        ]
+        weights += [weight * share for share in its_shares]
     return Ensemble(tuple(parts), tuple(weights))
 
 
@@ -149,7 +152,7 @@ def _shares(combine, posterior, minima, densities):
     return weights / weights.sum()
 
 
-def ensemble_of_measurement(fit):
+def _ensemble_of_measurement(fit):
     """The networks that measuring the evidence has drawn, which predict together."""
     measured, posterior = fit.measurement, fit.posed.posterior
     noise = None

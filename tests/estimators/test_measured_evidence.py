@@ -152,8 +152,10 @@ def test_other_noise_is_not_measured(noise):
 
 
 def test_bad_parameter():
-    with pytest.raises(ValueError, match="measure_evidence must be one of 'auto'"):
+    with pytest.raises(ValueError, match="must be True, False or 'auto', got 'always'"):
         EvidenceMLPRegressor((), measure_evidence="always").fit(*linear_rows())
+    with pytest.raises(TypeError, match="must be True, False or 'auto', got 3"):
+        EvidenceMLPRegressor((), measure_evidence=3).fit(*linear_rows())
 
 
 def test_linear_models_are_exact():

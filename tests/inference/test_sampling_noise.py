@@ -43,11 +43,10 @@ def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800
 
 
 def evidence(sampled, n_runs=4):
-    """Mean of several estimates, as the error of one, from six populations, is itself uncertain."""
+    """Mean of several estimates, as the error of one, from few populations, is itself uncertain."""
     seeds = np.random.SeedSequence(1).spawn(n_runs)
-    values, errors = np.transpose(
-        [estimate_evidence(sampled.joint, sampled.draws, seed)[:2] for seed in seeds]
-    )
+    runs = [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
+    values, errors = np.transpose([(run.log_evidence, run.spread) for run in runs])
     return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 

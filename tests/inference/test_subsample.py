@@ -36,7 +36,7 @@ def teach(n_rows=1500, seed=0):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    set_limits(monkeypatch, part_rows=200)
+    set_limits(monkeypatch, part_rows=200, profile_work=0)  # no Hessians for Occam factors
 
 
 @pytest.fixture
@@ -89,11 +89,11 @@ def test_same_minimum_as_from_all_rows(small_parts, hessian_rows, monkeypatch):
     fitted = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0).fit(X, y)
     rows = hessian_rows.copy()
     hessian_rows.clear()
-    set_limits(monkeypatch, part_worth=10**9)
+    set_limits(monkeypatch, part_worth=10**9, profile_work=0)
     reference = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0).fit(X, y)
     assert set(rows) == {200, 1500}
     assert set(hessian_rows) == {1500}
-    assert rows[1500] < hessian_rows[1500]
+    assert rows[1500] < 0.8 * hessian_rows[1500]
     assert_allclose(fitted.log_evidence_, reference.log_evidence_, atol=1e-4)
     assert_allclose(fitted.weight_precisions_, reference.weight_precisions_, rtol=1e-3)
     assert_allclose(fitted.noise_std_, reference.noise_std_, rtol=1e-6)
