@@ -1,5 +1,6 @@
 """Bayesian neural networks as scikit-learn estimators."""
 
+from skbayesnn._versions import show_versions
 from skbayesnn.estimators import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
@@ -15,4 +16,5 @@ __all__ = [
     "HMCMLPClassifier",
     "HMCMLPRegressor",
     "__version__",
+    "show_versions",
 ]

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "skbayesnn"
 ROWS = [
     ["_data", "_threads", "network", "samplers"],
     ["posterior"],
-    ["inference"],
+    ["inference", "_versions"],
     ["predictive"],
     ["estimators"],
     ["metrics", "basis"],

@@ -135,9 +135,7 @@ def _warm_up(joint, chains, settings, progress):
     tell = None if progress is None else _Teller(progress, settings)
     with blas_threads(joint.posterior.network.n_weights):
         move = _moves(joint, settings)
-        return warm_up(
-            joint.energy, chains, settings.plan, settings.n_warmup, curvature, move, tell
-        )
+        return warm_up(joint, chains, settings.plan, settings.n_warmup, curvature, move, tell)
 
 
 def _moves(joint, settings):
@@ -167,7 +165,7 @@ def _draw(joint, chains, settings, progress):
         move = _moves(joint, settings)
         try:
             n_transitions = settings.n_draws * settings.thin
-            chains = sample(joint.energy, chains, settings.plan, n_transitions, record, move, tell)
+            chains = sample(joint, chains, settings.plan, n_transitions, record, move, tell)
         except KeyboardInterrupt:
             if record.n_draws < 4:  # too few to say anything
                 raise

@@ -62,7 +62,7 @@ def start_sampling(
         position = joint.renewed(position, rngs, keep_outputs=True)
         batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
         return joint, [
-            Chains.start(joint.energy, position[batch], [rngs[i] for i in batch], settings.plan)
+            Chains.start(joint, position[batch], [rngs[i] for i in batch], settings.plan)
             for batch in batches
         ]
 

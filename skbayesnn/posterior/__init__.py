@@ -1,5 +1,6 @@
 """Likelihoods, priors, and the energy that sums them."""
 
+from skbayesnn.posterior._compiled import instructions
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
@@ -35,6 +36,7 @@ __all__ = [
     "StudentTJoint",
     "Targets",
     "WeightGroups",
+    "instructions",
     "ridge",
     "weight_groups",
 ]

@@ -108,7 +108,7 @@ class Coordinates:
         return np.sum(self._membership, axis=0)
 
     @cached_property
-    def _map(self):
+    def precision_map(self):
         """How the free precisions depend on their coordinates."""
         n_beta = int(np.sum(self.free.beta))
         known = np.maximum(self.information, np.exp(self.free.prior.log_range[0]))
@@ -120,7 +120,7 @@ class Coordinates:
 
     @cached_property
     def _map_of_alpha(self):
-        return self._map.select(slice(self.n_alpha))
+        return self.precision_map.select(slice(self.n_alpha))
 
     def place(self, q):
         """What positions mean."""
@@ -129,7 +129,7 @@ class Coordinates:
     def _place(self, q):
         m, d = self.n_sampled, self.dimension
         v, eta, conditions = q[..., :m], q[..., m:d], q[..., d:]
-        precisions = np.exp(self._map.log_precision(eta))
+        precisions = np.exp(self.precision_map.log_precision(eta))
         n_alpha, lead = self.n_alpha, q.shape[:-1]
         alpha = np.empty((*lead, len(self.free.alpha)))
         beta = np.empty((*lead, len(self.free.beta)))
@@ -153,7 +153,7 @@ class Coordinates:
     def coordinates(self, alpha, beta):
         """``eta`` of the free ones among given precisions, ``(..., n_free)``."""
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
-        return np.clip(self._map.eta(np.log(free)), -EDGE, EDGE)
+        return np.clip(self.precision_map.eta(np.log(free)), -EDGE, EDGE)
 
     def drawn_coordinates(self, draws):
         """``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
@@ -190,7 +190,9 @@ class Coordinates:
         after = self.place(moved)
         ratio = place.share / after.share
         moved[..., : self.n_sampled] *= np.sqrt(ratio)[..., self._labels]
-        stretch = self._map.derivatives(place.eta)[0] / self._map.derivatives(eta)[0]
+        stretch = (
+            self.precision_map.derivatives(place.eta)[0] / self.precision_map.derivatives(eta)[0]
+        )
         log_volume = 0.5 * np.sum(self.sizes * np.log(ratio), -1) + np.sum(np.log(stretch), -1)
         return moved, np.where(inside, log_volume, -np.inf)
 
@@ -200,7 +202,7 @@ class Coordinates:
 
     def draw_coordinates(self, rng):
         """Coordinates of the precisions drawn from their prior."""
-        return self._map.eta(rng.uniform(*self.free.prior.log_range, self.n_free))
+        return self.precision_map.eta(rng.uniform(*self.free.prior.log_range, self.n_free))
 
     def draw_weights(self, eta, rng):
         """A position with given coordinates of the precisions, its weights drawn from the prior."""

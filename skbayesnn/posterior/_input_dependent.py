@@ -30,6 +30,7 @@ class SquaredResiduals(Likelihood):
     array([[0., 0., 0., 0.]])
     """
 
+    compiled = "squared_residuals"
     one_curvature = False
 
     def misfit(self, outputs, targets, beta):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from skbayesnn.network import forward, hidden_gradient
+from skbayesnn.posterior._compiled import compiled_joint
 from skbayesnn.posterior._coordinates import Coordinates
 from skbayesnn.posterior._output_layer import Rows, complete, integrated, regression_system
 from skbayesnn.posterior._ridge import spectrum
@@ -106,19 +107,50 @@ class JointPosterior(Coordinates):
         width = max(self.posterior.network.layer_sizes)
         return max(16, CACHE_DOUBLES // (len(self.posterior.X) * width))
 
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`, or ``None``."""
+        return compiled_joint(self)
+
+    def __getstate__(self):
+        """Without what can be made anew."""
+        return {name: value for name, value in vars(self).items() if name != "compiled"}
+
     def terms(self, q):
         """Both parts of the energy at positions, with their gradients in what moves."""
+        if not self.compiled:
+            return self._terms(q)
+        fields, failed = self.compiled.terms(q)
+        if failed.any():
+            for field, some in zip(fields, self._terms(q[failed]), strict=True):
+                field[failed] = some
+        return JointEnergy(*fields)
+
+    def _terms(self, q):
         if q.ndim == 2 and len(q) > self._batch:
-            parts = [self.terms(q[i : i + self._batch]) for i in range(0, len(q), self._batch)]
+            parts = [self._terms(q[i : i + self._batch]) for i in range(0, len(q), self._batch)]
             return JointEnergy(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
         place = self.place(q)
-        stretch, change = self._map.derivatives(place.eta)
+        stretch, change = self.precision_map.derivatives(place.eta)
         return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
+
+    def __call__(self, q):
+        """As an energy of `samplers`."""
+        return self.energy(q)
 
     def energy(self, q):
         """Minus log posterior density up to the evidence, and its gradient."""
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
+
+    def trajectories(self, phase, step_size, n_steps, metric, unstable):
+        """`samplers.leapfrog` in the compiled core, in place; returns chains it has left out."""
+        if not self.compiled or not self.dimension:
+            return np.arange(len(step_size))
+        return self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+
+    def rescaled(self, q, shift):
+        return self.compiled.rescaled(q, shift) if self.compiled else super().rescaled(q, shift)
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""
@@ -135,7 +167,7 @@ class JointPosterior(Coordinates):
     def hyperprior(self, eta, stretch=None, change=None):
         """Minus log prior density of each coordinate of the precisions, and its derivative."""
         if stretch is None:
-            stretch, change = self._map.derivatives(eta)
+            stretch, change = self.precision_map.derivatives(eta)
         return -np.log(stretch) - self.free.prior.log_density, -change
 
     def _data(self, place, stretch):
@@ -158,7 +190,7 @@ class JointPosterior(Coordinates):
         place, groups = self.place(q), self.groups
         k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
         theta = self._with_mean_outputs(place)
-        share, (stretch, _) = place.share, self._map.derivatives(place.eta)
+        share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
         scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
         scale[..., :m] = place.scales
         rho = np.ones_like(scale)

@@ -34,6 +34,10 @@ class InputDependentJoint(JointPosterior):
     noise_network: Network | None = None
     noise_groups: WeightGroups | None = None
 
+    @property
+    def compiled(self):
+        """``None``: it is not in the compiled core."""
+
     @cached_property
     def n_noise(self):
         """Number of weights of the noise network but its output biases."""
@@ -145,7 +149,7 @@ class InputDependentJoint(JointPosterior):
     def curvature(self, q):
         """As without noise network, with that between its weights and the levels."""
         full, place = super().curvature(q), self.place(q)
-        stretch = self._map.derivatives(place.eta)[0]
+        stretch = self.precision_map.derivatives(place.eta)[0]
         m, n, n_alpha = self.n_mean, self.n_sampled, self.n_alpha
         levels = np.eye(self.posterior.likelihood.n_levels)[self.posterior.likelihood.levels]
         cross = self._noise_hessian(place)[..., : self.n_noise, self.n_noise :] @ levels

@@ -36,6 +36,10 @@ class StudentTJoint(JointPosterior):
 
     degrees_of_freedom: tuple = ()
 
+    @property
+    def compiled(self):
+        """``None``: it is not in the compiled core."""
+
     @cached_property
     def n_conditions(self):
         """Length of the rest of a position."""
@@ -125,7 +129,7 @@ class StudentTJoint(JointPosterior):
         outer = place.conditions[..., len(self.posterior.X) + 1 :]
         alpha = self.groups.expand(place.hyper.alpha)[..., self.n_mean :]
         prior = 0.5 * np.sum(alpha * outer**2 - np.log(alpha / (2.0 * np.pi)), axis=-1)
-        rest = self._prior(place, *self._map.derivatives(place.eta))[0]
+        rest = self._prior(place, *self.precision_map.derivatives(place.eta))[0]
         return rest + prior + self.misfit(phase.position)
 
     def renewed(self, q, rngs, keep_outputs=False):

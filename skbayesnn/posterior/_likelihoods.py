@@ -59,6 +59,7 @@ class Misfit(NamedTuple):
 class Likelihood:
     """What every noise model answers. Subclasses say what is different."""
 
+    compiled = None  # its name in the compiled core, if it is there
     n_levels = 0
     quadratic = False  # whether the misfit is, in the outputs
     linear = True  # whether the misfit is, in beta
@@ -139,6 +140,7 @@ class Gaussian(Likelihood):
     levels: np.ndarray
     relative: np.ndarray
 
+    compiled = "gaussian"
     quadratic = True
 
     @classmethod
@@ -208,6 +210,8 @@ class Gaussian(Likelihood):
 class Bernoulli(Likelihood):
     """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones."""
 
+    compiled = "bernoulli"
+
     def misfit(self, outputs, targets, beta):
         """``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
         return self.misfit_and_gradient(outputs, targets, beta)[0]
@@ -230,6 +234,8 @@ class Bernoulli(Likelihood):
 @dataclass(frozen=True)
 class Categorical(Likelihood):
     """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
+
+    compiled = "categorical"
 
     def misfit(self, outputs, targets, beta):
         """``-G = sum_n s_n [logsumexp(a) - a_t]`` (Bishop 4.108)."""

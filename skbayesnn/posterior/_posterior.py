@@ -19,7 +19,8 @@ from skbayesnn.network import (
     second_derivative_along,
     vector_jacobian,
 )
-from skbayesnn.posterior._likelihoods import Targets
+from skbayesnn.posterior._compiled import compiled_model
+from skbayesnn.posterior._likelihoods import Misfit, Targets
 from skbayesnn.posterior._output_layer import regression_system
 from skbayesnn.posterior._priors import WeightGroups
 from skbayesnn.posterior._ridge import ridge_mean
@@ -81,7 +82,8 @@ class Posterior:
     """Everything the posterior of the weights depends on but the hyperparameters.
 
     Every method takes weights ``theta`` of shape ``(..., k)`` and hyperparameters with the same
-    leading axes, and sums over rows in blocks of bounded size.
+    leading axes, and sums over rows in blocks of bounded size. The hot ones call the compiled core
+    where it can do the same.
 
     Parameters
     ----------
@@ -125,9 +127,15 @@ class Posterior:
         """Of few rows what is made of them once."""
         return Inputs(self.X)
 
+    @cached_property
+    def compiled(self):
+        """Compiled twin of the hot methods, or ``None``."""
+        return compiled_model(self)
+
     def __getstate__(self):
         """Without what can be made anew."""
-        return {name: value for name, value in vars(self).items() if name != "_inputs"}
+        made = "_inputs", "compiled"
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     @property
     def n_rows(self):
@@ -156,6 +164,9 @@ class Posterior:
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
+        if self.compiled:
+            value, errors, *_ = self.compiled.evaluate(theta, beta, 0)
+            return self._energies(theta, Misfit(value, errors))
         total = None
         for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
             total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
@@ -168,6 +179,9 @@ class Posterior:
 
     def misfit_and_gradient(self, theta, beta):
         """`Misfit`, and its gradient in the weights ``(..., k)``."""
+        if self.compiled:
+            value, errors, gradient, _ = self.compiled.evaluate(theta, beta, 1)
+            return Misfit(value, errors), gradient
         total, gradient = None, 0.0
         for targets, trace in self._traces(theta, 1, max(self.network.layer_sizes)):
             misfit, residual = self.likelihood.misfit_and_gradient(trace.outputs, targets, beta)
@@ -185,26 +199,34 @@ class Posterior:
 
     def expansion(self, theta, hyper, exact=False):
         """`Expansion` from one pass through the network; Gauss-Newton unless ``exact``."""
-        alpha, total = self.groups.expand(hyper.alpha), None
-        gradient = alpha * theta
+        alpha = self.groups.expand(hyper.alpha)
+        misfit, gradient, matrix = self._data_expansion(theta, hyper.beta, exact)
+        diagonal = np.arange(self.network.n_weights)
+        matrix[..., diagonal, diagonal] += alpha
+        return Expansion(self._energies(theta, misfit), alpha * theta + gradient, matrix)
+
+    def data_hessian(self, theta, beta, exact=True):
+        """Hessian of the misfit."""
+        return self._data_expansion(theta, beta, exact)[2]
+
+    def _data_expansion(self, theta, beta, exact):
+        """`Misfit`, its gradient and its Hessian."""
+        if self.compiled and self.compiled.has_hessian:
+            value, errors, gradient, matrix = self.compiled.evaluate(theta, beta, 2, exact)
+            return Misfit(value, errors), gradient, matrix
+        total, gradient = None, 0.0
 
         def blocks():
             nonlocal total, gradient
             width = hessian_width(self.network)
             for targets, trace in self._traces(theta, 1 + exact, width):
-                total = _plus(total, self.likelihood.misfit(trace.outputs, targets, hyper.beta))
-                given = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, exact)
+                total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
+                given = self.likelihood.derivatives(trace.outputs, targets, beta, exact)
                 gradient = gradient + vector_jacobian(trace, given[0])
                 yield trace, *given
 
         matrix = hessian(blocks(), exact)
-        diagonal = np.arange(self.network.n_weights)
-        matrix[..., diagonal, diagonal] += alpha
-        return Expansion(self._energies(theta, total), gradient, matrix)
-
-    def data_hessian(self, theta, beta, exact=True):
-        """Hessian of the misfit."""
-        return hessian(self._blocks(theta, beta, exact, 1 + exact), exact)
+        return total, gradient, matrix
 
     def level_hessian(self, theta, beta, level):
         """Gauss-Newton Hessian of the misfit, of the outputs of one noise level alone."""
@@ -265,8 +287,12 @@ class Posterior:
         network, system = self.network, None
         if not (network.hidden_layer_sizes and self.likelihood.n_levels):
             return theta
-        alpha = network.layers(self.groups.expand(hyper.alpha))[-1]
-        sd = np.swapaxes(alpha, -1, -2) ** -0.5
+        alpha = self.groups.expand(hyper.alpha)
+        if self.compiled:
+            best = self.compiled.best_outputs(theta, alpha, hyper.beta)
+            if best is not None:
+                return best
+        sd = np.swapaxes(network.layers(alpha)[-1], -1, -2) ** -0.5
         for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
             rows = self.likelihood.output_rows(trace.outputs, targets, hyper.beta)
             system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
@@ -280,6 +306,8 @@ class Posterior:
 
         What geodesic acceleration needs (Transtrum & Sethna 2012). Shape ``(..., k)``.
         """
+        if self.compiled:
+            return self.compiled.bending_force(theta, hyper.beta, step)
         result = np.zeros_like(theta)
         width = max(self.network.layer_sizes)
         for trace, _, curvature in self._blocks(theta, hyper.beta, False, 2, width):

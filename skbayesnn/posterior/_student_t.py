@@ -41,6 +41,7 @@ class StudentT(Gaussian):
 
     degrees_of_freedom: float = 4.0
 
+    compiled = "student_t"
     quadratic = False
     linear = False
     one_curvature = False

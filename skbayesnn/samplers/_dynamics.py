@@ -88,7 +88,9 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     Parameters
     ----------
     energy : callable
-        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row.
+        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row. Its
+        method ``trajectories``, if it has one, moves the chains of a phase in place, all steps at
+        once, and returns those that it has left out.
     phase : Phase
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
@@ -112,9 +114,11 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     array([[-1.]])
     """
     initial = phase.total
-    active = np.flatnonzero(n_steps > 0)
-    taken = 0
-    result = Phase(*(field.copy() for field in phase))
+    result, taken = Phase(*(field.copy() for field in phase)), 0
+    left = np.arange(len(initial))
+    if hasattr(energy, "trajectories"):
+        left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
+    active = left[n_steps[left] > 0]
     moving, own, eps = phase.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # where dynamics is unstable numbers overflow
         force = own.force(moving.gradient)

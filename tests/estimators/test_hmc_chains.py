@@ -254,14 +254,14 @@ def interrupt_lines(monkeypatch, at):
     monkeypatch.setattr("builtins.print", Keyboard(at))
 
 
-def interrupt_energy(monkeypatch, at):
-    keyboard, energy = Keyboard(at), JointPosterior.energy
+def interrupt_trajectories(monkeypatch, at):
+    keyboard, trajectories = Keyboard(at), JointPosterior.trajectories
 
-    def press(joint, q):
+    def press(*args):
         keyboard()
-        return energy(joint, q)
+        return trajectories(*args)
 
-    monkeypatch.setattr(JointPosterior, "energy", press)
+    monkeypatch.setattr(JointPosterior, "trajectories", press)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -281,8 +281,8 @@ def test_interrupted_sampling_keeps_the_draws(monkeypatch, kind):
     assert_same_draws(resumed, whole)
 
 
-def test_interrupted_energy_keeps_the_draws(monkeypatch):
-    interrupt_energy(monkeypatch, 1 + 20 + 7)
+def test_interrupted_trajectory_keeps_the_draws(monkeypatch):
+    interrupt_trajectories(monkeypatch, 20 + 7)
     with pytest.warns(ConvergenceWarning, match="Interrupted: the 6 draws of each chain"):
         model = fit(warm_start=True, **(QUICK | {"n_steps": 1, "weight_precision": 1.0}))
     monkeypatch.undo()
@@ -295,7 +295,7 @@ def test_interrupted_energy_keeps_the_draws(monkeypatch):
 @pytest.mark.parametrize("at", [1, 20, 1 + 20 + 3])
 def test_interrupted_warm_up_leaves_nothing(monkeypatch, at):
     """Nor does an interruption in the first few draws, which say nothing."""
-    interrupt_energy(monkeypatch, at)
+    interrupt_trajectories(monkeypatch, at)
     model = make(**QUICK)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*make_rows())
@@ -309,7 +309,7 @@ def test_interrupted_warm_up_leaves_nothing(monkeypatch, at):
 def test_interrupted_later_fit_leaves_the_old_one(monkeypatch, at, warm_start):
     model = fit(warm_start=warm_start, **QUICK)
     before, predicted = vars(model).copy(), model.predict(GRID)
-    interrupt_energy(monkeypatch, at)
+    interrupt_trajectories(monkeypatch, at)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(n_draws=40).fit(*make_rows())
     monkeypatch.undo()

@@ -447,7 +447,7 @@ def test_curvature_is_the_expected_hessian(name, hidden, prior, known):
     expected = np.mean([expected_hessian(joint, q) for q in both], axis=0)
     # of the map from eta to ln alpha only the logistic part is counted
     diagonal = np.arange(joint.n_sampled, joint.dimension)
-    bend = np.diagonal(difference(lambda eta: joint._map.derivatives(eta)[1], eta))
+    bend = np.diagonal(difference(lambda eta: joint.precision_map.derivatives(eta)[1], eta))
     logistic = 2.0 * expit(eta) * expit(-eta)
     expected[diagonal, diagonal] += bend + logistic
     beta = diagonal[np.sum(joint.free.alpha) :]

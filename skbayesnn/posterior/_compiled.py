@@ -1,0 +1,56 @@
+"""The compiled core: what it can do, and whether it is there.
+
+`_core` is made from ``_core.pyx`` and ``core.c`` when the package is installed where there is a C
+compiler. Its functions do what methods of `Posterior` and `JointPosterior` do, which call them
+where they can; else these go on with NumPy, the same to rounding. The environment variable
+``SKBAYESNN_COMPILED`` names the set of instructions to use, or is ``0``: none.
+"""
+
+import os
+
+import numpy as np
+
+try:
+    from skbayesnn.posterior import _core
+except ImportError:  # installed without a compiler
+    _core = None
+
+_WANTED = os.environ.get("SKBAYESNN_COMPILED", "")
+if _WANTED == "0":
+    _core = None
+elif _WANTED and _core is not None:
+    _core.use(_WANTED)
+
+
+def instructions():
+    """Set of instructions that the compiled core uses; ``None`` without it.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import instructions
+    >>> instructions() in ("avx512", "avx2", "baseline", None)
+    True
+    """
+    return None if _core is None else _core.in_use()
+
+
+def compiled_model(posterior):
+    """Compiled twin of a `Posterior`, or ``None``."""
+    network = posterior.network
+    if (
+        _core is None
+        or posterior.likelihood.compiled is None
+        or network.activation not in _core.ACTIVATIONS
+        or len(network.layer_sizes) > _core.DEEPEST
+        or np.ndim(posterior.y) != 2  # targets of many simulations at once
+    ):
+        return None
+    return _core.Model(network, posterior.likelihood, posterior.targets(), posterior.X)
+
+
+def compiled_joint(joint):
+    """Compiled twin of a `JointPosterior`, or ``None``."""
+    model = joint.posterior.compiled
+    if model is None or joint.posterior.factors is not None:
+        return None
+    return _core.Joint(model, joint, joint.precision_map)

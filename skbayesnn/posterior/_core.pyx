@@ -1,0 +1,335 @@
+"""Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
+
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+
+from libc.stdlib cimport free, malloc
+
+import numpy as np
+
+cdef extern from "core.h":
+    enum:
+        PADDING
+        MOST_LAYERS
+        IDENTITY, TANH, LOGISTIC, RELU, SILU
+        GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL
+
+    ctypedef struct CModel "Model":
+        int n_layers
+        const int *size
+        int activation, likelihood, n_levels
+        double degrees_of_freedom
+        const int *level
+        const double *relative
+        long n
+        const double *inputs
+        const double *targets
+        int n_counts
+        const double *counts
+        double n_counted
+        long rank
+
+    ctypedef struct CJoint "Joint":
+        const CModel *model
+        int n_groups, n_sampled, n_free, n_free_alpha, integrated
+        const int *label
+        const double *information
+        const double *fixed
+        const int *which
+        const double *centre
+        const double *fine
+        const double *coarse
+        const double *low
+        const double *high
+        const double *sizes
+        double log_density
+
+    ctypedef struct Kernels:
+        const char *name
+        int most_weights
+        double (*evaluate)(const CModel *, const double *, const double *, int, double *, double *,
+                           double *, double *) nogil
+        void (*bend)(const CModel *, const double *, const double *, const double *, double *,
+                     double *) nogil
+        int (*best_outputs)(const CModel *, double *, const double *, const double *,
+                            double *) nogil
+        int (*terms)(const CJoint *, const double *, double *, double *, double *, double *,
+                     double *) nogil
+        int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
+                        const double *, int, double, double *) nogil
+
+    long work_doubles(const CModel *, int) nogil
+    long joint_doubles(const CJoint *) nogil
+    double rescale(const CJoint *, double *, const double *, double *) nogil
+    const Kernels *kernels_at(int) nogil
+
+cdef const Kernels *kernels
+
+
+def instructions():
+    """Sets of instructions that can be used here, the fastest first."""
+    cdef int i = 0
+    names = []
+    while kernels_at(i) != NULL:
+        names.append(kernels_at(i).name.decode())
+        i += 1
+    return names
+
+
+def use(name):
+    """Use a set of instructions."""
+    global kernels
+    kernels = kernels_at(instructions().index(name))
+
+
+def in_use():
+    """The set of instructions that is."""
+    return kernels.name.decode()
+
+
+use(instructions()[0])
+
+DEEPEST = MOST_LAYERS
+ACTIVATIONS = {
+    "identity": IDENTITY, "tanh": TANH, "logistic": LOGISTIC, "relu": RELU, "silu": SILU,
+}
+LIKELIHOODS = {
+    "gaussian": GAUSSIAN, "student_t": STUDENT_T, "squared_residuals": SQUARED_RESIDUALS,
+    "bernoulli": BERNOULLI, "categorical": CATEGORICAL,
+}
+
+
+def rows_of(array, shape, long width):
+    """Rows `(m, width)` of an array that has, or is repeated to have, the leading axes of a shape."""
+    if array.shape[:-1] != shape[:-1]:
+        array = np.broadcast_to(array, (*shape[:-1], width))
+    size = 1
+    for length in shape[:-1]:
+        size *= length
+    return np.ascontiguousarray(array).reshape(size, width)
+
+
+cdef inline const double *row(const double[:, ::1] array, long i) noexcept nogil:
+    return NULL if array.shape[1] == 0 else &array[i, 0]
+
+
+cdef inline const double *at(const double[::1] array, long i) noexcept nogil:
+    return NULL if array.shape[0] == 0 else &array[i]
+
+
+cdef inline double *out(double[::1] array, long i) noexcept nogil:
+    return NULL if array.shape[0] == 0 else &array[i]
+
+
+cdef double *memory(long doubles) except NULL:
+    cdef double *work = <double *>malloc(doubles * sizeof(double))
+    if work == NULL:
+        raise MemoryError(f"{8 * doubles} bytes for temporary arrays")
+    return work
+
+
+def _rows_last(array, n):
+    """Columns one after the other, padded with zeros to `n` rows."""
+    padded = np.zeros((array.shape[1], n))
+    padded[:, : len(array)] = array.T
+    return padded
+
+
+cdef class Model:
+    """A network, a likelihood and the data.
+
+    Parameters
+    ----------
+    network : Network
+    likelihood : Likelihood
+    targets : Targets
+    X : ndarray of shape (n, n_features)
+    """
+
+    cdef CModel c
+    cdef readonly long n_weights
+    cdef int[::1] size, level
+    cdef double[::1] relative
+    cdef double[:, ::1] inputs, targets, counts
+
+    def __init__(self, network, likelihood, targets, X):
+        n = -(-len(X) // PADDING) * PADDING
+        self.size = np.array(network.layer_sizes, dtype=np.intc)
+        levels = getattr(likelihood, "levels", np.zeros(1))
+        self.level = np.append(levels, 0).astype(np.intc)  # none is empty
+        self.relative = np.append(getattr(likelihood, "relative", 1.0), 1.0)
+        inputs = _rows_last(np.column_stack([X, np.ones(len(X))]), n)
+        inputs[-1] = 1.0
+        self.inputs = inputs
+        self.targets = _rows_last(targets.y, n)
+        self.counts = _rows_last(targets.counts, n)
+        self.n_weights = network.n_weights
+        self.c.n_layers = len(network.layer_sizes) - 1
+        self.c.size = &self.size[0]
+        self.c.activation = ACTIVATIONS[network.activation]
+        self.c.likelihood = LIKELIHOODS[likelihood.compiled]
+        self.c.n_levels = likelihood.n_levels
+        self.c.degrees_of_freedom = getattr(likelihood, "degrees_of_freedom", 0.0)
+        self.c.level = &self.level[0]
+        self.c.relative = &self.relative[0]
+        self.c.n = n
+        self.c.inputs = &self.inputs[0, 0]
+        self.c.targets = &self.targets[0, 0]
+        self.c.n_counts = len(self.counts)
+        self.c.counts = &self.counts[0, 0]
+        self.c.n_counted = np.sum(targets.weight)
+        self.c.rank = len(X)
+
+    @property
+    def has_hessian(self):
+        """Whether the network is small enough for a Hessian to be faster than by NumPy."""
+        return self.n_weights <= kernels.most_weights
+
+    def evaluate(self, theta, beta, int order, bint exact=False):
+        """Misfits, errors of noise levels, and as many derivatives as `order` says."""
+        cdef long k = self.n_weights, n_levels = self.c.n_levels, i
+        cdef const double[:, ::1] w = rows_of(theta, theta.shape, k)
+        cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
+        lead = theta.shape[:-1]
+        value, errors = np.empty(lead), np.empty((*lead, n_levels))
+        gradient = np.empty((*lead, k)) if order > 0 else None
+        hessian = np.empty((*lead, k, k)) if order > 1 else None
+        cdef double[::1] v = value.reshape(-1), e = errors.reshape(-1), g = None, h = None
+        if order > 0:
+            g = gradient.reshape(-1)
+        if order > 1:
+            h = hessian.reshape(-1)
+        cdef double *work = memory(work_doubles(&self.c, order > 1))
+        with nogil:
+            for i in range(w.shape[0]):
+                v[i] = kernels.evaluate(
+                    &self.c, &w[i, 0], row(b, i), exact, out(e, i * n_levels),
+                    &g[i * k] if order > 0 else NULL, &h[i * k * k] if order > 1 else NULL, work)
+            free(work)
+        return value, errors, gradient, hessian
+
+    def bending_force(self, theta, beta, step):
+        """`Posterior.bending_force`."""
+        cdef long k = self.n_weights, n_levels = self.c.n_levels, i
+        cdef const double[:, ::1] w = rows_of(theta, theta.shape, k)
+        cdef const double[:, ::1] s = rows_of(step, theta.shape, k)
+        cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
+        force = np.empty(theta.shape)
+        cdef double[:, ::1] f = force.reshape(-1, k)
+        cdef double *work = memory(work_doubles(&self.c, False))
+        with nogil:
+            for i in range(w.shape[0]):
+                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], work)
+            free(work)
+        return force
+
+    def best_outputs(self, theta, alpha, beta):
+        """`Posterior.with_best_outputs`; `None` where it needs eigenvalues."""
+        cdef long k = self.n_weights, i
+        cdef const double[:, ::1] a = rows_of(alpha, theta.shape, k)
+        cdef const double[:, ::1] b = rows_of(beta, theta.shape, self.c.n_levels)
+        result = np.array(theta, order="C")
+        cdef double[:, ::1] w = result.reshape(-1, k)
+        cdef double *work = memory(work_doubles(&self.c, False))
+        cdef int good = 1
+        with nogil:
+            for i in range(w.shape[0]):
+                good = good and kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), work)
+            free(work)
+        return result if good else None
+
+
+cdef class Joint:
+    """Positions of samplers, see `JointPosterior`."""
+
+    cdef CJoint c
+    cdef Model model
+    cdef long dimension
+    cdef int[::1] label, which
+    cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
+
+    def __init__(self, Model model, joint, precision_map):
+        free = joint.free.mask
+        self.model = model
+        self.dimension = joint.dimension
+        self.label = joint.groups.labels.astype(np.intc)
+        self.which = np.append(np.flatnonzero(free), 0).astype(np.intc)  # none is empty
+        self.information = np.append(joint.information, 0.0).astype(float)
+        self.fixed = np.concatenate([*joint.fixed, [1.0]]).astype(float)
+        self.centre, self.fine, self.coarse, self.low, self.high = (
+            np.append(field, 1.0) for field in precision_map)
+        self.sizes = np.append(joint.sizes, 0.0)
+        self.c.model = &model.c
+        self.c.n_groups = len(joint.free.alpha)
+        self.c.n_sampled = joint.n_sampled
+        self.c.n_free = joint.n_free
+        self.c.n_free_alpha = joint.n_alpha
+        self.c.integrated = joint.integrated
+        self.c.label = &self.label[0]
+        self.c.information = &self.information[0]
+        self.c.fixed = &self.fixed[0]
+        self.c.which = &self.which[0]
+        self.c.centre = &self.centre[0]
+        self.c.fine = &self.fine[0]
+        self.c.coarse = &self.coarse[0]
+        self.c.low = &self.low[0]
+        self.c.high = &self.high[0]
+        self.c.sizes = &self.sizes[0]
+        self.c.log_density = joint.free.prior.log_density
+
+    def terms(self, q):
+        """Fields of `JointEnergy`, and where these are not to be had without eigenvalues."""
+        lead = q.shape[:-1]
+        values, gradients = np.empty((2, *lead)), np.empty((2, *lead, self.dimension))
+        failed = np.empty(lead, dtype=np.uint8)
+        cdef unsigned char[::1] lost = failed.reshape(-1)
+        cdef long m = lost.shape[0], d = self.dimension, i
+        cdef const double[::1] p = np.ascontiguousarray(q).reshape(-1)
+        cdef double[::1] v = values.reshape(-1), g = gradients.reshape(-1)
+        cdef double *work = memory(joint_doubles(&self.c))
+        with nogil:
+            for i in range(m):
+                lost[i] = not kernels.terms(
+                    &self.c, at(p, i * d), &v[i], out(g, i * d), &v[m + i], out(g, (m + i) * d),
+                    work)
+            free(work)
+        fields = values[0, ...], gradients[0], values[1, ...], gradients[1]
+        return fields, failed.view(bool)
+
+    def rescaled(self, q, shift):
+        """`JointPosterior.rescaled`."""
+        cdef long m, d = self.dimension, n_groups = self.c.n_groups, i
+        moved, log_volume = np.array(q, order="C"), np.empty(q.shape[:-1])
+        cdef double[::1] x = moved.reshape(-1), v = log_volume.reshape(-1)
+        cdef const double[:, ::1] s = rows_of(shift, q.shape, n_groups)
+        cdef double *work = memory(n_groups + d)
+        m = v.shape[0]
+        with nogil:
+            for i in range(m):
+                v[i] = rescale(&self.c, out(x, i * d), &s[i, 0], work)
+            free(work)
+        return moved, log_volume
+
+    def leapfrog(self, phase, step_size, n_steps, factor, double unstable):
+        """Move chains along their trajectories, in place; those left out are returned."""
+        cdef long m = len(step_size), d = self.dimension, i
+        cdef double[:, ::1] q = phase.position, p = phase.momentum, g = phase.gradient
+        cdef double[::1] v = phase.value, kept_v = phase.value.copy()
+        kept = phase.position.copy(), phase.momentum.copy(), phase.gradient.copy()
+        cdef double[::1] eps = np.ascontiguousarray(step_size, dtype=float)
+        cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
+        cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
+        cdef int dense = factor.ndim == 3
+        failed = np.zeros(m, dtype=np.uint8)
+        cdef unsigned char[::1] lost = failed
+        cdef double *work = memory(joint_doubles(&self.c))
+        with nogil:
+            for i in range(m):
+                lost[i] = not kernels.leapfrog(
+                    &self.c, &q[i, 0], &p[i, 0], &v[i], &g[i, 0], eps[i], steps[i], &f[i, 0],
+                    dense, unstable, work)
+            free(work)
+        left = np.flatnonzero(failed)
+        for mine, before in zip((phase.position, phase.momentum, phase.gradient), kept):
+            mine[left] = before[left]
+        phase.value[left] = np.asarray(kept_v)[left]
+        return left

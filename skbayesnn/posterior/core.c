@@ -1,0 +1,380 @@
+/* One copy of core_loops.h for every set of instructions, chosen when the module is loaded. */
+
+#include "core.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef M_PI
+#define M_PI 3.14159265358979323846
+#endif
+
+#define PASTE(a, b) a##_##b
+#define JOIN(a, b) PASTE(a, b)
+#define NAME(function) JOIN(function, ISA)
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
+#endif
+#define BLOCK 128 /* rows that are worked on together */
+
+static int fan_in(const Model *model, int layer) { return model->size[layer] + 1; }
+
+static int fan_out(const Model *model, int layer) { return model->size[layer + 1]; }
+
+static int n_pairs(int n) { return n * (n + 1) / 2; }
+
+static long most(long a, long b) { return a > b ? a : b; }
+
+static int widest(const Model *model)
+{
+    long width = 0;
+    for (int l = 0; l <= model->n_layers; l++)
+        width = most(width, model->size[l] + 1);
+    return (int)width;
+}
+
+static long weights_before(const Model *model, int layer)
+{
+    long at = 0;
+    for (int l = 0; l < layer; l++)
+        at += (long)fan_in(model, l) * fan_out(model, l);
+    return at;
+}
+
+static long n_weights(const Model *model) { return weights_before(model, model->n_layers); }
+
+/* Whether the curvature of the misfit in the outputs is. */
+static int is_diagonal(const Model *model, int exact)
+{
+    if (model->likelihood == STUDENT_T && model->size[model->n_layers] > 1)
+        return !exact;
+    return model->likelihood != CATEGORICAL;
+}
+
+/* Rows of left and right factors whose products are summed over the data's rows to make a Hessian,
+   at most, and the number of such sums, see `add_second`. */
+static void hessian_sizes(const Model *model, int exact, long *left, long *right, long *sums)
+{
+    *left = *right = 1;
+    *sums = 0;
+    for (int m = 0; m < model->n_layers; m++) {
+        long out = fan_out(model, m), in = fan_in(model, m), units = most(out, in);
+        int diagonal = is_diagonal(model, exact) && m == model->n_layers - 1;
+        *left = most(*left, units * units);
+        *right = most(*right, n_pairs(in));
+        *sums += (diagonal ? out : n_pairs(out)) * n_pairs(in);
+        for (int l = 0; l < m; l++) {
+            long out_below = fan_out(model, l), in_below = fan_in(model, l);
+            *left = most(*left, units * out_below);
+            *right = most(*right, in * in_below);
+            *sums += out * out_below * in * in_below;
+            if (exact)
+                *sums += (in - 1) * (l == m - 1 ? 1 : out_below) * out * in_below;
+        }
+    }
+}
+
+/* Doubles of `begin`. */
+static long rows_doubles(const Model *model, long rows)
+{
+    int K = model->size[model->n_layers];
+    long count = 2L * K + n_pairs(K);
+    for (int l = 0; l < model->n_layers; l++)
+        count += 4L * (model->size[l] + 1);
+    return count * (rows < model->n ? rows : model->n) + PADDING;
+}
+
+long work_doubles(const Model *model, int hessian)
+{
+    long left, right, sums, width = widest(model), K = model->size[model->n_layers];
+    long rows = model->n < BLOCK ? model->n : BLOCK;
+    hessian_sizes(model, 1, &left, &right, &sums); /* exact: the most */
+    long further = hessian ? sums + (4 * left + right) * rows : 0;
+    further = most(further, 5 * width * rows + model->n_levels + (K + 1) * width * (width + 1));
+    return rows_doubles(model, BLOCK) + further;
+}
+
+long joint_doubles(const Joint *joint)
+{
+    const Model *model = joint->model;
+    long width = widest(model), K = model->size[model->n_layers];
+    long own = 6L * joint->n_groups + 3L * model->n_levels + joint->n_free;
+    own += 3L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
+    long marginal = 4 * width * width + 2 * K * width + width * model->n;
+    return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
+           (joint->integrated ? marginal : 0);
+}
+
+/* The Hessian from the sums of `add_second`, in the same order. */
+static void spread_out(const Model *model, int exact, const double *sums, double *hessian)
+{
+    long k = n_weights(model);
+    memset(hessian, 0, sizeof(double) * k * k);
+    for (int m = model->n_layers - 1; m >= 0; m--) {
+        int in = fan_in(model, m), out = fan_out(model, m), units = model->size[m];
+        int diagonal = is_diagonal(model, exact) && m == model->n_layers - 1;
+        long at = weights_before(model, m);
+        for (int i = 0; i < out; i++) /* pairs of units, pairs of inputs */
+            for (int j = i; j < (diagonal ? i + 1 : out); j++)
+                for (int a = 0; a < in; a++)
+                    for (int b = a; b < in; b++) {
+                        long ai = at + (long)a * out + i, bj = at + (long)b * out + j;
+                        long aj = at + (long)a * out + j, bi = at + (long)b * out + i;
+                        hessian[ai * k + bj] = hessian[bj * k + ai] = hessian[aj * k + bi] =
+                            hessian[bi * k + aj] = *sums++;
+                    }
+        for (int l = m - 1; l >= 0; l--) { /* b, j in this layer, a, i in one below */
+            int in_below = fan_in(model, l), out_below = fan_out(model, l);
+            double *block = hessian + at * k + weights_before(model, l);
+            for (int j = 0; j < out; j++)
+                for (int i = 0; i < out_below; i++)
+                    for (int b = 0; b < in; b++)
+                        for (int a = 0; a < in_below; a++)
+                            block[((long)b * out + j) * k + a * out_below + i] = *sums++;
+        }
+        for (int l = m - 1; exact && l >= 0; l--) {
+            int in_below = fan_in(model, l), out_below = fan_out(model, l), adjacent = l == m - 1;
+            double *block = hessian + at * k + weights_before(model, l);
+            for (int j = 0; j < out; j++)
+                for (int b = 0; b < units; b++)
+                    for (int i = adjacent ? b : 0; i < (adjacent ? b + 1 : out_below); i++)
+                        for (int a = 0; a < in_below; a++)
+                            block[((long)b * out + j) * k + a * out_below + i] += *sums++;
+        }
+        for (long row = at; row < at + (long)in * out; row++)
+            for (long column = 0; column < at; column++)
+                hessian[column * k + row] = hessian[row * k + column];
+    }
+}
+
+/* --- small systems of equations --------------------------------------------------------------- */
+
+/* 1 + tau D G D of the lower triangle of a matrix G. */
+static void normal_equations(const double *gram, double tau, const double *sd, int n, double *out)
+{
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b <= a; b++)
+            out[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
+}
+
+/* Lower triangular factor in place. Returns 0 where adding 1 to a matrix of some rank has lost too
+   many digits (`_ridge.py`), or it is not positive definite. */
+static int cholesky(double *matrix, int n, long rank, double *log_det)
+{
+    double limit = rank < n ? 1e6 : 1e10;
+    for (int a = 0; a < n; a++)
+        if (!(matrix[a * n + a] <= limit))
+            return 0;
+    *log_det = 0.0;
+    for (int a = 0; a < n; a++) {
+        double *row = matrix + a * n;
+        for (int b = 0; b < a; b++) {
+            const double *other = matrix + b * n;
+            double rest = row[b];
+            for (int c = 0; c < b; c++)
+                rest -= row[c] * other[c];
+            row[b] = rest / other[b];
+        }
+        double pivot = row[a];
+        for (int c = 0; c < a; c++)
+            pivot -= row[c] * row[c];
+        if (!(pivot > 0.0))
+            return 0;
+        row[a] = sqrt(pivot);
+        *log_det += 2.0 * log(row[a]);
+    }
+    return 1;
+}
+
+/* L L^T x = b in place. */
+static void solve(const double *factor, int n, double *x)
+{
+    for (int a = 0; a < n; a++) {
+        for (int c = 0; c < a; c++)
+            x[a] -= factor[a * n + c] * x[c];
+        x[a] /= factor[a * n + a];
+    }
+    for (int a = n - 1; a >= 0; a--) {
+        x[a] /= factor[a * n + a];
+        for (int c = 0; c < a; c++)
+            x[c] -= factor[a * n + c] * x[a];
+    }
+}
+
+/* (L L^T)^-1; L is overwritten by its inverse. */
+static void inverse_of(double *factor, int n, double *inverse)
+{
+    for (int b = 0; b < n; b++) {
+        factor[b * n + b] = 1.0 / factor[b * n + b];
+        for (int a = b + 1; a < n; a++) {
+            double total = 0.0;
+            for (int c = b; c < a; c++)
+                total -= factor[a * n + c] * factor[c * n + b];
+            factor[a * n + b] = total / factor[a * n + a];
+        }
+    }
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b <= a; b++) {
+            double total = 0.0;
+            for (int c = a; c < n; c++)
+                total += factor[c * n + a] * factor[c * n + b];
+            inverse[a * n + b] = inverse[b * n + a] = total;
+        }
+}
+
+/* --- positions of samplers -------------------------------------------------------------------- */
+
+static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+
+/* ln of a free precision at psi, and its slope (`PrecisionMap._curve`). */
+static double curve(const Joint *joint, int f, double psi, double *slope)
+{
+    double more = joint->coarse[f] - joint->fine[f];
+    double softplus = (psi > 0.0 ? psi : 0.0) + log1p(exp(-fabs(psi)));
+    *slope = joint->fine[f] + more * sigmoid(psi);
+    return joint->centre[f] + joint->fine[f] * psi + more * softplus;
+}
+
+/* A free precision at its coordinate, and `PrecisionMap.derivatives`. */
+static double precision_at(const Joint *joint, int f, double eta, double *stretch, double *change)
+{
+    double place = sigmoid(eta), range = joint->high[f] - joint->low[f], slope;
+    double psi = joint->low[f] + range * place, inner = range * place * sigmoid(-eta);
+    double precision = exp(curve(joint, f, psi, &slope));
+    *stretch = slope * inner;
+    *change = (joint->coarse[f] - joint->fine[f]) * sigmoid(psi) * sigmoid(-psi) / slope * inner +
+              1.0 - 2.0 * place;
+    return precision;
+}
+
+/* The coordinate of a precision's logarithm (`PrecisionMap.eta`). */
+static double coordinate_of(const Joint *joint, int f, double log_precision)
+{
+    double away = log_precision - joint->centre[f], slope;
+    double psi = fmin(away / joint->fine[f], away / joint->coarse[f]);
+    for (int i = 0; i < 100; i++) {
+        double step = (curve(joint, f, psi, &slope) - log_precision) / slope;
+        if (!(fabs(step) > 1e-12 * (1.0 + fabs(psi))))
+            break;
+        psi -= step;
+    }
+    double share = (psi - joint->low[f]) / (joint->high[f] - joint->low[f]);
+    return share <= 0.0 ? -INFINITY : share >= 1.0 ? INFINITY : log(share / (1.0 - share));
+}
+
+double rescale(const Joint *joint, double *q, const double *shift, double *work)
+{
+    double *factor = work, *moved = factor + joint->n_groups, before, after, change, log_volume = 0.0;
+    double *eta = q + joint->n_sampled;
+    for (int c = 0; c < joint->n_groups; c++)
+        factor[c] = 1.0;
+    for (int f = 0; f < joint->n_free_alpha; f++) {
+        int c = joint->which[f];
+        double alpha = precision_at(joint, f, eta[f], &before, &change), h = joint->information[c];
+        double share = alpha / (alpha + h);
+        moved[f] = coordinate_of(joint, f, log(alpha) + shift[c]);
+        if (!isfinite(moved[f]))
+            return -INFINITY;
+        alpha = precision_at(joint, f, moved[f], &after, &change);
+        double ratio = share / (alpha / (alpha + h));
+        factor[c] = sqrt(ratio);
+        log_volume += 0.5 * joint->sizes[c] * log(ratio) + log(before / after);
+    }
+    memcpy(eta, moved, sizeof(double) * joint->n_free_alpha);
+    for (int i = 0; i < joint->n_sampled; i++)
+        q[i] *= factor[joint->label[i]];
+    return log_volume;
+}
+
+static double squared(const double *x, int n)
+{
+    double total = 0.0;
+    for (int i = 0; i < n; i++)
+        total += x[i] * x[i];
+    return total;
+}
+
+/* F x or, transposed, F^T x. */
+static void transformed(const double *factor, int dense, int transpose, const double *x, int n,
+                        double *out)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = dense ? 0.0 : factor[i] * x[i];
+    for (int i = 0; dense && i < n; i++)
+        for (int j = 0; j < n; j++)
+            if (transpose)
+                out[j] += factor[(long)i * n + j] * x[i];
+            else
+                out[i] += factor[(long)i * n + j] * x[j];
+}
+
+/* --- the copies ------------------------------------------------------------------------------- */
+
+#define ISA baseline
+#define LANES 2
+#define TILE 2
+#include "core_loops.h"
+#undef ISA
+#undef LANES
+#undef TILE
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_CLONES /* of the loops */
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define ISA avx2
+#define LANES 4
+#define TILE 2
+#include "core_loops.h"
+#undef ISA
+#undef LANES
+#undef TILE
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), \
+                             apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
+#endif
+#define ISA avx512
+#define LANES 8
+#define TILE 4
+#include "core_loops.h"
+#undef ISA
+#undef LANES
+#undef TILE
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+#define KERNELS(isa, most_weights) \
+    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa}
+
+const Kernels *kernels_at(int i)
+{
+    static const Kernels baseline = KERNELS(baseline, 100);
+#ifdef HAS_CLONES
+    static const Kernels avx2 = KERNELS(avx2, 200), avx512 = KERNELS(avx512, 1000);
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && i-- == 0)
+        return &avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && i-- == 0)
+        return &avx2;
+#endif
+    return i == 0 ? &baseline : NULL;
+}

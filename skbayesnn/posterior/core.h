@@ -1,0 +1,86 @@
+/* The hot loops of the energy: what `_core.pyx` calls. What each computes is said by its NumPy twin
+   in this folder; here is said how.
+
+   Rows run along vectors of LANES doubles, so that everything that belongs to one unit lies
+   together in memory. The loops are compiled once for each set of instructions (see core.c). */
+
+#ifndef SKBAYESNN_CORE_H
+#define SKBAYESNN_CORE_H
+
+#define PADDING 8 /* rows are padded to a multiple of this; what is added counts for nothing */
+#define MOST_LAYERS 16
+
+enum { IDENTITY, TANH, LOGISTIC, RELU, SILU };
+enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL };
+
+/* A network, a likelihood and the data. */
+typedef struct {
+    int n_layers;    /* of weights */
+    const int *size; /* of the inputs and of every layer, n_layers + 1 */
+    int activation, likelihood;
+    double degrees_of_freedom; /* of Student-t noise */
+    int n_levels;
+    const int *level;       /* noise level of every output */
+    const double *relative; /* its precision relative to that of the level */
+    long n;                 /* rows, padded */
+    const double *inputs;   /* (size[0] + 1, n), the last are ones */
+    const double *targets;  /* (n_outputs, n) */
+    int n_counts;           /* 1, or one for each output */
+    const double *counts;   /* (n_counts, n), zero in the padding */
+    double n_counted;       /* sum of the rows' weights */
+    long rank;              /* number of rows */
+} Model;
+
+/* Weights and precisions as positions of samplers, see `Coordinates` and `JointPosterior`. */
+typedef struct {
+    const Model *model;
+    int n_groups, n_sampled, n_free, n_free_alpha, integrated;
+    const int *label;          /* group of every weight of the network */
+    const double *information; /* of every group */
+    const double *fixed;       /* all precisions: of groups, then of noise levels */
+    const int *which;          /* of these is each free one */
+    const double *centre, *fine, *coarse, *low, *high; /* of the free ones' map */
+    const double *sizes;       /* sampled weights of every group */
+    double log_density;        /* of a precision's logarithm under the hyperprior */
+} Joint;
+
+/* Doubles of working memory that the functions below need. */
+long work_doubles(const Model *model, int hessian);
+long joint_doubles(const Joint *joint);
+
+typedef struct {
+    const char *name;
+    int most_weights; /* up to which its Hessians are faster than those by matrix products */
+
+    /* `Posterior.misfit_and_gradient`; with `hessian` (k, k) that of `data_hessian`, too. Gradient
+       and Hessian may be NULL. Returns the misfit. */
+    double (*evaluate)(const Model *model, const double *theta, const double *beta, int exact,
+                       double *errors, double *gradient, double *hessian, double *work);
+
+    /* `Posterior.bending_force`. */
+    void (*bend)(const Model *model, const double *theta, const double *beta, const double *step,
+                 double *force, double *work);
+
+    /* `Posterior.with_best_outputs`: the last layer of `theta` is overwritten. Returns 0 where
+       the equations are too badly conditioned for a Cholesky factor. */
+    int (*best_outputs)(const Model *model, double *theta, const double *alpha,
+                        const double *beta, double *work);
+
+    /* `JointPosterior.terms` of one position. Returns 0 where it needs eigenvalues. */
+    int (*terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
+                 double *data, double *data_gradient, double *work);
+
+    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, (d, d) if
+       `dense`, else (d,). Returns 0 where `terms` does. */
+    int (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
+                    double step_size, long n_steps, const double *factor, int dense,
+                    double unstable, double *work);
+} Kernels;
+
+/* `JointPosterior.rescaled`, one position, in place. Returns the logarithm of the volume. */
+double rescale(const Joint *joint, double *q, const double *shift, double *work);
+
+/* Those that this processor can run, the fastest first; NULL beyond the last. */
+const Kernels *kernels_at(int i);
+
+#endif

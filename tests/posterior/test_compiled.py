@@ -1,0 +1,285 @@
+"""The compiled core against NumPy, which it stands in for."""
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skbayesnn.inference import FreeHyperparameters
+from skbayesnn.posterior import (
+    Hyperparameters,
+    JointPosterior,
+    LogUniform,
+    SquaredResiduals,
+    instructions,
+)
+from skbayesnn.samplers import Metric, leapfrog, start
+from tests.tools import ALL_LIKELIHOODS, DEPTHS, LIKELIHOODS, make_problem
+
+core = pytest.importorskip("skbayesnn.posterior._core", reason="installed without a compiler")
+if instructions() is None:
+    pytest.skip("the compiled core is switched off", allow_module_level=True)
+
+each_set = pytest.mark.parametrize("name", core.instructions())
+each_likelihood = pytest.mark.parametrize("likelihood", [*ALL_LIKELIHOODS, "rows", "squares"])
+each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+each_activation = pytest.mark.parametrize("activation", list(core.ACTIVATIONS))
+SIZES = [1, 7, 8, 9, 129, 300]  # rows: whole vectors and not, whole blocks and not
+
+
+@pytest.fixture
+def used(name):
+    """A set of instructions, for one test."""
+    before = instructions()
+    core.use(name)
+    yield name
+    core.use(before)
+
+
+def both(likelihood, hidden, **options):
+    """A posterior with the compiled core and one without, weights and precisions."""
+    plain = likelihood in ALL_LIKELIHOODS
+    posterior, theta, hyper = make_problem(likelihood if plain else "gaussian", hidden, **options)
+    if not plain:
+        factors = np.random.default_rng(1).uniform(0.2, 1.0, posterior.y.shape)
+        posterior = replace(posterior, factors=factors)
+    if likelihood == "squares":
+        posterior = replace(posterior, y=posterior.y**2, likelihood=SquaredResiduals())
+        hyper = hyper._replace(beta=hyper.beta[..., :0])
+    return posterior, without_core(posterior), theta, hyper
+
+
+def without_core(posterior):
+    """The same posterior in NumPy."""
+    other = replace(posterior)
+    vars(other)["compiled"] = None
+    return other
+
+
+def assert_same(actual, desired, tol=1e-12):
+    """Equal up to rounding on the scale of the largest entry of every array."""
+    for one, other in zip(actual, desired, strict=True):
+        assert np.shape(one) == np.shape(other)
+        scale = max(1.0, np.max(np.abs(other), initial=0.0))
+        np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
+
+
+def assert_agree(likelihood, hidden, **options):
+    """Everything that `Posterior` asks the core for."""
+    posterior, plain, theta, hyper = both(likelihood, hidden, lead=(2,), **options)
+    assert posterior.compiled
+    assert_same(posterior.energies(theta, hyper.beta), plain.energies(theta, hyper.beta))
+    fast, slow = (p.misfit_and_gradient(theta, hyper.beta) for p in (posterior, plain))
+    assert_same([*fast[0], fast[1]], [*slow[0], slow[1]])
+    for exact in (True, False):
+        for i in range(2):
+            fast, slow = (p.expansion(theta[i], hyper.select(i), exact) for p in (posterior, plain))
+            assert_same(
+                [*fast.energies, fast.gradient, fast.hessian],
+                [*slow.energies, slow.gradient, slow.hessian],
+            )
+    fast, slow = (p.bending_force(theta, hyper, theta[::-1]) for p in (posterior, plain))
+    assert_same([fast], [slow])
+    fast, slow = (p.with_best_outputs(theta, hyper) for p in (posterior, plain))
+    assert_same([fast], [slow], tol=1e-9)  # equations with a condition of up to 1e5
+
+
+@each_set
+@each_likelihood
+@each_depth
+def test_posterior(used, likelihood, hidden):
+    assert_agree(likelihood, hidden, n=23)
+
+
+@each_likelihood
+@each_activation
+def test_activations(likelihood, activation):
+    assert_agree(likelihood, (3, 4), activation=activation)
+
+
+@each_set
+@each_likelihood
+@pytest.mark.parametrize("n", SIZES)
+def test_numbers_of_rows(used, likelihood, n):
+    assert_agree(likelihood, (6,), n=n)
+
+
+@each_set
+def test_wide_layers(used):  # all remainders of the tiles
+    for width in range(1, 11):
+        assert_agree("gaussian", (width,), n=16)
+        assert_agree("categorical", (width, 3), n=16)
+
+
+@each_set
+@pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0, 30.0, 1e3])
+def test_weights_of_any_size(used, size):
+    for likelihood in ("gaussian", "bernoulli", "categorical"):
+        posterior, plain, theta, hyper = both(likelihood, (4,))
+        fast, slow = (p.misfit_and_gradient(size * theta, hyper.beta) for p in (posterior, plain))
+        assert_same([fast[0].value, fast[1]], [slow[0].value, slow[1]], tol=1e-11)
+
+
+@each_set
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@each_likelihood
+def test_what_is_not_a_number_stays_so(used, likelihood, bad):
+    posterior, _, theta, hyper = both(likelihood, (4,))
+    theta[-1] = bad
+    value = posterior.energies(theta, hyper.beta).misfit
+    assert not np.isfinite(value) or (likelihood == "squares" and value == -np.inf)
+
+
+def test_gelu_is_left_to_numpy():
+    assert make_problem("gaussian", (4,), activation="gelu")[0].compiled is None
+
+
+def test_large_networks_have_their_hessian_from_matrix_products():
+    posterior, plain, theta, hyper = both("gaussian", (400,))
+    assert not posterior.compiled.has_hessian
+    fast, slow = posterior.expansion(theta, hyper), plain.expansion(theta, hyper)
+    assert_same([fast.gradient, fast.hessian], [slow.gradient, slow.hessian])
+
+
+# --- positions of samplers ------------------------------------------------------------------------
+
+
+def both_joints(
+    likelihood, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False
+):
+    """A joint posterior with the compiled core and one without, and positions."""
+    posterior, plain, _, hyper = both(likelihood, hidden, prior=prior, n=n)
+    rng = np.random.default_rng(3)
+    masks = [np.ones(len(some), dtype=bool) for some in hyper]
+    if fixed:
+        masks[0][0] = masks[1][:1] = False
+    information = np.exp(rng.normal(0.0, 2.0, len(hyper.alpha)))
+    free = FreeHyperparameters(*masks, LogUniform() if wide else LogUniform(0.05, 20.0))
+    joints = [
+        JointPosterior(some, free, hyper, information, integrate) for some in (posterior, plain)
+    ]
+    return *joints, rng.standard_normal((5, joints[0].dimension))
+
+
+each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
+
+
+@each_set
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@each_depth
+@each_way
+@pytest.mark.parametrize("prior", ["single", "layer", "ard"])
+def test_terms(used, likelihood, hidden, integrate, prior):
+    for fixed in (False, True):
+        joint, plain, q = both_joints(likelihood, hidden, prior, integrate, fixed)
+        assert joint.compiled
+        assert plain.compiled is None
+        tol = 1e-7 if integrate else 1e-11  # by the condition of the ridge regression
+        assert_same(joint.terms(q), plain.terms(q), tol)
+        assert_same(joint.terms(q[0]), plain.terms(q[0]), tol)
+
+
+def test_terms_that_need_eigenvalues():
+    joint, plain, q = both_joints("gaussian", (12,), n=3, wide=True)
+    q[1:3, -1] = 7.0  # noise far below what the prior leaves open
+    q[1:3, -2] = -7.0
+    assert joint.compiled.terms(q)[1].any()
+    assert_same(joint.terms(q), plain.terms(q), tol=1e-7)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_rescaled(likelihood):
+    joint, plain, q = both_joints(likelihood)
+    shift = np.random.default_rng(0).normal(0.0, 0.3, (5, len(joint.information)))
+    shift[-1, 0] = 1e3  # beyond the range of the precision
+    (moved, volume), (desired, log_volume) = joint.rescaled(q, shift), plain.rescaled(q, shift)
+    np.testing.assert_array_equal(np.isfinite(volume), np.isfinite(log_volume))
+    inside = np.isfinite(volume)
+    assert inside[0]
+    assert not inside[-1]
+    assert_same([moved[inside], volume[inside]], [desired[inside], log_volume[inside]], tol=1e-9)
+
+
+@each_set
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@each_way
+@pytest.mark.parametrize("dense", [False, True], ids=["diagonal", "dense"])
+def test_trajectories(used, likelihood, integrate, dense):
+    joint, plain, q = both_joints(likelihood, integrate=integrate)
+    rng, d = np.random.default_rng(0), q.shape[1]
+    factor = rng.uniform(0.5, 1.0, (5, d))
+    metric = Metric(factor[:, None] * np.eye(d) + 0.1 * rng.standard_normal((d, d)))
+    metric = metric if dense else Metric(factor)
+    phase = start(joint, q)._replace(momentum=rng.standard_normal((5, d)))
+    step_size, n_steps = np.array([1e-4, 2e-4, 3e-4, 2e-4, 30.0]), np.array([5, 0, 9, 1, 50])
+    fast, slow = (leapfrog(one, phase, step_size, n_steps, metric) for one in (joint, plain))
+    assert_same([f[:-1] for f in fast], [f[:-1] for f in slow], tol=1e-9)
+    assert fast.value[-1] == slow.value[-1] == np.inf  # given up
+
+
+def test_trajectories_that_need_eigenvalues_are_left_to_numpy():
+    joint, plain, q = both_joints("gaussian", (12,), n=3, wide=True)
+    q[0, -2:] = -7.0, 7.0
+    phase = start(plain, q)._replace(momentum=np.random.default_rng(0).standard_normal(q.shape))
+    settings = phase, np.full(5, 1e-4), np.full(5, 3), Metric.identity(*q.shape)
+    assert 0 < len(joint.trajectories(start(joint, q), *settings[1:], 1e3)) < 5
+    assert_same(leapfrog(joint, *settings), leapfrog(plain, *settings), tol=1e-7)
+
+
+def test_hyperparameters_without_weights():  # nothing moves but the noise level
+    joint, plain, q = both_joints("gaussian", (), "single")
+    assert joint.n_sampled == 0
+    assert_same(joint.terms(q), plain.terms(q))
+
+
+# --- whether it is used ---------------------------------------------------------------------------
+
+FIT = """
+import numpy as np, skbayesnn
+x = np.linspace(-2, 2, 30)[:, None]
+skbayesnn.show_versions()
+model = skbayesnn.EvidenceMLPRegressor((3,), random_state=0, measure_evidence=False)
+print(model.fit(x, np.sin(x[:, 0])).log_evidence_)
+"""
+
+
+def printed(setting):
+    """What a process prints with a setting of the environment."""
+    environment = os.environ | {"SKBAYESNN_COMPILED": setting}
+    done = subprocess.run(
+        [sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_a_fit_does_not_need_it():
+    core, switched_off = printed("baseline"), printed("0")
+    assert core[-2].endswith("in use (baseline)")
+    assert switched_off[-2].endswith("not in use: NumPy instead")
+    assert float(core[-1]) == pytest.approx(float(switched_off[-1]), abs=1e-4)
+
+
+def test_posteriors_are_pickled_without_it():
+    posterior, _, theta, hyper = both("gaussian", (4,))
+    before = posterior.energies(theta, hyper.beta)
+    again = pickle.loads(pickle.dumps(posterior)).energies(theta, hyper.beta)
+    assert_same(again, before, tol=0)
+
+
+def test_one_network_does_not_depend_on_the_others():
+    joint, _, q = both_joints("gaussian")
+    for one, several in zip(joint.terms(q[2]), joint.terms(q), strict=True):
+        np.testing.assert_array_equal(one, several[2])
+
+
+def test_hyper_is_broadcast():
+    posterior, plain, theta, hyper = both("gaussian", (4,), lead=(2,))
+    common = Hyperparameters(hyper.alpha[0], hyper.beta[0])
+    assert_same(
+        posterior.energies(theta, common.beta), plain.energies(theta, common.beta), tol=1e-12
+    )
