@@ -5,8 +5,8 @@ Bayesian optimisation with drawn functions
 The lowest point of a function is wanted, and every measurement of it is expensive and noisy.
 Thompson sampling (Thompson 1933) measures where a function drawn from the posterior is lowest:
 where the minimum probably is, or where it may be because nobody has looked. ``sample_y`` draws such
-functions, and the loop has four lines. What should be seen: after fourteen measurements nearly
-all runs have found the minimum, and half of those of random search have not.
+functions, and the loop has four lines. What should be seen: after fourteen measurements all runs,
+or nearly all, have found the minimum, and half of those of random search have not.
 """
 
 import warnings
@@ -34,12 +34,12 @@ warnings.simplefilter("ignore", ConvergenceWarning)  # with five rows the eviden
 # The loop
 # --------
 # With so few measurements the prior matters, and is given, in the units of the objective: functions
-# vary by a few units, and within distances of about 0.5. So is the noise of the instrument. Left at
+# vary by a few units, and within distances of about 0.3. So is the noise of the instrument. Left at
 # "auto" they would be inferred; but where the first five values happen to be alike, the most
 # probable explanation is a flat function, its error bars vanish, and the search stops looking.
 # Fits need not be exact, which saves time (``tol``, ``max_iter``).
 
-PRIOR = {"hidden1_weights": 1 / 9, "hidden1_biases": 1 / 9, "output": 1.0}  # precisions
+PRIOR = {"hidden1_weights": 1 / 25, "hidden1_biases": 1 / 25, "output": 1.0}  # precisions
 
 
 def inputs(x):
@@ -84,8 +84,9 @@ runs = [optimise(seed) for seed in range(N_REPETITIONS)]
 # -------
 # The drawn function (thin) decides where to measure next (dotted). Drawn functions differ from fit
 # to fit where there are no data, and agree later about the minimum, which is then measured again.
-# The error bars are those of one solution: the true function leaves them where nobody has
-# looked, and on the left nobody has, for nothing promises a lower minimum there.
+# The first one is nearly flat, and its lowest point is a matter of chance. The error bars are those
+# of the whole posterior. Yet the true function leaves them on both sides, where nobody has looked:
+# the prior expects fewer bends, and nothing promises a lower minimum there.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
 plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
@@ -173,9 +174,11 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# A run may settle in the second-lowest minimum, where one solution is too sure of itself. With more
-# inputs a network needs more measurements before its error bars mean anything.
+# A run may settle in the second-lowest minimum. With a prior of smoother functions (precisions of
+# 1/9) two of these ten did: between points that happened to be alike their posterior was too sure
+# of a flat function. With more inputs a network needs more measurements before its error bars mean
+# anything.
 
-assert found["Thompson sampling"][:, -1].mean() >= 0.8
+assert found["Thompson sampling"][:, -1].mean() >= 0.9
 assert found["Thompson sampling"][:, -1].mean() > found["random search"][:, -1].mean() + 0.2
 assert np.median(losses["Thompson sampling"][:, -1]) < NOISE / 4
