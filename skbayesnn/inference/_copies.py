@@ -14,6 +14,7 @@ is built up unit by unit, counting how many units have taken which role.
 """
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -176,19 +177,30 @@ def log_permanent(logs, sizes):
     sizes : list of int
         They sum to ``n_units``.
     """
-    n, _, n_roles = logs.shape
     top = logs.max(axis=2, keepdims=True)
-    factors = np.exp(logs - top)
-    taken = np.zeros((n, *(size + 1 for size in sizes)))
-    taken[(slice(None), *[0] * n_roles)] = 1.0
-    for unit in np.moveaxis(factors, 1, 0):
-        following = np.zeros_like(taken)
-        for role in range(n_roles):
-            to, by = [slice(None)] * (n_roles + 1), [slice(None)] * (n_roles + 1)
-            to[role + 1], by[role + 1] = slice(1, None), slice(None, -1)
-            factor = unit[:, role].reshape(n, *[1] * n_roles)
-            following[tuple(to)] += taken[tuple(by)] * factor
-        taken = following
+    factors = np.ascontiguousarray(np.moveaxis(np.exp(logs - top), 0, -1))
+    strides, levels = _levels(tuple(sizes))
+    taken = np.zeros((math.prod(size + 1 for size in sizes), len(logs)))
+    taken[0] = 1.0
+    for unit, level in zip(factors, levels, strict=True):
+        for factor, stride, states in zip(unit, strides, level, strict=True):
+            taken[states] += taken[states - stride] * factor
     orders = np.sum(gammaln(np.array(sizes) + 1.0))  # equal columns may be exchanged
     with np.errstate(divide="ignore"):
-        return np.log(taken[(slice(None), *[-1] * n_roles)]) + top.sum(axis=(1, 2)) + orders
+        return np.log(taken[-1]) + top.sum(axis=(1, 2)) + orders
+
+
+@lru_cache(maxsize=64)
+def _levels(sizes):
+    """Counts of roles as numbers: what one more of each role adds, and which follow one another.
+
+    For every number of units the counts that they can have, those with some of a role, role by
+    role.
+    """
+    counts = np.indices([size + 1 for size in sizes]).reshape(len(sizes), -1)
+    strides = [math.prod(size + 1 for size in sizes[role + 1 :]) for role in range(len(sizes))]
+    totals = counts.sum(axis=0)
+    return strides, [
+        [np.flatnonzero((totals == level) & (some > 0)) for some in counts]
+        for level in range(1, sum(sizes) + 1)
+    ]

@@ -68,8 +68,8 @@ class EvidenceFit:
 
     @property
     def log_evidence(self):
-        """As measured; where it was not, or where Laplace's approximation is exact, by that."""
-        if self.measurement is None or self.posed.posterior.is_quadratic:
+        """As measured; where it was not, by Laplace's approximation."""
+        if self.measurement is None:
             return self.laplace_log_evidence
         return self.measurement.log_evidence + self.problem.log_scale
 
@@ -86,7 +86,7 @@ class EvidenceFit:
     @property
     def is_drawn(self):
         """Whether networks that measuring has drawn stand for the posterior."""
-        return self.log_evidence_std <= RELIABLE and not self.posed.posterior.is_quadratic
+        return self.log_evidence_std <= RELIABLE
 
     def draw_prior(self, X, size, rng):
         """Outputs of networks drawn from the prior, ``(size, n, n_outputs)``.

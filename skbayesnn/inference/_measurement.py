@@ -45,12 +45,13 @@ def measure(fit, entropy, wanted="auto"):
     Returns
     -------
     Measurement or None
-        ``None`` if it is not wanted, or if there is no way from the minima to the posterior.
+        ``None`` if it is not wanted or not needed, as Laplace's approximation is exact, or if there
+        is no way from the minima to the posterior.
     """
     posterior, settings = fit.posed
     n_weights, limits = posterior.network.n_weights, settings.limits
     cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
-    if not (cheap if wanted == "auto" else wanted):
+    if posterior.is_quadratic or not (cheap if wanted == "auto" else wanted):
         return None
     if not NOISE_MODELS[fit.noise].measurable:
         return None

@@ -11,6 +11,7 @@ LEAST_SHARE = 0.05  # of a mode, before all are made to sum to 1
 MOST_MODES = 4
 SINGULAR = 1e-13  # ratio of eigenvalues of the curvature
 SAME = 1.0  # standard deviations apart below which two modes are one
+COPY = 0.3  # nats by which energies and log determinants of copies may differ, together
 STEPS, LONGEST_STEP, TOLERANCE = 40, 2.0, 1e-3
 
 
@@ -33,24 +34,43 @@ class Modes(NamedTuple):
     shares: np.ndarray
 
     @classmethod
-    def near(cls, joint, starts):
-        """Modes of the posterior that are reached from some positions; ``None`` if none is."""
-        if not starts.size:  # nothing is free
+    def near(cls, joint, minima, others=()):
+        """Minima of the evidence, and the modes of the posterior that are reached from them.
+
+        Both, as a mode in these coordinates, precisions among them, may be a narrow place far from
+        the minimum. Of symmetric copies one is kept.
+
+        Parameters
+        ----------
+        joint : JointPosterior
+        minima : ndarray of shape (m, d)
+        others : sequence of ndarray of shape (d,)
+            Further positions from which modes are looked for.
+
+        Returns
+        -------
+        Modes or None
+            ``None`` if none is usable.
+        """
+        if not minima.size:  # nothing is free
             return None
         with np.errstate(all="ignore"):
-            position, value = _descended(joint, starts)
-            curvature = joint.curvature(position)
+            position = _descended(joint, np.concatenate([minima, *(q[None] for q in others)]))
+            position = np.concatenate([minima, position])
+            value, curvature = joint.energy(position)[0], joint.curvature(position)
             good = np.isfinite(value) & np.all(np.isfinite(curvature), axis=(1, 2))
             values = np.linalg.eigvalsh(curvature[good])
             good[good] &= values[:, 0] > SINGULAR * values[:, -1]
         if not good.any():
             return None
         position, value, curvature = position[good], value[good], curvature[good]
-        logs = -value - 0.5 * np.linalg.slogdet(curvature)[1]
-        kept = []
+        log_det = np.linalg.slogdet(curvature)[1]
+        logs, kept = -value - 0.5 * log_det, []
         for i in np.argsort(-logs):
             away = position[i] - position[kept]
-            if np.all(np.einsum("mi,mij,mj->m", away, curvature[kept], away) > SAME**2):
+            near = np.einsum("mi,mij,mj->m", away, curvature[kept], away) <= SAME**2
+            alike = np.abs(value[i] - value[kept]) + np.abs(log_det[i] - log_det[kept]) <= COPY
+            if not np.any(near | alike):
                 kept.append(i)
         kept = kept[:MOST_MODES]
         shares = np.maximum(np.exp(logs[kept] - logs[kept[0]]), LEAST_SHARE)
@@ -87,7 +107,7 @@ class Modes(NamedTuple):
 
 
 def _descended(joint, q):
-    """Positions and energies at the ends of damped Newton steps from ``q``, all side by side."""
+    """Positions at the ends of damped Newton steps from ``q``, all side by side."""
     value, gradient = joint.energy(q)
     damping, diagonal = np.full(len(q), 1e-3), np.arange(q.shape[1])
     for _ in range(STEPS):
@@ -105,4 +125,4 @@ def _descended(joint, q):
         damping *= np.where(better, 0.2, 10.0)
         if np.all(gain < TOLERANCE):
             break
-    return q, value
+    return q

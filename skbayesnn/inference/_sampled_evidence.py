@@ -251,10 +251,10 @@ def anneal_both_ways(joint, starts, seed, eta=None):
         ``None`` if there are no ``eta``, and no minimum is usable.
     """
     rng, size = np.random.default_rng(seed), _population_size(joint)
-    found, result, ways = [], None, {"minima", "prior"}
+    found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
         for _ in range(N_ROUNDS):
-            new = _round(joint, starts, eta, rng, size, ways)
+            new = _round(joint, starts, lowest, eta, rng, size, ways)
             found += new
             if not found:
                 return None
@@ -264,7 +264,7 @@ def anneal_both_ways(joint, starts, seed, eta=None):
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
             eta = result.position[chosen][:, joint.n_sampled : joint.dimension]
-            starts = starts if starts is None else np.concatenate([starts, _lowest(joint, new)])
+            lowest = _lowest(joint, new)
             size = MORE * size
     return result
 
@@ -273,10 +273,12 @@ def _population_size(joint):
     return int(np.clip(PARTICLE_ROWS // len(joint.posterior.X), *N_PARTICLES))
 
 
-def _round(joint, starts, eta, rng, size, ways):
+def _round(joint, starts, lowest, eta, rng, size, ways):
     """A `Run` by every way that is wanted and open."""
     runs = []
-    modes = Modes.near(joint, starts) if starts is not None and "minima" in ways else None
+    modes = None
+    if starts is not None and "minima" in ways:
+        modes = Modes.near(joint, starts, lowest)
     if modes is not None:
         path = _FromMinima(joint, modes, rng)
         if np.isfinite(path.log_copies) and path.copies.n_states <= MOST_STATES:

@@ -36,16 +36,16 @@ def instructions():
 
 def compiled_model(posterior):
     """Compiled twin of a `Posterior`, or ``None``."""
-    network = posterior.network
+    network, likelihood = posterior.network, posterior.likelihood
     if (
         _core is None
-        or posterior.likelihood.compiled is None
+        or not vars(type(likelihood)).get("compiled")  # its own, not that of what it is made from
         or network.activation not in _core.ACTIVATIONS
         or len(network.layer_sizes) > _core.DEEPEST
         or np.ndim(posterior.y) != 2  # targets of many simulations at once
     ):
         return None
-    return _core.Model(network, posterior.likelihood, posterior.targets(), posterior.X)
+    return _core.Model(network, likelihood, posterior.targets(), posterior.X)
 
 
 def compiled_joint(joint):

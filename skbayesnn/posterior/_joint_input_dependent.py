@@ -34,10 +34,6 @@ class InputDependentJoint(JointPosterior):
     noise_network: Network | None = None
     noise_groups: WeightGroups | None = None
 
-    @property
-    def compiled(self):
-        """``None``: it is not in the compiled core."""
-
     @cached_property
     def n_noise(self):
         """Number of weights of the noise network but its output biases."""

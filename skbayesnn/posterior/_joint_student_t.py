@@ -36,10 +36,6 @@ class StudentTJoint(JointPosterior):
 
     degrees_of_freedom: tuple = ()
 
-    @property
-    def compiled(self):
-        """``None``: it is not in the compiled core."""
-
     @cached_property
     def n_conditions(self):
         """Length of the rest of a position."""

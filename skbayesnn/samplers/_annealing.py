@@ -105,7 +105,7 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
     rng : numpy.random.Generator
     n_populations : int, default=1
     n_moves : int, default=2
-        Transitions between two temperatures.
+        Trajectories between two temperatures; the stage's own transition follows once.
     log_share : callable, optional
         From positions to logs ``(n,)`` of a factor of the density at all temperatures but the
         beginning, which needs no gradient: it is in the tests of acceptance only.
@@ -132,18 +132,19 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
     >>> bool(abs(annealed.log_evidences[0] - exact) < 0.1)
     True
     """
-    n, rngs, share = len(position), [rng] * len(position), _Share(log_share)
+    n, rngs, share = len(position), [rng] * len(position), _Share(log_share, position)
     temperature, step, n_temperatures, n_gradients = 0.0, FIRST_STEP, 0, n
     log_evidences = np.zeros(n_populations)
     with np.errstate(all="ignore"):
-        misfit, gains = _finite(path.misfit(position)), share.of(position)
+        misfit, gains = _finite(path.misfit(position)), share.present
     while temperature < 1.0:
         following = _next_temperature(misfit, gains, temperature, n_populations)
         gains = (gains - (following - temperature) * misfit).reshape(n_populations, -1)
         totals = logsumexp(gains, axis=1)
         log_evidences += totals - np.log(gains.shape[1])
         weights = np.exp(gains - totals[:, None])
-        position = position[_systematic(weights, rng)]
+        kept = _systematic(weights, rng)
+        position, share.present = position[kept], share.present[kept]
         temperature = following
         position, energy, move = path.stage(temperature, position, rngs)
         value, gradient = energy(position)
@@ -157,9 +158,9 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
             counts = np.full(n, TEMPERED_STEPS)
             ended, info = transition(energy, phase, noise, sizes, counts, metric)
             phase = share.tested(phase, ended, rng)
-            if move is not None:
-                phase = share.moved(move, energy, phase, rngs)
             step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
+        if move is not None:
+            phase = share.moved(move, energy, phase, rngs)
         position = phase.position
         with np.errstate(all="ignore"):
             misfit, gains = _finite(path.misfit(position)), np.zeros(n)
@@ -169,21 +170,25 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
 
 
 class _Share:
-    """A factor of the density that is in the tests of acceptance only."""
+    """A factor of the density that is in the tests of acceptance only.
 
-    def __init__(self, log_share):
+    Attributes
+    ----------
+    present : ndarray of shape (n,)
+        Its logarithm where the particles are.
+    """
+
+    def __init__(self, log_share, position):
         self.log_share = log_share
-
-    def of(self, position):
-        """Its logarithm."""
-        return np.zeros(len(position)) if self.log_share is None else self.log_share(position)
+        self.present = np.zeros(len(position)) if log_share is None else log_share(position)
 
     def tested(self, before, after, rng):
         """A reversible transition without the factor becomes one with it by another test."""
         if self.log_share is None:
             return after
-        log_ratio = self.of(after.position) - self.of(before.position)
-        back = ~(np.log(rng.random(len(log_ratio))) < log_ratio)
+        there = self.log_share(after.position)
+        back = ~(np.log(rng.random(len(there))) < there - self.present)
+        self.present = np.where(back, self.present, there)
         return after.replaced(back, before.select(back))
 
     def moved(self, move, energy, phase, rngs):
@@ -193,10 +198,11 @@ class _Share:
 
         def whole(position):
             value, gradient = energy(position)
-            return value - self.of(position), gradient
+            return value - self.log_share(position), gradient
 
-        phase = move(whole, phase._replace(value=phase.value - self.of(phase.position)), rngs)
-        return phase._replace(value=phase.value + self.of(phase.position))
+        phase = move(whole, phase._replace(value=phase.value - self.present), rngs)
+        self.present = self.log_share(phase.position)
+        return phase._replace(value=phase.value + self.present)
 
 
 def _finite(misfit):

@@ -10,6 +10,8 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.inference._sampled_evidence import anneal_both_ways
+from skbayesnn.inference._sampling_starts import positions_of_minima
 from skbayesnn.model_selection import EvidenceSearch, compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
@@ -164,10 +166,12 @@ def test_linear_models_are_exact():
     plain = clone(model).set_params(measure_evidence=False).fit(X, y)
     assert model.log_evidence_ == plain.log_evidence_
     assert_array_equal(model.predict(X), plain.predict(X))
-    fit = result_of(model)
-    measured = fit.measurement.log_evidence + fit.problem.log_scale
-    assert abs(measured - model.log_evidence_) < 0.5
     assert model.evidence_report_.verdict == "trusted"
+    fit = result_of(model)
+    assert fit.measurement is None  # it is not needed
+    joint, starts = positions_of_minima(fit, fit.minima)
+    measured = anneal_both_ways(joint, starts, np.random.SeedSequence(0)).log_evidence
+    assert abs(measured + fit.problem.log_scale - model.log_evidence_) < 0.5
 
 
 def test_predictions_are_those_of_drawn_networks(regressor):
@@ -188,7 +192,7 @@ def test_classes(classifier):
     assert_allclose(p.sum(axis=1), 1.0)
     best = clone(classifier).set_params(combine="best", measure_evidence=False).fit(*class_rows())
     assert_allclose(most_probable, best.predict_proba(X, moderated=False), atol=0.1)
-    assert 0.0 < np.max(np.abs(p - most_probable)) < 0.3
+    assert 0.0 < np.max(np.abs(p - most_probable)) < 0.5
     assert np.all(classifier.predict_std(X) > 0.0)
     closed = classifier.predict_proba(X, moderated="closed_form")
     assert_allclose(closed, best.predict_proba(X, moderated="closed_form"), atol=0.1)
