@@ -15,6 +15,7 @@ try:
 except ImportError:  # installed without a compiler
     _core = None
 
+MOST_CLASSES = 64  # whose products have room on the stack
 _WANTED = os.environ.get("SKBAYESNN_COMPILED", "")
 if _WANTED == "0":
     _core = None
@@ -54,3 +55,20 @@ def compiled_joint(joint):
     if model is None or joint.posterior.factors is not None:
         return None
     return _core.Joint(model, joint, joint.precision_map)
+
+
+def compiled_softmax_moments(mean, root, points):
+    """Means of class probabilities and of their products at some points, or ``None``.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n, n_classes)
+        Of the activations.
+    root : ndarray of shape (n, n_classes, n_classes)
+        ``R R^T`` is their covariance.
+    points : ndarray of shape (n_points, n_classes)
+        Standard normal; a multiple of eight.
+    """
+    if _core is None or mean.shape[1] > MOST_CLASSES:
+        return None
+    return _core.softmax_moments(mean, root, points.T)

@@ -56,6 +56,8 @@ cdef extern from "core.h":
                      double *) nogil
         int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                         const double *, int, double, double *) nogil
+        void (*softmax_moments)(int, long, const double *, const double *, long, const double *,
+                                double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
@@ -132,6 +134,21 @@ def _rows_last(array, n):
     padded = np.zeros((array.shape[1], n))
     padded[:, : len(array)] = array.T
     return padded
+
+
+def softmax_moments(mean, root, points):
+    """Means of probabilities and of their products at points `(n_classes, n_points)`."""
+    first, second = np.empty(mean.shape), np.empty(root.shape)
+    cdef const double[:, ::1] m = np.ascontiguousarray(mean), p = np.ascontiguousarray(points)
+    cdef const double[:, :, ::1] r = np.ascontiguousarray(root)
+    cdef double[:, ::1] f = first
+    cdef double[:, :, ::1] s = second
+    if len(mean):
+        with nogil:
+            kernels.softmax_moments(
+                m.shape[1], m.shape[0], &m[0, 0], &r[0, 0, 0], p.shape[1], &p[0, 0], &f[0, 0],
+                &s[0, 0, 0])
+    return first, second
 
 
 cdef class Model:

@@ -59,7 +59,7 @@ class Energies(NamedTuple):
 
     def total(self, hyper):
         """``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
-        return np.sum(hyper.alpha * self.weights, axis=-1) + self.misfit
+        return (hyper.alpha * self.weights).sum(axis=-1) + self.misfit
 
 
 class Expansion(NamedTuple):

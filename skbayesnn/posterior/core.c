@@ -362,7 +362,8 @@ static void transformed(const double *factor, int dense, int transpose, const do
 #endif
 
 #define KERNELS(isa, most_weights) \
-    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa}
+    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa, \
+     softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {

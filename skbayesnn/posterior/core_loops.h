@@ -886,6 +886,43 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
     return 1;
 }
 
+/* --- predictions ------------------------------------------------------------------------------ */
+
+static void NAME(softmax_moments)(int n_classes, long n, const double *mean, const double *root,
+                                  long n_points, const double *points, double *first,
+                                  double *second)
+{
+    V p[n_classes], sums[n_classes], products[n_pairs(n_classes)];
+    for (; n > 0; n--, mean += n_classes, root += n_classes * n_classes, first += n_classes,
+                  second += n_classes * n_classes) {
+        memset(sums, 0, sizeof(sums));
+        memset(products, 0, sizeof(products));
+        for (long v = 0; v < n_points; v += LANES) {
+            V most = NAME(all)(-INFINITY), total = (V){0}, *product = products;
+            for (int c = 0; c < n_classes; c++) {
+                p[c] = NAME(all)(mean[c]);
+                for (int k = 0; k < n_classes; k++)
+                    p[c] += root[c * n_classes + k] * *(const V *)(points + k * n_points + v);
+                most = NAME(chosen)(p[c] <= most, most, p[c]);
+            }
+            for (int c = 0; c < n_classes; c++)
+                total += p[c] = NAME(exp)(p[c] - most);
+            for (int c = 0; c < n_classes; c++)
+                sums[c] += p[c] /= total;
+            for (int c = 0; c < n_classes; c++)
+                for (int d = c; d < n_classes; d++)
+                    *product++ += p[c] * p[d];
+        }
+        const V *product = products;
+        for (int c = 0; c < n_classes; c++) {
+            first[c] = NAME(sum)(sums[c]) / (double)n_points;
+            for (int d = c; d < n_classes; d++)
+                second[c * n_classes + d] = second[d * n_classes + c] =
+                    NAME(sum)(*product++) / (double)n_points;
+        }
+    }
+}
+
 #undef V
 #undef I
 #undef Rows

@@ -11,6 +11,7 @@ from scipy.special import entr, expit, ndtr, ndtri, roots_hermitenorm
 from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
+from skbayesnn.posterior._compiled import compiled_softmax_moments
 
 SOFTMAX_POINTS = 1024
 SOFTMAX_CACHE = 8  # share of a block of rows whose points fit into a processor's cache
@@ -154,11 +155,10 @@ def moderated_softmax(mean, covariance):
     >>> moderated_softmax(mean, 9.0 * np.eye(3)[None])[0].round(1)
     array([[0.5, 0.2, 0.2]])
     """
-    first, second = np.empty(mean.shape), np.empty(mean.shape)
-    for rows, p in _softmax_points(mean, covariance):
-        first[rows], second[rows] = p.mean(axis=1), np.mean(p * p, axis=1)
+    first, second = _softmax_moments(mean, covariance)
     first /= first.sum(axis=1, keepdims=True)
-    return first, np.sqrt(np.maximum(second - first**2, 0.0))
+    squares = np.diagonal(second, axis1=1, axis2=2)
+    return first, np.sqrt(np.maximum(squares - first**2, 0.0))
 
 
 def activation_moments(mean, covariance):
@@ -196,12 +196,10 @@ def softmax_slopes(mean, covariance):
     slopes : ndarray of shape (n, n_classes, n_classes)
         ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]``.
     """
-    probability, slopes = np.empty(mean.shape), np.empty(covariance.shape)
+    probability, products = _softmax_moments(mean, covariance)
     classes = np.arange(mean.shape[1])
-    for rows, p in _softmax_points(mean, covariance):
-        probability[rows] = p.mean(axis=1)
-        slopes[rows] = -np.swapaxes(p, 1, 2) @ p / SOFTMAX_POINTS
-        slopes[rows, classes, classes] += probability[rows]
+    slopes = -products
+    slopes[:, classes, classes] += probability
     return probability, slopes
 
 
@@ -224,6 +222,18 @@ def softmax_information(mean, covariance):
         of_mean = np.sum(entr(p.mean(axis=1)), axis=-1)
         information[rows] = of_mean - np.mean(np.sum(entr(p), axis=-1), axis=1)
     return np.maximum(information, 0.0)
+
+
+def _softmax_moments(mean, covariance):
+    """Means of probabilities ``(n, p)`` and of their products ``(n, p, p)``, by the same points."""
+    given = mean, covariance_root(covariance), normal_points(mean.shape[1])
+    found = compiled_softmax_moments(*given)
+    if found is not None:
+        return found
+    first, second = np.empty(mean.shape), np.empty(covariance.shape)
+    for rows, p in _softmax_points(mean, covariance):
+        first[rows], second[rows] = p.mean(axis=1), np.swapaxes(p, 1, 2) @ p / SOFTMAX_POINTS
+    return first, second
 
 
 def _softmax_points(mean, covariance):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from skbayesnn.inference import FreeHyperparameters
 from skbayesnn.posterior import (
@@ -17,6 +18,7 @@ from skbayesnn.posterior import (
     SquaredResiduals,
     instructions,
 )
+from skbayesnn.posterior._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.tools import ALL_LIKELIHOODS, DEPTHS, LIKELIHOODS, make_problem
 
@@ -235,6 +237,24 @@ def test_hyperparameters_without_weights():  # nothing moves but the noise level
     joint, plain, q = both_joints("gaussian", (), "single")
     assert joint.n_sampled == 0
     assert_same(joint.terms(q), plain.terms(q))
+
+
+# --- predictions ----------------------------------------------------------------------------------
+
+
+@each_set
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_softmax_moments(used, n_classes):
+    rng = np.random.default_rng(0)
+    mean, root = (
+        rng.normal(0.0, 3.0, (7, n_classes)),
+        rng.normal(0.0, 2.0, (7, n_classes, n_classes)),
+    )
+    points = rng.standard_normal((64, n_classes))
+    p = softmax(mean[:, None] + points @ root.swapaxes(1, 2), axis=-1)
+    desired = p.mean(axis=1), np.einsum("npi,npj->nij", p, p) / 64
+    assert_same(compiled_softmax_moments(mean, root, points), desired)
+    assert compiled_softmax_moments(np.zeros((1, 100)), np.zeros((1, 100, 100)), points) is None
 
 
 # --- whether it is used ---------------------------------------------------------------------------
