@@ -25,6 +25,9 @@ from skbayesnn.network import outputs
 N_SCOUTS = 2  # starts from which every architecture is tried
 RELIABLE = 1.0  # standard error of a measured log evidence up to which its draws are used
 SIGNIFICANT = 0.01  # p value below which other noise models are tried
+HOPELESS = (
+    20.0  # nats by which other noise may stay behind at one minimum before others are left out
+)
 CLOSELY_FITTED = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
 
@@ -203,8 +206,10 @@ def with_chosen_noise(fit, previous=None, workers=ALONE):
     p_values = _p_values(fit)
     comparable = np.isfinite(fit.best.log_evidence)
     suspected = [noise for noise, p in p_values.items() if comparable and p < SIGNIFICANT]
-    found = {"constant": (fit.posed, fit.minima)}
-    found |= {noise: _under(noise, fit, previous, workers) for noise in suspected}
+    found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
+    for noise in suspected:
+        found[noise] = _under(noise, fit, previous, workers, at_least=best - HOPELESS)
+        best = np.fmax(best, total_log_evidence(found[noise][1]))
     if suspected:
         # what is a minimum with other noise may be one with constant noise, too
         further = [found[noise][1][0] for noise in suspected]
@@ -225,12 +230,21 @@ def with_chosen_noise(fit, previous=None, workers=ALONE):
     )
 
 
-def _under(noise, fit, previous, workers):
-    """The problem and its minima under another noise model than the constant one."""
+def _under(noise, fit, previous, workers, at_least=None):
+    """The problem and its minima under another noise model than the constant one.
+
+    If the best of the minima that it starts from leads to an evidence below ``at_least``, the
+    others are left out.
+    """
     model = NOISE_MODELS[noise]
     posed = model.pose(fit.problem, fit.posed)
     starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
-    return posed, model.search(fit.problem, posed, starts, workers)
+    n_first = len(starts) if at_least is None else 1
+    minima = model.search(fit.problem, posed, starts[:n_first], workers)
+    if starts[n_first:] and not total_log_evidence(minima) < at_least:
+        others = model.search(fit.problem, posed, starts[n_first:], workers)
+        minima = distinct([*minima, *others], posed)
+    return posed, minima
 
 
 def _continuing(noise, problem, posed, previous):
