@@ -25,9 +25,7 @@ from skbayesnn.network import outputs
 N_SCOUTS = 2  # starts from which every architecture is tried
 RELIABLE = 1.0  # standard error of a measured log evidence up to which its draws are used
 SIGNIFICANT = 0.01  # p value below which other noise models are tried
-HOPELESS = (
-    20.0  # nats by which other noise may stay behind at one minimum before others are left out
-)
+HOPELESS = 20.0  # nats by which noise lags behind at one minimum if it is not tried at others
 CLOSELY_FITTED = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
 

@@ -6,6 +6,8 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
+from skbayesnn.posterior._ridge import largest_diagonal
+
 cdef extern from "core.h":
     enum:
         PADDING
@@ -26,7 +28,7 @@ cdef extern from "core.h":
         int n_counts
         const double *counts
         double n_counted
-        long rank
+        double largest_diagonal
 
     ctypedef struct CJoint "Joint":
         const CModel *model
@@ -194,11 +196,11 @@ cdef class Model:
         self.c.n_counts = len(self.counts)
         self.c.counts = &self.counts[0, 0]
         self.c.n_counted = np.sum(targets.weight)
-        self.c.rank = len(X)
+        self.c.largest_diagonal = largest_diagonal(network.layer_sizes[-2] + 1, len(X))
 
     @property
-    def has_hessian(self):
-        """Whether the network is small enough for a Hessian to be faster than by NumPy."""
+    def is_small(self):
+        """Whether matrices are so small that their loops are faster here than in LAPACK."""
         return self.n_weights <= kernels.most_weights
 
     def evaluate(self, theta, beta, int order, bint exact=False):
@@ -330,8 +332,8 @@ cdef class Joint:
         """Move chains along their trajectories, in place; those left out are returned."""
         cdef long m = len(step_size), d = self.dimension, i
         cdef double[:, ::1] q = phase.position, p = phase.momentum, g = phase.gradient
-        cdef double[::1] v = phase.value, kept_v = phase.value.copy()
-        kept = phase.position.copy(), phase.momentum.copy(), phase.gradient.copy()
+        cdef double[::1] v = phase.value
+        kept = [field.copy() for field in phase]
         cdef double[::1] eps = np.ascontiguousarray(step_size, dtype=float)
         cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
         cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
@@ -346,7 +348,6 @@ cdef class Joint:
                     dense, unstable, work)
             free(work)
         left = np.flatnonzero(failed)
-        for mine, before in zip((phase.position, phase.momentum, phase.gradient), kept):
-            mine[left] = before[left]
-        phase.value[left] = np.asarray(kept_v)[left]
+        for field, before in zip(phase, kept):
+            field[left] = before[left]
         return left

@@ -211,7 +211,7 @@ class Posterior:
 
     def _data_expansion(self, theta, beta, exact):
         """`Misfit`, its gradient and its Hessian."""
-        if self.compiled and self.compiled.has_hessian:
+        if self.compiled and self.compiled.is_small:
             value, errors, gradient, matrix = self.compiled.evaluate(theta, beta, 2, exact)
             return Misfit(value, errors), gradient, matrix
         total, gradient = None, 0.0
@@ -288,7 +288,7 @@ class Posterior:
         if not (network.hidden_layer_sizes and self.likelihood.n_levels):
             return theta
         alpha = self.groups.expand(hyper.alpha)
-        if self.compiled:
+        if self.compiled and self.compiled.is_small:
             best = self.compiled.best_outputs(theta, alpha, hyper.beta)
             if best is not None:
                 return best

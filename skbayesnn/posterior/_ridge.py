@@ -66,8 +66,13 @@ def _system(gram, rank):
     units = np.arange(gram.shape[-1])
     system = gram.copy()
     system[..., units, units] += 1.0
-    limit = DROWNING if rank < len(units) else HOPELESS
+    limit = largest_diagonal(len(units), rank)
     return system, system[..., units, units].max(axis=-1) <= limit
+
+
+def largest_diagonal(width, rank):
+    """Entry of ``1 + G`` up to which adding 1 loses few digits."""
+    return DROWNING if rank < width else HOPELESS
 
 
 def _inverses(matrices, chosen):

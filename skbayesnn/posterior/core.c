@@ -161,13 +161,12 @@ static void normal_equations(const double *gram, double tau, const double *sd, i
             out[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
 }
 
-/* Lower triangular factor in place. Returns 0 where adding 1 to a matrix of some rank has lost too
-   many digits (`_ridge.py`), or it is not positive definite. */
-static int cholesky(double *matrix, int n, long rank, double *log_det)
+/* Lower triangular factor in place. Returns 0 where an entry of the diagonal is above `largest`
+   (`largest_diagonal` in _ridge.py), or the matrix is not positive definite. */
+static int cholesky(double *matrix, int n, double largest, double *log_det)
 {
-    double limit = rank < n ? 1e6 : 1e10;
     for (int a = 0; a < n; a++)
-        if (!(matrix[a * n + a] <= limit))
+        if (!(matrix[a * n + a] <= largest))
             return 0;
     *log_det = 0.0;
     for (int a = 0; a < n; a++) {

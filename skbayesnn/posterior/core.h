@@ -1,5 +1,5 @@
-/* The hot loops of the energy: what `_core.pyx` calls. What each computes is said by its NumPy twin
-   in this folder; here is said how.
+/* The hot loops of the energy, which `_core.pyx` calls. The NumPy twin of each function, named here
+   and in this folder if nothing else is said, states what it computes.
 
    Rows run along vectors of LANES doubles, so that everything that belongs to one unit lies
    together in memory. The loops are compiled once for each set of instructions (see core.c). */
@@ -28,7 +28,7 @@ typedef struct {
     int n_counts;           /* 1, or one for each output */
     const double *counts;   /* (n_counts, n), zero in the padding */
     double n_counted;       /* sum of the rows' weights */
-    long rank;              /* number of rows */
+    double largest_diagonal; /* of the output layer's normal equations, see _ridge.py */
 } Model;
 
 /* Weights and precisions as positions of samplers, see `Coordinates` and `JointPosterior`. */

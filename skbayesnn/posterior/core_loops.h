@@ -707,7 +707,7 @@ static int NAME(best_outputs)(const Model *model, double *theta, const double *a
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[at + (long)a * K + o]);
         normal_equations(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, system);
-        if (!cholesky(system, width, model->rank, &log_det))
+        if (!cholesky(system, width, model->largest_diagonal, &log_det))
             return 0;
         double *m = moment + o * width;
         for (int a = 0; a < width; a++)
@@ -750,7 +750,7 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             m[a] *= tau * sd[a];
         }
         normal_equations(gram, tau, sd, width, system);
-        if (!cholesky(system, width, model->rank, &log_det))
+        if (!cholesky(system, width, model->largest_diagonal, &log_det))
             return 0;
         solve(system, width, m);
         inverse_of(system, width, inverse);
