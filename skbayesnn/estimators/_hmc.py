@@ -84,14 +84,20 @@ class HMCMLP(BayesianMLP):
             taken["noise"] = fitted.noise_
         return cls(**{**taken, "init": FrozenEstimator(fitted), **parameters})
 
+    @property
+    def _thins_itself(self):
+        return isinstance(self.thin, str) and self.thin == "auto"
+
     def _check_engine_parameters(self):
         one_of(self, "sampler", ("auto", *N_STEPS))
         if self.step_size is not None:
             positive(self, "step_size")
         if self.n_steps is not None:
             integer(self, "n_steps", 1)
-        for name in ("n_chains", "n_draws", "thin"):
+        for name in ("n_chains", "n_draws"):
             integer(self, name, 1)
+        if not self._thins_itself:
+            integer(self, "thin", 1)
         integer(self, "n_warmup", 0)
         is_boolean(self, "evidence")
         if self.dtype not in DTYPES:
@@ -142,7 +148,7 @@ class HMCMLP(BayesianMLP):
             self.n_chains,
             self.n_warmup,
             self.n_draws,
-            self.thin,
+            None if self._thins_itself else self.thin,
             np.dtype(self.dtype).name,
             isinstance(self.init, str) and self.init == "prior",
             self.evidence,
@@ -177,7 +183,7 @@ class HMCMLP(BayesianMLP):
         if isinstance(self.prior, str) and self.prior == "ard":
             inputs = draws.alpha[..., : self.n_features_in_]
             self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
-        self.n_iter_ = self.n_warmup + draws.energy.shape[1] * self.thin
+        self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin
         best = self._draws.theta[self._draws.best].astype(float)
         self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)
         if not isinstance(self.init, str) and self._is_same_model(thawed(self.init)):
@@ -198,7 +204,8 @@ class HMCMLP(BayesianMLP):
     def _trouble(self):
         """A warning about the chains, with its category, or ``None``."""
         found, sampled = self.diagnostics_, self._result.sampled
-        stuck = found.divergences > 0.1 * sampled.draws.energy.size * self.thin
+        n_transitions = sampled.draws.energy.size * self._result.settings.thin
+        stuck = found.divergences > 0.1 * n_transitions
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
         elif self.sampler == "stochastic_dynamics" and found.divergences:

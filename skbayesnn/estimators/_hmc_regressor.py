@@ -67,8 +67,9 @@ class HMCMLPRegressor(Regression, HMCMLP):
         Transitions in which chains tune themselves; not kept.
     n_draws : int, default=500
         Draws kept of every chain.
-    thin : int, default=1
-        Transitions per draw kept.
+    thin : int or "auto", default="auto"
+        Transitions per draw kept: with ``sampler="auto"`` up to 4 for networks with hidden units,
+        where rows times weights are few enough for that to take seconds.
     dtype : {"float64", "float32"}, default="float64"
         In which drawn weights are stored.
     init : {"modes", "prior"} or fitted estimator, default="modes"
@@ -169,7 +170,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         n_chains=4,
         n_warmup=150,
         n_draws=500,
-        thin=1,
+        thin="auto",
         dtype="float64",
         init="modes",
         evidence=True,

@@ -29,6 +29,8 @@ from skbayesnn.samplers import Plan
 
 LEAST_LIMIT = 64  # of the steps of a trajectory
 TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
+THINNED_WORK = 120_000  # rows times weights times transitions per draw, where these are chosen
+MOST_PER_DRAW = 4  # of them
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class Recipe:
     ----------
     plan : Plan, optional
         Of one of the classic samplers; by default the sampler tunes itself.
-    n_chains, n_warmup, n_draws, thin : int
+    n_chains, n_warmup, n_draws : int
+    thin : int, optional
+        By default few rows and weights have more transitions per draw.
     dtype : str
     from_prior : bool
         Whether chains start at draws from the prior.
@@ -51,7 +55,7 @@ class Recipe:
     n_chains: int = 4
     n_warmup: int = 150
     n_draws: int = 500
-    thin: int = 1
+    thin: int | None = None
     dtype: str = "float64"
     from_prior: bool = False
     evidence: bool = True
@@ -59,12 +63,26 @@ class Recipe:
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""
         tuned = self.plan is None
-        plan = tuned_plan(problem, posed, noise) if tuned else self.plan
-        counts = self.n_warmup, self.n_draws, self.thin
+        linear = _is_linear(problem, posed, noise)
+        plan = tuned_plan(posed, linear) if tuned else self.plan
+        thin = self.thin or (patience(posed.posterior) if tuned and not linear else 1)
+        counts = self.n_warmup, self.n_draws, thin
         return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
 
 
-def tuned_plan(problem, posed, noise):
+def _is_linear(problem, posed, noise):
+    """Whether neither the means nor the noise have hidden units."""
+    hidden = posed.posterior.network.hidden_layer_sizes
+    return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
+
+
+def patience(posterior):
+    """Transitions per draw where they cost little: chains of some networks mix slowly."""
+    size = len(posterior.X) * posterior.network.n_weights
+    return int(np.clip(THINNED_WORK // size, 1, MOST_PER_DRAW))
+
+
+def tuned_plan(posed, linear):
     """How the sampler that tunes itself makes its transitions.
 
     With hidden layers and few rows trajectories are short: what is slow are the scales of whole
@@ -72,8 +90,7 @@ def tuned_plan(problem, posed, noise):
     what they cost. Where the output layer stays in the position the curvature changes so much from
     place to place that its mean is no guide to a metric.
     """
-    hidden = posed.posterior.network.hidden_layer_sizes
-    if not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem)):
+    if linear:
         return Plan()
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))

@@ -12,6 +12,7 @@ from skbayesnn.network._products import (
     jacobian,
     jacobian_vector,
     kronecker_factors,
+    output_covariances,
     second_derivative_along,
     vector_jacobian,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "jacobian",
     "jacobian_vector",
     "kronecker_factors",
+    "output_covariances",
     "outputs",
     "row_blocks",
     "second_derivative_along",

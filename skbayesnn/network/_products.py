@@ -194,6 +194,51 @@ def jacobian(trace):
     return result
 
 
+def output_covariances(trace, covariance):
+    """``J S J^T`` of every row, without the Jacobian ``J`` of its outputs.
+
+    The covariance of the summed inputs of two layers, given what comes from below, is a matrix
+    product; derivatives of the outputs take it upwards. With many outputs this is much less work
+    than to multiply Jacobians.
+
+    Parameters
+    ----------
+    trace : Trace of order >= 1
+        Of one network.
+    covariance : ndarray of shape (k, k)
+        ``S``, of the weights.
+
+    Returns
+    -------
+    ndarray of shape (n, n_outputs, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, forward, output_covariances
+    >>> trace = forward(Network((1, 2)), np.zeros(4), np.array([[3.0]]), order=1)
+    >>> output_covariances(trace, np.diag([1.0, 2.0, 3.0, 4.0]))
+    array([[[12.,  0.],
+            [ 0., 22.]]])
+    """
+    network, n_layers = trace.network, len(trace.layers)
+    n, n_outputs = trace.outputs.shape
+    eye = np.broadcast_to(np.eye(n_outputs)[:, None], (n_outputs, n, n_outputs))
+    deltas = [np.moveaxis(delta, 0, 1) for delta in back_propagate(trace, eye)]  # (n, outputs, fan)
+    result = np.zeros((n, n_outputs, n_outputs))
+    for upper in range(n_layers):
+        for lower in range(upper + 1):
+            ends = network.shapes[upper], network.shapes[lower]
+            block = covariance[network.slices[upper], network.slices[lower]]
+            block = block.reshape(*ends[0], *ends[1]).transpose(2, 0, 1, 3)
+            moved = trace.inputs[lower] @ block.reshape(len(block), -1)
+            moved = moved.reshape(n, ends[0][0], -1)
+            summed = (trace.inputs[upper][:, None] @ moved).reshape(n, ends[0][1], ends[1][1])
+            part = deltas[upper] @ summed @ np.swapaxes(deltas[lower], 1, 2)
+            result += part if upper == lower else part + np.swapaxes(part, 1, 2)
+    return 0.5 * (result + np.swapaxes(result, 1, 2))
+
+
 def kronecker_factors(trace, roots, sample_weight):
     """Second moments whose Kronecker products stand for the layers' Gauss-Newton matrices.
 

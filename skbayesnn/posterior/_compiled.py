@@ -64,9 +64,9 @@ def compiled_softmax_moments(mean, root, points):
     ----------
     mean : ndarray of shape (n, n_classes)
         Of the activations.
-    root : ndarray of shape (n, n_classes, n_classes)
+    root : ndarray of shape (n, n_classes, r)
         ``R R^T`` is their covariance.
-    points : ndarray of shape (n_points, n_classes)
+    points : ndarray of shape (n_points, r)
         Standard normal; a multiple of eight.
     """
     if _core is None or mean.shape[1] > MOST_CLASSES:

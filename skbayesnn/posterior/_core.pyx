@@ -58,7 +58,7 @@ cdef extern from "core.h":
                      double *) nogil
         int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                         const double *, int, double, double *) nogil
-        void (*softmax_moments)(int, long, const double *, const double *, long, const double *,
+        void (*softmax_moments)(int, int, long, const double *, const double *, long, const double *,
                                 double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
@@ -139,8 +139,8 @@ def _rows_last(array, n):
 
 
 def softmax_moments(mean, root, points):
-    """Means of probabilities and of their products at points `(n_classes, n_points)`."""
-    first, second = np.empty(mean.shape), np.empty(root.shape)
+    """Means of probabilities and of their products at points `(r, n_points)`."""
+    first, second = np.empty(mean.shape), np.empty((*mean.shape, mean.shape[1]))
     cdef const double[:, ::1] m = np.ascontiguousarray(mean), p = np.ascontiguousarray(points)
     cdef const double[:, :, ::1] r = np.ascontiguousarray(root)
     cdef double[:, ::1] f = first
@@ -148,7 +148,7 @@ def softmax_moments(mean, root, points):
     if len(mean):
         with nogil:
             kernels.softmax_moments(
-                m.shape[1], m.shape[0], &m[0, 0], &r[0, 0, 0], p.shape[1], &p[0, 0], &f[0, 0],
+                m.shape[1], r.shape[2], m.shape[0], &m[0, 0], &r[0, 0, 0], p.shape[1], &p[0, 0], &f[0, 0],
                 &s[0, 0, 0])
     return first, second
 

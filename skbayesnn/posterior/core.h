@@ -76,10 +76,11 @@ typedef struct {
                     double step_size, long n_steps, const double *factor, int dense,
                     double unstable, double *work);
 
-    /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (n_classes,
-       n_points), of n rows with means (n, n_classes) and roots (n, n_classes, n_classes). */
-    void (*softmax_moments)(int n_classes, long n, const double *mean, const double *root,
-                            long n_points, const double *points, double *first, double *second);
+    /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
+       of n rows with means (n, n_classes) and roots (n, n_classes, rank). */
+    void (*softmax_moments)(int n_classes, int rank, long n, const double *mean,
+                            const double *root, long n_points, const double *points,
+                            double *first, double *second);
 } Kernels;
 
 /* `JointPosterior.rescaled`, one position, in place. Returns the logarithm of the volume. */

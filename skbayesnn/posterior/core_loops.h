@@ -888,12 +888,12 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
 
 /* --- predictions ------------------------------------------------------------------------------ */
 
-static void NAME(softmax_moments)(int n_classes, long n, const double *mean, const double *root,
-                                  long n_points, const double *points, double *first,
-                                  double *second)
+static void NAME(softmax_moments)(int n_classes, int rank, long n, const double *mean,
+                                  const double *root, long n_points, const double *points,
+                                  double *first, double *second)
 {
     V p[n_classes], sums[n_classes], products[n_pairs(n_classes)];
-    for (; n > 0; n--, mean += n_classes, root += n_classes * n_classes, first += n_classes,
+    for (; n > 0; n--, mean += n_classes, root += n_classes * rank, first += n_classes,
                   second += n_classes * n_classes) {
         memset(sums, 0, sizeof(sums));
         memset(products, 0, sizeof(products));
@@ -901,8 +901,8 @@ static void NAME(softmax_moments)(int n_classes, long n, const double *mean, con
             V most = NAME(all)(-INFINITY), total = (V){0}, *product = products;
             for (int c = 0; c < n_classes; c++) {
                 p[c] = NAME(all)(mean[c]);
-                for (int k = 0; k < n_classes; k++)
-                    p[c] += root[c * n_classes + k] * *(const V *)(points + k * n_points + v);
+                for (int k = 0; k < rank; k++)
+                    p[c] += root[c * rank + k] * *(const V *)(points + k * n_points + v);
                 most = NAME(chosen)(p[c] <= most, most, p[c]);
             }
             for (int c = 0; c < n_classes; c++)

@@ -86,13 +86,14 @@ def _over_precisions(fit, shares, gaussians):
         minimum = fit.minima[i]
         places, its_shares = spread(posterior, minimum, settings)
         parts += [
-            part if place is minimum else member_of(posterior, place, settings) for place in places
+            part if place is minimum else member_of(posterior, place, settings, part)
+            for place in places
         ]
         weights += [weight * share for share in its_shares]
     return Ensemble(tuple(parts), tuple(weights))
 
 
-def member_of(posterior, minimum, settings):
+def member_of(posterior, minimum, settings, near=None):
     """What one minimum predicts: with the Gaussian around it, or the closest one for classes.
 
     Parameters
@@ -101,6 +102,8 @@ def member_of(posterior, minimum, settings):
         Of the network before pruning, with the training rows.
     minimum : Minimum
     settings : Settings
+    near : Member, optional
+        Of the same network at other precisions.
     """
     noise = noise_of_minimum(minimum, settings.free.prior.log_range)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
@@ -108,7 +111,7 @@ def member_of(posterior, minimum, settings):
         return member
     own = own_posterior(posterior, minimum)
     with Method.choose(own, settings).threads():
-        return closest_gaussian(member, own, settings, minimum.hyper)
+        return closest_gaussian(member, own, settings, minimum.hyper, near)
 
 
 def _leave_one_out(posterior, minimum, settings, member):

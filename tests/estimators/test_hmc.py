@@ -299,7 +299,7 @@ def test_networks(model):
 
 
 def test_fitted_attributes(model):
-    assert model.n_iter_ == 10 + 15
+    assert model.n_iter_ == 10 + 15 * result_of(model).settings.thin
     assert model.n_features_in_ == 2
     draws = draws_of(model)
     assert_allclose(np.log(model.weight_precisions_), np.log(draws.alpha).mean(axis=(0, 1)))
@@ -448,6 +448,24 @@ def test_thinning():
     assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
     assert_allclose(thinned.acceptance, draws.acceptance.reshape(2, 4, 3).mean(axis=-1))
     assert third.n_iter_ == every.n_iter_ == 10 + 12
+
+
+@pytest.mark.parametrize(
+    ("options", "n_rows", "thin"),
+    [
+        ({}, 50, 4),
+        ({}, 5000, 1),
+        ({"sampler": "langevin"}, 50, 1),
+        ({"hidden_layer_sizes": ()}, 50, 1),
+        ({"thin": 7}, 50, 7),
+    ],
+)
+def test_transitions_per_draw(options, n_rows, thin):
+    """More of them where they cost little."""
+    X = np.random.default_rng(0).standard_normal((n_rows, 2))
+    few = {"noise": "constant", "n_chains": 1, "n_warmup": 1, "n_draws": 4, "evidence": False}
+    model = HMCMLPRegressor(**({"hidden_layer_sizes": (8,), "random_state": 0} | few | options))
+    assert model.fit(X, X[:, 0]).n_iter_ == 1 + 4 * thin
 
 
 @pytest.mark.parametrize("sampler", ["auto", "langevin"])

@@ -150,7 +150,7 @@ def test_more_draws_equal_one_longer_fit(kind, options, pickled):
     model.set_params(n_draws=8).fit(*make_rows(kind))
     assert_same_draws(model, fit(kind, **options))
     assert model.diagnostics_.n_draws == 8
-    assert model.n_iter_ == 8 + 8 * model.thin
+    assert model.n_iter_ == 8 + 8 * result_of(model).settings.thin
     assert len(model.networks_) == 16
     assert_array_equal(model.networks_[0].coefs[0], first)
 

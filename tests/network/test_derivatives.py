@@ -9,6 +9,7 @@ from skbayesnn.network import (
     hessian_product,
     jacobian,
     jacobian_vector,
+    output_covariances,
     outputs,
     second_derivative_along,
     vector_jacobian,
@@ -95,6 +96,15 @@ def test_jacobian_and_its_products(activation, hidden, lead):
     assert_near(jacobian_vector(trace, v), (expected @ v[..., None, :, None])[..., 0])
     r = rng.standard_normal(trace.outputs.shape)
     assert_near(vector_jacobian(trace, r), np.einsum("...no,...nok->...k", r, expected))
+
+
+@each_activation
+@each_depth
+def test_output_covariances(activation, hidden):
+    network, theta, X, rng = setup(hidden, activation)
+    trace = forward(network, theta, X, 1)
+    root, J = rng.standard_normal((network.n_weights, network.n_weights)), jacobian(trace)
+    assert_near(output_covariances(trace, root @ root.T), (J @ root) @ (J @ root).swapaxes(1, 2))
 
 
 @each_activation

@@ -246,11 +246,9 @@ def test_hyperparameters_without_weights():  # nothing moves but the noise level
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_softmax_moments(used, n_classes):
     rng = np.random.default_rng(0)
-    mean, root = (
-        rng.normal(0.0, 3.0, (7, n_classes)),
-        rng.normal(0.0, 2.0, (7, n_classes, n_classes)),
-    )
-    points = rng.standard_normal((64, n_classes))
+    mean = rng.normal(0.0, 3.0, (7, n_classes))
+    root = rng.normal(0.0, 2.0, (7, n_classes, n_classes - 1))
+    points = rng.standard_normal((64, n_classes - 1))
     p = softmax(mean[:, None] + points @ root.swapaxes(1, 2), axis=-1)
     desired = p.mean(axis=1), np.einsum("npi,npj->nij", p, p) / 64
     assert_same(compiled_softmax_moments(mean, root, points), desired)
