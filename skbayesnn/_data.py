@@ -4,6 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+RESOLUTION = 2.0**-30  # of standardised training values, in standard deviations
+LARGEST = 1e150  # training value whose square does not overflow
+LARGEST_AS_GIVEN = 1e50  # the same for their powers, where values are not standardised
+MOST_REPETITIONS = 1e15  # that all rows together may stand for
+FARTHEST = 1e100  # standardised input; what lies beyond is as far away
+SMALLEST = 1e-305  # spread of a column that is not constant
+
 
 class Rows(NamedTuple):
     """Distinct rows with the number of times each counts."""
@@ -42,6 +49,25 @@ def canonical_rows(X, y, sample_weight):
     return Rows(np.ascontiguousarray(X), np.ascontiguousarray(y), weight, index)
 
 
+def check_magnitudes(rows, standardize):
+    """Raise ``ValueError`` for training rows that cannot be calculated with."""
+    largest = LARGEST if standardize else LARGEST_AS_GIVEN
+    for name, values in (("X", rows.X), ("y", rows.y)):
+        found = np.max(np.abs(values))
+        if found > largest:
+            advice = "" if standardize else ", or standardize=True"
+            raise ValueError(
+                f"{name} has values up to {found:.0e}, whose powers overflow: the largest possible "
+                f"is {largest:.0e}. Use other units{advice}."
+            )
+    total = np.sum(rows.weight / MOST_REPETITIONS)
+    if total > 1.0:
+        raise ValueError(
+            f"sample_weight adds up to more than {MOST_REPETITIONS:.0e} rows. A weight counts "
+            "repetitions of its row; give smaller ones."
+        )
+
+
 class Scaling(NamedTuple):
     """``standardised = (value - shift) / scale``, column by column."""
 
@@ -65,13 +91,43 @@ class Scaling(NamedTuple):
         unit = np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
         scale = unit * np.sqrt(weight @ (centred / unit) ** 2 / total)
         rounding = 8 * np.finfo(float).eps * np.max(np.abs(values), axis=0)
-        constant = ~(scale > rounding)
+        constant = ~(scale > np.maximum(rounding, SMALLEST))
         return cls(np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale))
 
     def transform(self, values):
         """To standardised units."""
         return (values - self.shift) / self.scale
 
+    def bounded(self, values):
+        """To standardised units, at most `FARTHEST`: of inputs anywhere."""
+        with np.errstate(over="ignore"):
+            return np.clip(self.transform(values), -FARTHEST, FARTHEST)
+
     def inverse(self, values):
         """Back to the original units; the last axis are the columns."""
         return values * self.scale + self.shift
+
+
+def standardised(values, weight, wanted=True):
+    """Scaling of training values, and the values in its units.
+
+    They are rounded to `RESOLUTION`, so that the last bits of the data, which a change of units or
+    the way that they were computed may have changed, decide nothing.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_columns)
+    weight : ndarray of shape (n,)
+    wanted : bool
+        ``False``: values stay as they are.
+
+    Returns
+    -------
+    scaling : Scaling
+    values : ndarray of shape (n, n_columns)
+    """
+    if not wanted:
+        return Scaling.none(values.shape[1]), values
+    scaling = Scaling.standard(values, weight)
+    values = scaling.transform(values) / RESOLUTION
+    return scaling, np.round(values, out=values) * RESOLUTION + 0.0

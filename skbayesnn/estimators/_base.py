@@ -4,13 +4,15 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skbayesnn._data import Scaling, canonical_rows
+from skbayesnn._data import canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
 from skbayesnn.inference import (
     Limits,
@@ -21,6 +23,8 @@ from skbayesnn.inference import (
     memory_of_search,
     readable,
 )
+
+AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
 
 @dataclass(frozen=True)
@@ -108,10 +112,30 @@ class BayesianMLP(BaseEstimator):
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
             rows = canonical_rows(X, y, sample_weight)
             self._check_domain(rows)
+            check_magnitudes(rows, self.standardize)
             problem = self._pose(rows, hidden_layer_sizes)
             self._keep(self._infer(problem, hidden_layer_sizes, previous), rows)
             self._warn()
         return self
+
+    def __getstate__(self):
+        """The state, and the version that wrote it."""
+        return {**super().__getstate__(), "_skbayesnn_version": version("skbayesnn")}
+
+    def __setstate__(self, state):
+        """Warn if another version has written the state."""
+        state = dict(state)
+        written, present = state.pop("_skbayesnn_version", "unknown"), version("skbayesnn")
+        if written != present:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=present,
+                    original_sklearn_version=written,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self):
         """Whether `fit` was completed."""
@@ -154,14 +178,13 @@ class BayesianMLP(BaseEstimator):
 
     def _pose(self, rows, hidden_layer_sizes):
         """Standardise, and gather everything that defines the problem."""
-        d = rows.X.shape[1]
-        X_scaling = Scaling.standard(rows.X, rows.weight) if self.standardize else Scaling.none(d)
+        X_scaling, X = standardised(rows.X, rows.weight, self.standardize)
         y, y_scaling, likelihood = self._targets(rows)
         names = getattr(self, "feature_names_in_", None)
         self._X_scaling, self._y_scaling = X_scaling, y_scaling
         self.n_outputs_ = y.shape[1]
         problem = Problem(
-            X_scaling.transform(rows.X),
+            X,
             y,
             rows.weight,
             likelihood,
@@ -202,11 +225,15 @@ class BayesianMLP(BaseEstimator):
         n_bytes = memory_of_search(posterior, settings, n_starts, self.n_jobs)
         if self.verbose:
             print(f"{plan}; about {readable(n_bytes)} of memory")
+        remedies = "fewer hidden units, n_jobs=1, fewer n_restarts, or some of the rows"
+        self._warn_of_memory(n_bytes, f"The fit ({plan})", remedies)
+
+    def _warn_of_memory(self, n_bytes, what, remedies):
+        """Warn if the machine has less memory."""
         if n_bytes > machine_memory():
             warnings.warn(
-                f"The fit needs about {readable(n_bytes)} of memory, and the machine has "
-                f"{readable(machine_memory())} ({plan}). Use fewer hidden units, n_jobs=1, fewer "
-                "n_restarts, or some of the rows.",
+                f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
+                f"{readable(machine_memory())}. Use {remedies}.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -220,10 +247,27 @@ class BayesianMLP(BaseEstimator):
 
     def _warn(self):
         """The one place where the states of the algorithms become a warning."""
-        trouble = self._trouble()
+        trouble = self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
             warnings.warn(message, category, stacklevel=3)
+
+    def _trouble_with_units(self):
+        """A warning that precisions would lie beyond their bounds, or ``None``."""
+        if self.standardize:
+            return None
+        free, largest = self._result.posed.settings.free, 0.0
+        if np.any(free.alpha):
+            largest = np.max(self.weight_precisions_[free.alpha] ** -0.5)
+        if np.any(free.beta):
+            largest = max(largest, np.max(self.noise_std_))
+        if largest < AT_BOUND * free.prior.upper:
+            return None
+        return (
+            "The standard deviation of the noise or of the prior of some weights is at its bound "
+            f"of {free.prior.upper:g}, as X and y are not standardised. Use standardize=True or "
+            "other units."
+        ), UserWarning
 
     def _input_scaling_folded_in(self, network, theta):
         """Layers of a network that takes X in the user's units."""
@@ -245,7 +289,7 @@ class BayesianMLP(BaseEstimator):
         """Rows to predict, standardised."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._X_scaling.transform(X)
+        return self._X_scaling.bounded(X)
 
     def _draw_prior(self, X, n_samples, rng):
         """Outputs of networks drawn from the prior, ``(n_samples, n, n_outputs)``."""

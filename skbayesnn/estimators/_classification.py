@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
 from skbayesnn.estimators._base import generator
+from skbayesnn.estimators._parameters import count
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
@@ -150,7 +151,8 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples_X, n_classes, n_samples)
             Probabilities, summing to 1 over the classes.
         """
-        activations = self._draw_prior(self._check_X(X), n_samples, generator(random_state))
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
+        activations = self._draw_prior(X, n_samples, generator(random_state))
         return np.moveaxis(class_probabilities(activations), 0, -1)
 
     def _encode(self, y):

@@ -12,6 +12,7 @@ from skbayesnn.inference import Trouble, fit_evidence
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
+NOTHING = 1.5  # well-determined weights, the bias of the output among them
 HESSIANS = ("auto", "exact", "gauss_newton")
 
 ANOTHER_SEARCH = (
@@ -115,6 +116,13 @@ class EvidenceMLP(BayesianMLP):
                 "The precisions of the best minimum did not settle, so log_evidence_ may be too "
                 "low by some nats. Try more n_restarts or fewer hidden units, and a larger "
                 "max_iter if n_iter_ has reached it."
+            ), ConvergenceWarning
+        hidden = self._result.posed.posterior.network.hidden_layer_sizes
+        if len(hidden) > 2 and np.sum(best.gamma) < NOTHING:
+            return (
+                "The network has learnt nothing: its outputs are constant. Either X tells nothing "
+                "of y, or training has failed. Try another random_state, more n_restarts, fewer "
+                "hidden layers, or hidden_layer_sizes='auto'."
             ), ConvergenceWarning
         return None
 

@@ -20,6 +20,7 @@ from skbayesnn.samplers import Plan
 PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
 ASTRAY = 1.5  # R-hat above which the evidence, measured from where the chains are, is left out
 DTYPES = ("float32", "float64", np.float32, np.float64)
+LARGEST_GROWN = 16, 16  # units; a guess of the memory for networks that are to be chosen
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
 
 
@@ -77,6 +78,7 @@ class HMCMLP(BayesianMLP):
         HMCMLPRegressor or HMCMLPClassifier
             Not fitted yet.
         """
+        check_is_fitted(fitted)
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
@@ -120,6 +122,9 @@ class HMCMLP(BayesianMLP):
 
     def _infer(self, problem, hidden_layer_sizes, previous):
         """Sample, and estimate the evidence."""
+        sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
+        doubles = self.n_chains * self.n_draws * problem.network(sizes).n_weights
+        self._warn_of_memory(8.0 * doubles, "Keeping the draws", "fewer n_draws, or larger thin")
         return fit_by_sampling(
             problem,
             hidden_layer_sizes,

@@ -29,6 +29,11 @@ def check_parameters(estimator):
     estimator._check_engine_parameters()
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
+    if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
+        raise ValueError(
+            f"n_jobs must be None or an integer other than 0 (-1 for all processors), got "
+            f"{estimator.n_jobs!r}."
+        )
     if isinstance(estimator.hidden_layer_sizes, str) and estimator.hidden_layer_sizes == "auto":
         _check_growth(estimator)
         return "auto"
@@ -84,13 +89,8 @@ def fixed_values(given, names, what):
 def layer_sizes(estimator, name):
     """A parameter as a tuple of widths; raise unless it is one."""
     given = getattr(estimator, name)
-    sizes = (given,) if isinstance(given, numbers.Integral) else given
-    try:
-        sizes = tuple(sizes)
-        valid = all(isinstance(size, numbers.Integral) and size > 0 for size in sizes)
-    except TypeError:
-        valid = False
-    if not valid:
+    sizes = given if isinstance(given, tuple | list | np.ndarray) else (given,)
+    if not all(_is_integer(size) and size > 0 for size in sizes):
         auto = ", or 'auto'" if name == "hidden_layer_sizes" else ""
         raise ValueError(
             f"{name} must be a tuple of positive integers, one per hidden layer (() for none)"
@@ -123,13 +123,22 @@ def is_boolean(estimator, name):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
 
 
+def _is_integer(value):
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
 def integer(estimator, name, least):
     """Raise unless a parameter is an integer of at least ``least``."""
-    value = getattr(estimator, name)
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+    count(getattr(estimator, name), name, least)
+
+
+def count(value, name, least=1):
+    """An integer of at least ``least``; raise unless it is one."""
+    if not _is_integer(value):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}.")
+    return int(value)
 
 
 def positive(estimator, name):

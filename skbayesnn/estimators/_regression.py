@@ -6,12 +6,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
-from skbayesnn._data import Scaling
+from skbayesnn._data import standardised
 from skbayesnn.estimators._base import generator
-from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
-from skbayesnn.inference import NOISE_MODELS
+from skbayesnn.estimators._parameters import count, fixed_values, layer_sizes, one_of
+from skbayesnn.inference import NOISE_MODELS, machine_memory, readable
 from skbayesnn.posterior import Gaussian
 
+COPIES = 3  # of the covariance of rows, on the way
 KINDS = ("total", "epistemic", "aleatoric")
 
 
@@ -55,6 +56,13 @@ class Regression(RegressorMixin):
         if not (return_std or return_cov):
             return self._shaped(scaling.inverse(self._ensemble.mean(X)))
         if return_cov:
+            n_bytes = COPIES * 8.0 * self.n_outputs_ * len(X) ** 2
+            if n_bytes > machine_memory():
+                raise MemoryError(
+                    f"The covariance of {len(X)} rows needs about {readable(n_bytes)} of memory, "
+                    f"and the machine has {readable(machine_memory())}. Ask for fewer rows at a "
+                    "time, or for return_std."
+                )
             mean, covariance = self._ensemble.joint_moments(X)
             covariance = covariance * scaling.scale**2
             return self._shaped(scaling.inverse(mean)), (
@@ -185,7 +193,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        X = self._check_X(X)
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
     def sample_prior(self, X, n_samples=1, random_state=0):
@@ -205,7 +213,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        X = self._check_X(X)
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
 
     def _encode(self, y):
@@ -214,14 +222,12 @@ class Regression(RegressorMixin):
 
     def _targets(self, rows):
         n_outputs = rows.y.shape[1]
-        scaling = Scaling.none(n_outputs)
-        if self.standardize:
-            scaling = Scaling.standard(rows.y, rows.weight)
+        scaling, y = standardised(rows.y, rows.weight, self.standardize)
         likelihood = Gaussian.per_output(n_outputs)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
-        return scaling.transform(rows.y), scaling, likelihood
+        return y, scaling, likelihood
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Noise levels given by the user, the noise network, and the change to units of y."""
@@ -230,7 +236,7 @@ class Regression(RegressorMixin):
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
         return {
-            "noise_precision": (free, np.where(free, 1.0, (scale / values) ** 2)),
+            "noise_precision": (free, np.where(free, 1.0, scale / values) ** 2),
             "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
         }

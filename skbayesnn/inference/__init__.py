@@ -39,7 +39,12 @@ from skbayesnn.inference._minimum import Minimum, Trouble, complete
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import Renewals
 from skbayesnn.inference._noise_models import NOISE_MODELS, Positions
-from skbayesnn.inference._noise_network import NoisePlan, squared_residuals, with_rows
+from skbayesnn.inference._noise_network import (
+    NoisePlan,
+    rounding_variance,
+    squared_residuals,
+    with_rows,
+)
 from skbayesnn.inference._precision import (
     DensePrecision,
     DualPrecision,
@@ -149,6 +154,7 @@ __all__ = [
     "random_starts",
     "readable",
     "reestimate",
+    "rounding_variance",
     "run_chains",
     "same_minimum",
     "seeds_of",

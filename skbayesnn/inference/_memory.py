@@ -11,6 +11,7 @@ from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 FIXED = 2**20  # bytes of small things
 ROW_COPIES = 6  # of X and y: as given, sorted, distinct, standardised, on the way
 PER_UNIT = 5  # numbers per row and unit: values, slopes, bends and their derivatives
+JACOBIANS = 2  # of a block of training rows, when they are predicted at the end
 MATRICES = 6  # of the size of a Hessian, while one is assembled, factored and inverted
 
 
@@ -35,9 +36,10 @@ def memory_of_search(posterior, settings, n_starts, n_jobs=None):
     if method.dense:
         minimum = (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
         minimum += MATRICES * k**2
+    predicted = JACOBIANS * min(roots * k, BLOCK_DOUBLES)
     kept = 2 * n_starts * (k**2 if method.dense else one)
     rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])
-    doubles = (rows + max(traces + one + besides, minimum)) * n_processes + kept
+    doubles = (rows + max(traces + one + besides, minimum, predicted)) * n_processes + kept
     return FIXED * n_processes + 8.0 * doubles
 
 

@@ -82,6 +82,32 @@ class NoisePlan(NamedTuple):
         return settings._replace(free=free, fixed=fixed)
 
 
+def rounding_variance(y):
+    """``d^2 / 12`` of every target, with ``d`` the smallest difference of two of its values.
+
+    Targets that are integers, say, can be fitted exactly in some places by chance. Their noise is
+    no smaller there than the error of rounding. Zero where no value occurs twice.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import rounding_variance
+    >>> rounding_variance(np.array([[1.0], [3.0], [4.0], [3.0]])).round(3)
+    array([0.083])
+    """
+    gaps = [np.diff(np.sort(column)) for column in y.T]
+    steps = [np.min(gap[gap > 0]) if np.any(gap > 0) and not gap.all() else 0.0 for gap in gaps]
+    return np.square(steps) / 12.0
+
+
 @dataclass(frozen=True)
 class Side:
     """One of the two networks on its way.
@@ -214,7 +240,7 @@ def squared_residuals(posterior, theta, hyper, settings):
         gamma = np.ones_like(residuals)
     gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
     floor = settings.free.prior.lower**2  # so that noise-free data do no harm
-    return residuals**2 / gamma + floor, gamma
+    return residuals**2 / gamma + floor + rounding_variance(posterior.y), gamma
 
 
 class Pair(NamedTuple):

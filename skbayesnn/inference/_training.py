@@ -41,8 +41,9 @@ def random_starts(posterior, rngs, compared=True):
     with a noise of a tenth of the targets' own spread and weight precision 1 take turns with
     starts with all of that spread and a stronger prior: the former may end where everything is
     fitted, the latter where everything is taken for noise. The latter come first if weights
-    outnumber the data. If the evidence cannot tell which is which all are of this kind. Without
-    noise levels all start with weight precision 1.
+    outnumber the data. If the evidence cannot tell which is which all are of this kind. With more
+    than two hidden layers there are none: a strong prior of every layer silences such a network.
+    Without noise levels all start with weight precision 1.
 
     Parameters
     ----------
@@ -55,10 +56,11 @@ def random_starts(posterior, rngs, compared=True):
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
     few = len(posterior.X) * network.n_outputs <= network.n_weights
+    deep = len(network.hidden_layer_sizes) > 2
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
-        if n_levels and compared and i % 2 == few:
+        if n_levels and (deep or (compared and i % 2 == few)):
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR

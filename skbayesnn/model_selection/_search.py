@@ -1,5 +1,6 @@
 """A grid search that needs one fit per candidate and no rows set aside."""
 
+import warnings
 from copy import deepcopy
 from functools import wraps
 
@@ -7,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -211,6 +213,13 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 "or a search by cross-validation."
             )
         self.best_index_ = simplest_of_best(self.results_)
+        if str(self.results_["verdict"][self.best_index_]).startswith("doubtful"):
+            warnings.warn(
+                "The evidence of the best candidate is doubtful: see its evidence_report_. Compare "
+                "the first few candidates on held-out rows, too.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         self.best_estimator_ = self.estimators_[self.best_index_]
         self.best_params_ = self.results_["params"][self.best_index_]
         self.best_score_ = float(evidences[self.best_index_])

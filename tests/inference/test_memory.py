@@ -89,7 +89,7 @@ def test_warning_only_where_memory_is_short(monkeypatch):
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
     model.fit(X, y)  # warnings are errors
     monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 2.0**20)
-    with pytest.warns(UserWarning, match=r"needs about .* MiB .* machine has 1.0 MiB .*hidden"):
+    with pytest.warns(UserWarning, match=r"needs about .* MiB .* machine has 1.0 MiB.*hidden"):
         model.fit(X, y)
 
 

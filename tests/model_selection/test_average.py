@@ -32,7 +32,7 @@ def searched(y, averaging="equal", model=MODEL, **grid):
 )
 def regressors(request):
     if request.param == "samplers":
-        sampler = HMCMLPRegressor(n_chains=2, n_warmup=20, n_draws=20, thin=1, random_state=0)
+        sampler = HMCMLPRegressor(n_chains=2, n_warmup=20, n_draws=20, thin=1, random_state=3)
         return EvidenceSearch(sampler, {"hidden_layer_sizes": [(), (1,)]}, averaging="equal").fit(
             X[:12], Y2[:12]
         )

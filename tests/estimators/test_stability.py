@@ -1,0 +1,214 @@
+"""What must not change a fit: rounding, units, other threads; and what data must not pass."""
+
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from threadpoolctl import threadpool_info
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn._threads import one_blas_thread
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(40, 3))
+Y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.normal(size=40)
+LABELS = np.digitize(Y, [-0.3, 0.3])
+CHANGES = {  # of all values of a column: the change, and the way back
+    "one ulp": (lambda v: np.nextafter(v, np.inf), 1.0, 0.0),
+    "times 1000": (lambda v: 1e3 * v, 1e3, 0.0),
+    "times 1e-8": (lambda v: 1e-8 * v, 1e-8, 0.0),
+    "times 1e8": (lambda v: 1e8 * v, 1e8, 0.0),
+    "moved": (lambda v: v + 1e4, 1.0, 1e4),
+    "moved far": (lambda v: 1e6 * v + 1e8, 1e6, 1e8),
+}
+each_change = pytest.mark.parametrize("change", CHANGES)
+chains_are_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SHORT = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False, "random_state": 0}
+REGRESSORS = {
+    "evidence": EvidenceMLPRegressor(random_state=0, measure_evidence=False),
+    "measured": EvidenceMLPRegressor((2,), noise="constant", n_restarts=2, random_state=0),
+    "sampled": HMCMLPRegressor((3,), **SHORT),
+}
+CLASSIFIERS = {
+    "evidence": EvidenceMLPClassifier(random_state=0, measure_evidence=False),
+    "sampled": HMCMLPClassifier((3,), **SHORT),
+}
+
+
+@pytest.fixture(scope="module", params=REGRESSORS)
+def regressor(request):
+    return REGRESSORS[request.param]
+
+
+@chains_are_short
+@each_change
+def test_units_and_last_bits_of_targets(regressor, change):
+    move, scale, shift = CHANGES[change]
+    mean, sd = regressor.fit(X, Y).predict(X, return_std=True)
+    moved, moved_sd = regressor.fit(X, move(Y)).predict(X, return_std=True)
+    assert np.max(np.abs((moved - shift) / scale - mean) / sd) < 1e-6
+    np.testing.assert_allclose(moved_sd / scale, sd, rtol=1e-6)
+
+
+@chains_are_short
+@each_change
+@pytest.mark.parametrize("model", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_units_and_last_bits_of_inputs(model, change):
+    move = CHANGES[change][0]
+    p, q = (model.fit(Z, LABELS).predict_proba(Z) for Z in (X, move(X)))
+    np.testing.assert_allclose(q, p, atol=1e-6)
+
+
+@pytest.mark.slow
+@each_change
+def test_defaults_on_real_data(change):
+    move, scale, shift = CHANGES[change]
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:150], y[:150]
+    mean, sd = EvidenceMLPRegressor(random_state=0).fit(X, y).predict(X, return_std=True)
+    other = EvidenceMLPRegressor(random_state=0).fit(move(X), move(y)).predict(move(X))
+    assert np.max(np.abs((other - shift) / scale - mean) / sd) < 1e-3
+    X, y = load_iris(return_X_y=True)
+    p, q = (EvidenceMLPClassifier(random_state=0).fit(Z, y).predict_proba(Z) for Z in (X, move(X)))
+    np.testing.assert_allclose(q, p, atol=1e-3)
+
+
+# --- magnitudes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "message"),
+    [
+        (X, 1e200 * Y, {}, "y has values up to .*e\\+200.* other units"),
+        (1e200 * X, Y, {}, "X has values up to .*e\\+200.* other units"),
+        (1e60 * X, Y, {"standardize": False}, "X has values .*standardize=True"),
+    ],
+)
+def test_values_that_cannot_be_calculated_with(X, y, options, message):
+    with pytest.raises(ValueError, match=message):
+        EvidenceMLPRegressor((), **options).fit(X, y)
+
+
+def test_too_many_repetitions():
+    with pytest.raises(ValueError, match="sample_weight adds up to more than 1e\\+15 rows"):
+        EvidenceMLPRegressor(()).fit(X, Y, sample_weight=np.full(40, 1e300))
+
+
+@chains_are_short
+@pytest.mark.parametrize("far", [1e120, 1e200, 1.7e308])
+@pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
+@pytest.mark.parametrize("kind", [EvidenceMLPRegressor, HMCMLPRegressor])
+def test_predictions_anywhere_are_numbers(kind, noise, far):
+    options = SHORT if kind is HMCMLPRegressor else {"random_state": 0, "n_restarts": 1}
+    for hidden in ((), (2,)):
+        model = kind(hidden, noise=noise, **options).fit(X, Y)
+        rows = far * np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 0.0]])
+        with warnings.catch_warnings(action="error"):
+            assert np.all(np.isfinite(model.predict(rows, return_std=True)))
+            assert np.all(np.isfinite(model.predict(rows, return_cov=True)[1]))
+            assert np.all(np.isfinite(model.predict_interval(rows)))
+            assert not np.any(np.isnan(model.log_predictive_density(rows, np.zeros(2))))
+
+
+@chains_are_short
+@pytest.mark.parametrize("model", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_probabilities_anywhere_are_numbers(model):
+    model.fit(X, LABELS)
+    rows = 1.7e308 * np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 0.0]])
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1.0)
+
+
+def test_columns_without_spread_are_constant():
+    model = EvidenceMLPRegressor((2,), random_state=0).fit(1e-320 * X, Y)
+    assert np.all(np.isfinite(model.coefs_[0]))
+    assert np.ptp(model.predict(1e-320 * X)) == 0.0
+
+
+# --- noise ---------------------------------------------------------------------------------------
+
+
+def test_noise_is_no_smaller_than_rounding():
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.uniform(-2, 2, (40, 1)), 3, axis=0)
+    y = np.round(2.0 * X[:, 0] + np.where(X[:, 0] > 0, 2.0, 0.1) * rng.normal(size=120))
+    model = EvidenceMLPRegressor((2,), noise="input_dependent", random_state=0).fit(X, y)
+    assert np.min(model.predict_std(X, "aleatoric")) > 0.8 / np.sqrt(12.0)
+
+
+@pytest.mark.parametrize("y", [1e6 * Y, 1e5 * X[:, 0] + Y], ids=["noise", "weights"])
+def test_precisions_beyond_their_bounds(y):
+    model = EvidenceMLPRegressor((), noise="constant", standardize=False)
+    with pytest.warns(UserWarning, match="at its bound of 1000.*standardize=True"):
+        model.fit(X, y)
+
+
+# --- deep networks -------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_deep_networks_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=200)
+    for seed in range(2):
+        model = EvidenceMLPRegressor((4, 4, 4, 4), n_restarts=2, random_state=seed)
+        assert model.set_params(noise="constant").fit(X, y).score(X, y) > 0.9
+
+
+def test_deep_networks_that_learn_nothing_say_so():
+    rng = np.random.default_rng(0)
+    model = EvidenceMLPRegressor((2, 2, 2), n_restarts=1, random_state=0, noise="constant")
+    with pytest.warns(ConvergenceWarning, match="learnt nothing"):
+        model.fit(rng.normal(size=(100, 2)), rng.normal(size=100))
+
+
+# --- threads and pickles -------------------------------------------------------------------------
+
+
+def n_blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_limits_of_overlapping_fits_end():
+    before, both = n_blas_threads(), Barrier(2)
+    first_has_left = Barrier(2)
+
+    def first():
+        with one_blas_thread():
+            both.wait()
+        first_has_left.wait()
+
+    def second():
+        with one_blas_thread():
+            both.wait()
+            first_has_left.wait()
+            return n_blas_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        _, during = pool.submit(first), pool.submit(second).result()
+    assert set(during) <= {1}
+    assert n_blas_threads() == before
+
+
+def test_other_versions_are_noticed():
+    model = EvidenceMLPRegressor(()).fit(X, Y)
+    with warnings.catch_warnings(action="error"):
+        again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    state = model.__getstate__()
+    with pytest.warns(InconsistentVersionWarning, match="0.0.1"):
+        EvidenceMLPRegressor().__setstate__({**state, "_skbayesnn_version": "0.0.1"})
+    del state["_skbayesnn_version"]
+    with pytest.warns(InconsistentVersionWarning, match="unknown"):
+        EvidenceMLPRegressor().__setstate__(state)
