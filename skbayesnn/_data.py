@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 RESOLUTION = 2.0**-30  # of standardised training values, in standard deviations
-LARGEST = 1e150  # training value whose square does not overflow
+LARGEST = 1e100  # training value; squares of predictions do not overflow, either
 LARGEST_AS_GIVEN = 1e50  # the same for their powers, where values are not standardised
 MOST_REPETITIONS = 1e15  # that all rows together may stand for
-FARTHEST = 1e100  # standardised input; what lies beyond is as far away
+FARTHEST = 1e30  # standardised input; what lies beyond is taken to be as far away
 SMALLEST = 1e-305  # spread of a column that is not constant
 
 

@@ -24,6 +24,10 @@ from skbayesnn.inference import (
     readable,
 )
 
+TOO_EXTREME = (
+    "X, y or sample_weight have values too far apart to be calculated with. Use standardize=True, "
+    "other units, or smaller weights."
+)
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
 
@@ -57,6 +61,16 @@ def _all_or_nothing(estimator):
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def _overflow_is_told():
+    """Steps that overflow are not taken, and need no warnings; what cannot go on is an error."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            yield
+        except np.linalg.LinAlgError as error:
+            raise ValueError(TOO_EXTREME) from error
 
 
 def generator(random_state):
@@ -106,7 +120,7 @@ class BayesianMLP(BaseEstimator):
         ValueError
             If parameters or data make no sense.
         """
-        with _all_or_nothing(self):
+        with _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)
             previous = self._forget()
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
@@ -115,6 +129,9 @@ class BayesianMLP(BaseEstimator):
             check_magnitudes(rows, self.standardize)
             problem = self._pose(rows, hidden_layer_sizes)
             self._keep(self._infer(problem, hidden_layer_sizes, previous), rows)
+            for part in self._ensemble.parts:
+                if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
+                    raise ValueError(TOO_EXTREME)
             self._warn()
         return self
 

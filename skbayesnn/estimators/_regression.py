@@ -12,6 +12,7 @@ from skbayesnn.estimators._parameters import count, fixed_values, layer_sizes, o
 from skbayesnn.inference import NOISE_MODELS, machine_memory, readable
 from skbayesnn.posterior import Gaussian
 
+MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
 COPIES = 3  # of the covariance of rows, on the way
 KINDS = ("total", "epistemic", "aleatoric")
 
@@ -235,8 +236,14 @@ class Regression(RegressorMixin):
         free, values = fixed_values(self.noise_std, names, "noise_std")
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
+        ratio = np.where(free, 1.0, values / scale)
+        if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
+            raise ValueError(
+                f"noise_std of {self.noise_std} and targets that vary by {scale} are too far apart "
+                "to be calculated with. Is noise_std in the units of y?"
+            )
         return {
-            "noise_precision": (free, np.where(free, 1.0, scale / values) ** 2),
+            "noise_precision": (free, ratio**-2.0),
             "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
         }

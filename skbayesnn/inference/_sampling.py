@@ -192,7 +192,9 @@ class _Record:
         n_steps = np.sum([i.n_steps for i in self.infos], axis=0)
         diverged = np.sum([i.diverged for i in self.infos], axis=0)
         noise, energy = self.joint.noise_state(position), self.joint.density(chains.phase)
-        values = (theta.astype(self.dtype), *hyper, noise, energy)
+        largest = np.finfo(self.dtype).max
+        theta = np.clip(theta, -largest, largest).astype(self.dtype)
+        values = (theta, *hyper, noise, energy)
         self.kept.append(Draws(*values, acceptance, n_steps, diverged))
         self.infos, self.chains = [], chains
 

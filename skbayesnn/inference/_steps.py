@@ -330,6 +330,8 @@ def decrement(point):
 
 def _escaped(posterior, point):
     """Weights downhill from a saddle point along the lowest eigenvector of ``A``, or ``None``."""
+    if not np.all(np.isfinite(point.precision.matrix)):
+        return None
     direction = eigh(point.precision.matrix, subset_by_index=[0, 0])[1][:, 0]
     for size in 0.5 ** np.arange(20):
         for signed in (size, -size):
