@@ -213,6 +213,8 @@ class HMCMLP(BayesianMLP):
         stuck = found.divergences > 0.1 * n_transitions
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
+            if self.evidence:
+                message += ", and log_evidence_ is nan"
         elif self.sampler == "stochastic_dynamics" and found.divergences:
             message = (
                 f"The dynamics is unstable ({found.divergences} trajectories exploded): make "

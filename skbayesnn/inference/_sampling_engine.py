@@ -225,9 +225,12 @@ def fit_by_sampling(
         growth=chosen.growth,
         noise_log_evidences=chosen.noise_log_evidences,
     )
-    if not recipe.evidence:
+    if not recipe.evidence or sampled.interrupted:
         return fit
-    found = estimate_evidence(sampled.joint, sampled.draws, evidence_seed)
+    try:
+        found = estimate_evidence(sampled.joint, sampled.draws, evidence_seed)
+    except KeyboardInterrupt:
+        return replace(fit, sampled=replace(sampled, interrupted=True))
     log_evidence = found.log_evidence + problem.log_scale
     return replace(fit, log_evidence=log_evidence, log_evidence_std=found.log_evidence_std)
 
@@ -236,7 +239,7 @@ def _continued(old, settings, workers):
     """An earlier run with more draws."""
     done = old.draws.energy.shape[1]
     if done == settings.n_draws:
-        return old
+        return replace(old, interrupted=False)
     rest = settings._replace(n_draws=settings.n_draws - done)
     more = run_chains(old.joint, old.chains, rest, False, workers.n_jobs, workers.progress)
     return more.after(old)

@@ -264,6 +264,23 @@ def interrupt_trajectories(monkeypatch, at):
     monkeypatch.setattr(JointPosterior, "trajectories", press)
 
 
+def test_interrupted_evidence_keeps_the_draws(monkeypatch):
+    """And the next fit goes on with it."""
+    linear = FEW | {"hidden_layer_sizes": (), "n_draws": 20}
+    keyboard = Keyboard(1)
+    monkeypatch.setattr("skbayesnn.inference._sampling_engine.estimate_evidence", keyboard)
+    with pytest.warns(
+        ConvergenceWarning, match="Interrupted: the 20 draws .* log_evidence_ is nan"
+    ):
+        model = fit(warm_start=True, **(linear | {"evidence": True}))
+    monkeypatch.undo()
+    assert np.isnan(model.log_evidence_)
+    assert_same_draws(model, fit(**linear))
+    model.fit(*make_rows())
+    assert np.isfinite(model.log_evidence_)
+    assert_same_draws(model, fit(**linear))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupted_sampling_keeps_the_draws(monkeypatch, kind):
     options = QUICK | {"verbose": 1}
@@ -319,14 +336,8 @@ def test_interrupted_later_fit_leaves_the_old_one(monkeypatch, at, warm_start):
     assert_array_equal(model.predict(GRID), predicted)
 
 
-@pytest.mark.parametrize(
-    "place", ["inference._sampling_engine.estimate_evidence", "estimators._hmc.diagnose"]
-)
-def test_interrupted_after_sampling(monkeypatch, place):
-    def press(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"skbayesnn.{place}", press)
+def test_interrupted_after_sampling(monkeypatch):
+    monkeypatch.setattr("skbayesnn.estimators._hmc.diagnose", Keyboard(1))
     model = make(**(QUICK | {"evidence": True}))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*make_rows())
