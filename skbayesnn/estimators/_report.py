@@ -144,6 +144,8 @@ class EvidenceReport:
             lines.append(
                 f"Measured by annealing; {self.laplace_log_evidence:.2f} by Laplace's approximation"
             )
+        if not best.hidden_layer_sizes and any(m.hidden_layer_sizes for m in self.minima):
+            lines.append("No hidden layer was needed: a linear model has the highest evidence")
         lines.append(f"Best of {len(self.minima)} distinct minima:")
         lines += [
             f"  {field.name:{width}s} {getattr(best.terms, field.name):12.2f}"

@@ -248,3 +248,15 @@ class TestSamplers:
 def test_labels_of_weights_belong_to_one_network():
     with pytest.raises(ValueError, match="prior given as an array"):
         EvidenceMLPRegressor("auto", prior=[0, 0, 1]).fit(X, Y)
+
+
+def test_report_of_a_linear_model():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(60)
+    model = EvidenceMLPRegressor(random_state=0, measure_evidence=False)
+    assert "No hidden layer was needed" in str(model.fit(X, y).evidence_report_)
+    assert "No hidden layer" not in str(
+        clone(model).set_params(hidden_layer_sizes=()).fit(X, y).evidence_report_
+    )
+    assert "No hidden layer" not in str(model.fit(X, np.sin(3.0 * X[:, 0])).evidence_report_)
