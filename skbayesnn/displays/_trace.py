@@ -64,11 +64,11 @@ class TraceDisplay(Display):
     >>> from skbayesnn.displays import TraceDisplay
     >>> X = np.linspace(-2, 2, 20)[:, None]
     >>> y = X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(20)
-    >>> sampler = HMCMLPRegressor((), n_chains=2, n_warmup=100, n_draws=50, evidence=False)
+    >>> sampler = HMCMLPRegressor((), n_chains=2, n_warmup=100, n_draws=200, evidence=False)
     >>> model = sampler.set_params(random_state=0).fit(X, y)
     >>> display = TraceDisplay.from_estimator(model)
     >>> display.traces[0].values.shape
-    (2, 50)
+    (2, 200)
     """
 
     def __init__(self, traces):
