@@ -33,11 +33,13 @@ class _Limit:
             self._n_inside += 1
 
     def leave(self):
-        """The last one lifts it."""
+        """The last one lifts it, whichever has set it."""
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0:
                 self._limiter.restore_original_limits()
+            with _controller().limit(limits=None):
+                pass  # so that threadpoolctl lets other threads set limits again
 
 
 _limit = _Limit()
@@ -45,7 +47,7 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread():
-    """Results to the last bit the same, whatever threads other processes use."""
+    """Context manager: results to the last bit the same, whatever threads other processes use."""
     _limit.enter()
     try:
         yield

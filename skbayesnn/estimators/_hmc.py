@@ -123,8 +123,9 @@ class HMCMLP(BayesianMLP):
     def _infer(self, problem, hidden_layer_sizes, previous):
         """Sample, and estimate the evidence."""
         sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
-        doubles = self.n_chains * self.n_draws * problem.network(sizes).n_weights
-        self._warn_of_memory(8.0 * doubles, "Keeping the draws", "fewer n_draws, or larger thin")
+        numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights
+        n_bytes = float(np.dtype(self.dtype).itemsize) * numbers
+        self._warn_of_memory(n_bytes, "Keeping the draws", "fewer n_draws, or dtype='float32'")
         return fit_by_sampling(
             problem,
             hidden_layer_sizes,

@@ -89,7 +89,8 @@ def fixed_values(given, names, what):
 def layer_sizes(estimator, name):
     """A parameter as a tuple of widths; raise unless it is one."""
     given = getattr(estimator, name)
-    sizes = given if isinstance(given, tuple | list | np.ndarray) else (given,)
+    sizes = given.tolist() if isinstance(given, np.ndarray) else given
+    sizes = sizes if isinstance(sizes, tuple | list) else (sizes,)
     if not all(_is_integer(size) and size > 0 for size in sizes):
         auto = ", or 'auto'" if name == "hidden_layer_sizes" else ""
         raise ValueError(

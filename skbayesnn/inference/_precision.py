@@ -11,7 +11,7 @@ from scipy.linalg import lapack, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 EPS = np.finfo(float).eps
-LEAST_KEPT = 10.0 * EPS  # of an entry of the diagonal, per weight: less of it is mostly rounding
+LEAST_PIVOT = 10.0 * EPS  # of an entry of the diagonal, per weight: less of it is mostly rounding
 LANCZOS_FROM = 300  # weights from which one eigenvalue costs less than all (measured)
 
 
@@ -116,7 +116,7 @@ class DensePrecision(Precision):
     def factor(self):
         """Lower triangular ``L`` with ``A = L L^T``, or ``None``."""
         factor, status = lapack.dpotrf(self.matrix.T, lower=1, clean=1)
-        kept = factor.diagonal() ** 2 > LEAST_KEPT * len(factor) * self.matrix.diagonal()
+        kept = factor.diagonal() ** 2 > LEAST_PIVOT * len(factor) * self.matrix.diagonal()
         return factor if status == 0 and kept.all() else None  # else pivots are rounding, or nan
 
     @property

@@ -41,9 +41,9 @@ def random_starts(posterior, rngs, compared=True):
     with a noise of a tenth of the targets' own spread and weight precision 1 take turns with
     starts with all of that spread and a stronger prior: the former may end where everything is
     fitted, the latter where everything is taken for noise. The latter come first if weights
-    outnumber the data. If the evidence cannot tell which is which all are of this kind. With more
-    than two hidden layers there are none: a strong prior of every layer silences such a network.
-    Without noise levels all start with weight precision 1.
+    outnumber the data. With more than two hidden layers only every third start is of this kind: a
+    strong prior of every layer silences such a network. If the evidence cannot tell which is which
+    all are. Without noise levels all start with weight precision 1.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ def random_starts(posterior, rngs, compared=True):
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
-        if n_levels and (deep or (compared and i % 2 == few)):
+        low = i % 3 < 2 if deep else i % 2 == few
+        if n_levels and compared and low:
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR

@@ -58,8 +58,8 @@ cdef extern from "core.h":
                      double *) nogil
         int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                         const double *, int, double, double *) nogil
-        void (*softmax_moments)(int, int, long, const double *, const double *, long, const double *,
-                                double *, double *) nogil
+        void (*softmax_moments)(int, int, long, const double *, const double *, long,
+                                const double *, double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
@@ -148,8 +148,8 @@ def softmax_moments(mean, root, points):
     if len(mean):
         with nogil:
             kernels.softmax_moments(
-                m.shape[1], r.shape[2], m.shape[0], &m[0, 0], &r[0, 0, 0], p.shape[1], &p[0, 0], &f[0, 0],
-                &s[0, 0, 0])
+                m.shape[1], r.shape[2], m.shape[0], &m[0, 0], &r[0, 0, 0], p.shape[1], &p[0, 0],
+                &f[0, 0], &s[0, 0, 0])
     return first, second
 
 

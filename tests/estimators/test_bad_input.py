@@ -48,6 +48,16 @@ PARAMETERS = [
     ({"hidden_layer_sizes": (2.5,)}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
     ({"hidden_layer_sizes": None}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
     ({"hidden_layer_sizes": "16"}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": b"x"}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": True}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": {2}}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
+    (
+        {"hidden_layer_sizes": np.array(2.0)},
+        ValueError,
+        "hidden_layer_sizes must be a tuple of positive",
+    ),
+    ({"n_jobs": "2"}, ValueError, "n_jobs must be None or an integer .* got '2'"),
+    ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0"),
     ({"activation": "sine"}, ValueError, "activation must be one of .*'tanh'.* got 'sine'"),
     ({"activation": np.tanh}, ValueError, "activation must be one of"),
     ({"prior": "flat"}, ValueError, "prior must be one of 'single', 'layer', 'ard'; got 'flat'"),
@@ -405,3 +415,26 @@ def test_failed_fit_leaves_the_old_one(estimator):
     with pytest.raises(ValueError, match="negative"):
         model.fit(np.column_stack([X, X]), targets(estimator), sample_weight=-np.ones(30))
     assert_array_equal(model.predict(X), predicted)
+
+
+@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
+@pytest.mark.parametrize(
+    ("n_samples", "error", "message"),
+    [(-1, ValueError, "at least 1, got -1"), (2.5, TypeError, "an integer, got 2.5")],
+)
+def test_numbers_of_samples(estimator, n_samples, error, message):
+    X = np.arange(6.0)[:, None]
+    model = estimator(()).fit(X, [0, 0, 1, 0, 1, 1])
+    with pytest.raises(error, match=f"n_samples must be {message}"):
+        model.sample_prior(X, n_samples)
+
+
+def test_samplers_of_models_without_a_fit():
+    with pytest.raises(NotFittedError):
+        HMCMLPRegressor.from_evidence(EvidenceMLPRegressor())
+
+
+@pytest.mark.parametrize("noise_std", [1e-20, 1e20])
+def test_noise_in_other_units_than_the_targets(noise_std):
+    with pytest.raises(ValueError, match=r"too far apart .* in the units of y"):
+        EvidenceMLPRegressor((), noise_std=noise_std).fit([[0.0], [1.0], [2.0]], [0.0, 1.5, 2.0])

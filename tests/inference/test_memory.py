@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators import BayesianMLP
 from skbayesnn.inference import Problem, machine_memory, memory_of_search, readable
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
@@ -91,6 +93,29 @@ def test_warning_only_where_memory_is_short(monkeypatch):
     monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 2.0**20)
     with pytest.warns(UserWarning, match=r"needs about .* MiB .* machine has 1.0 MiB.*hidden"):
         model.fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_draws_that_do_not_fit(monkeypatch):
+    X, y = make_rows(40, 2, 2)
+    options = {"n_chains": 1, "n_warmup": 1, "n_draws": 60, "thin": 1, "evidence": False}
+    model = HMCMLPRegressor((2,), noise="constant", random_state=0, **options).fit(X, y)
+    monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 4000.0)
+    monkeypatch.setattr(BayesianMLP, "_announce", lambda *given: None)
+    with pytest.warns(UserWarning, match="Keeping the draws .* fewer n_draws, or dtype='float32'"):
+        model.fit(X, y)
+    with warnings.catch_warnings(action="error", category=UserWarning):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.set_params(dtype="float32").fit(X, y)  # half as much
+
+
+def test_covariances_that_do_not_fit(monkeypatch):
+    X, y = make_rows(40, 2, 2)
+    model = EvidenceMLPRegressor(()).fit(X, y)
+    monkeypatch.setattr("skbayesnn.estimators._regression.machine_memory", lambda: 2.0**15)
+    with pytest.raises(MemoryError, match=r"covariance of 40 rows needs about .* return_std"):
+        model.predict(X, return_cov=True)
+    model.predict(X[:20], return_cov=True)
 
 
 def test_no_check_where_the_system_does_not_tell(monkeypatch):

@@ -235,6 +235,12 @@ class TestTrouble:
         ):
             EvidenceSearch(model, {"random_state": [0]}).fit(X, Y)
 
+    def test_a_choice_that_is_doubtful(self):
+        model = EvidenceMLPRegressor(n_restarts=1, random_state=0, measure_evidence=False)
+        with pytest.warns(ConvergenceWarning, match="best candidate is doubtful"):
+            search = EvidenceSearch(model, {"hidden_layer_sizes": [(3,)]}).fit(X[:12], Y[:12])
+        assert search.results_["verdict"][0].startswith("doubtful")
+
     def test_estimators_without_evidence(self):
         with pytest.raises(TypeError, match="Ridge has no log_evidence_"):
             EvidenceSearch(Ridge(), {"alpha": [1.0]}).fit(X, Y)
