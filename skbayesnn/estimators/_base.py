@@ -8,13 +8,14 @@ from importlib.metadata import version
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
 from skbayesnn.inference import (
+    Deadline,
     Limits,
     Method,
     Problem,
@@ -209,9 +210,9 @@ class BayesianMLP(BaseEstimator):
             prior=self.prior,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
-            limits=self._limits,
             **self._noise_options(y_scaling, likelihood, rows),
-            **self._search_options(),
+            **{"limits": self._limits, **self._search_options()},
+            deadline=Deadline.after(self.max_time),
         )
         if not isinstance(self.prior, str):
             n_weights = problem.network(hidden_layer_sizes).n_weights
@@ -264,10 +265,20 @@ class BayesianMLP(BaseEstimator):
 
     def _warn(self):
         """The one place where the states of the algorithms become a warning."""
-        trouble = self._trouble() or self._trouble_with_units()
+        trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
             warnings.warn(message, category, stacklevel=3)
+
+    def _trouble_with_time(self):
+        """A warning that the fit was broken off, or ``None``."""
+        if not self._result.problem.deadline.passed:
+            return None
+        return (
+            f"The fit has reached max_time={self.max_time:g} seconds: what it had found by then is "
+            "kept, and further starts, networks, noise models or draws were left out. Raise "
+            "max_time for a better fit."
+        ), ConvergenceWarning
 
     def _trouble_with_units(self):
         """A warning that precisions would lie beyond their bounds, or ``None``."""

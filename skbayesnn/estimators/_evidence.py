@@ -43,8 +43,10 @@ class EvidenceMLP(BayesianMLP):
         positive(self, "tol")
 
     def _search_options(self):
-        exact = self.hessian != "gauss_newton"
-        return {"exact": exact, "max_iter": self.max_iter, "tol": self.tol}
+        options = {"max_iter": self.max_iter, "tol": self.tol}
+        if self.hessian != "auto":
+            options["limits"] = self._limits._replace(batch_rows_per_weight=0)
+        return options | {"exact": self.hessian != "gauss_newton"}
 
     def _infer(self, problem, hidden_layer_sizes, previous):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
@@ -105,6 +107,8 @@ class EvidenceMLP(BayesianMLP):
     def _trouble(self):
         """A warning about the fit, with its category, or ``None``."""
         best = self._result.best
+        if best.trouble is Trouble.BATCHES:
+            return None  # as it should be with many rows; the report says so
         if np.isnan(self.log_evidence_):
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (

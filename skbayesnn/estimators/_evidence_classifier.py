@@ -17,9 +17,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"``: no hidden
         layer, one of 2, 4, 8 and 16 units, and two of 4 are tried; then, if two of 4 are better
         than one, two layers, else one layer of doubled width as long as the evidence rises by more
-        than 1 nat and ``n_samples * n_weights**2`` stays below 2e8. No network has more weights
+        than 1 nat and ``n_samples * n_weights**2`` stays below 1e9. No network has more weights
         than there are rows, times the number of classes less one. Networks are compared from two
         starts; one is, if it exists, the narrower network of that depth with random units added.
+        From 5,000 rows on networks are compared by the log density of rows that are held out (a
+        tenth of them, 5,000 at most), from one start: no hidden layer, one of 4, 8 and 16 units,
+        two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -47,6 +50,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         weights too much, see ``leave_one_out_log_density_``.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
+        ``"auto"``: exact, but from 5,000 rows on, with fewer than 50 rows for each weight, networks
+        are trained on batches of the rows and have no evidence; error bars come from Gauss-Newton
+        curvature in Kronecker factors. The two others ask for an evidence there, too, as long as
+        there are no more than 3,000 weights and 1e10 rows times squared weights.
     measure_evidence : bool or "auto", default="auto"
         Whether the evidence is measured by annealing from the minima and from the prior, which
         takes seconds to minutes, and works under Gaussian noise and for classes. ``"auto"``: for
@@ -62,6 +69,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         (per 100 weights, for more than 100).
     random_state : int, RandomState instance or None, default=None
         Seeds the initial weights.
+    max_time : float or None, default=None
+        Seconds after which the fit ends with the best it has found, and warns. What has begun is
+        brought to a usable end, so that it may take somewhat longer. Results then depend on the
+        speed of the machine.
     n_jobs : int, optional
         Processes over which starts are spread (joblib).
     verbose : int, default=0
@@ -100,7 +111,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     growth_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
-        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
+        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``. From 5,000
+        rows on with ``held_out_log_density`` (nats per row) instead of the evidence.
     networks_ : list of FittedNetwork
         All distinct minima; with ``combine="posterior"`` or ``"tempered"`` those of other networks
         tried come last.
@@ -143,6 +155,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         max_iter=300,
         tol=1e-3,
         random_state=None,
+        max_time=None,
         n_jobs=None,
         verbose=0,
         warm_start=False,
@@ -159,6 +172,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start

@@ -21,9 +21,12 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"``: no hidden
         layer, one of 2, 4, 8 and 16 units, and two of 4 are tried; then, if two of 4 are better
         than one, two layers, else one layer of doubled width as long as the evidence rises by more
-        than 1 nat and ``n_samples * n_weights**2`` stays below 2e8. No network has more weights
+        than 1 nat and ``n_samples * n_weights**2`` stays below 1e9. No network has more weights
         than there are targets. Networks are compared from two starts, all under constant noise; one
         start is, if there is one, the narrower network of that depth with random units added.
+        From 5,000 rows on networks are compared by the log density of rows that are held out (a
+        tenth of them, 5,000 at most), from one start: no hidden layer, one of 4, 8 and 16 units,
+        two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -47,7 +50,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         ``noise_std`` is given or a test of the residuals (p < 0.01, see `EvidenceReport`) speaks
         for input-dependent or Student-t noise. Then that is fitted, too, and the noise model of
         highest evidence is chosen; with ``combine="tempered"`` minima under the others predict
-        with it.
+        with it. From 5,000 rows on, with hidden layers to be chosen or without evidence, that under
+        which rows held out have the highest log density.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
         level linear in the inputs. Its activation and kind of prior are those of the first network.
@@ -71,6 +75,10 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         density.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
         Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
+        ``"auto"``: exact, but from 5,000 rows on, with fewer than 50 rows for each weight, networks
+        are trained on batches of the rows and have no evidence; error bars come from Gauss-Newton
+        curvature in Kronecker factors. The two others ask for an evidence there, too, as long as
+        there are no more than 3,000 weights and 1e10 rows times squared weights.
     measure_evidence : bool or "auto", default="auto"
         Whether the evidence is measured by annealing from the minima and from the prior, which
         takes seconds to minutes, and works under Gaussian noise and for classes. ``"auto"``: for
@@ -85,6 +93,10 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         (per 100 weights, for more than 100).
     random_state : int, RandomState instance or None, default=None
         Seeds the initial weights.
+    max_time : float or None, default=None
+        Seconds after which the fit ends with the best it has found, and warns. What has begun is
+        brought to a usable end, so that it may take somewhat longer. Results then depend on the
+        speed of the machine.
     n_jobs : int, optional
         Processes over which starts are spread (joblib).
     verbose : int, default=0
@@ -135,7 +147,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     growth_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
-        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``.
+        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``. From 5,000
+        rows on with ``held_out_log_density`` (nats per row) instead of the evidence.
     networks_ : list of FittedNetwork
         All distinct minima; with ``combine="posterior"`` or ``"tempered"`` those of other networks
         and noise models tried come last.
@@ -183,6 +196,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         max_iter=300,
         tol=1e-3,
         random_state=None,
+        max_time=None,
         n_jobs=None,
         verbose=0,
         warm_start=False,
@@ -202,6 +216,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start

@@ -79,6 +79,10 @@ class HMCMLPRegressor(Regression, HMCMLP):
         Estimate ``log_evidence_`` as well, by a separate run. ``False`` saves its time.
     random_state : int, RandomState instance or None, default=None
         Seeds everything.
+    max_time : float or None, default=None
+        Seconds after which the fit ends with the best it has found, and warns. What has begun is
+        brought to a usable end: chains are warmed up and leave four draws at least. Results then
+        depend on the speed of the machine.
     n_jobs : int, optional
         Processes over which chains are spread (joblib); draws do not depend on it.
     verbose : int, default=0
@@ -175,6 +179,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         init="modes",
         evidence=True,
         random_state=None,
+        max_time=None,
         n_jobs=None,
         verbose=0,
         warm_start=False,
@@ -198,6 +203,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         self.init = init
         self.evidence = evidence
         self.random_state = random_state
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start

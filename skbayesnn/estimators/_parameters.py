@@ -27,6 +27,8 @@ def check_parameters(estimator):
     if hasattr(estimator, "noise"):
         estimator._check_noise()
     estimator._check_engine_parameters()
+    if estimator.max_time is not None:
+        positive(estimator, "max_time")
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):

@@ -8,7 +8,9 @@ from skbayesnn.inference._ascent import (
     evidence_derivatives,
     without_idle_groups,
 )
+from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._copies import Copies, log_permanent
+from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
@@ -29,13 +31,23 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._fixed_point import FixedPoint
-from skbayesnn.inference._growth import best_of, grow, grown
+from skbayesnn.inference._growth import (
+    BY_EVIDENCE,
+    OF_MANY_ROWS,
+    Candidate,
+    Ladder,
+    best_of,
+    grow,
+    grown,
+    grown_with_many_rows,
+)
+from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._linear import linear_start
 from skbayesnn.inference._measurement import Measurement, measure
 from skbayesnn.inference._memory import machine_memory, memory_of_search, readable
 from skbayesnn.inference._method import Curvature, Method, Point
-from skbayesnn.inference._minimum import Minimum, Trouble, complete
+from skbayesnn.inference._minimum import OF_SIZE, Minimum, Trouble, complete
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import Renewals
 from skbayesnn.inference._noise_models import NOISE_MODELS, Positions
@@ -80,13 +92,19 @@ from skbayesnn.inference._widening import widened
 
 __all__ = [
     "BOLD",
+    "BY_EVIDENCE",
     "DEGREES_OF_FREEDOM",
     "NOISE_MODELS",
+    "OF_MANY_ROWS",
+    "OF_SIZE",
     "SIGNIFICANT",
     "WARY",
     "Annealing",
+    "BatchSteps",
+    "Candidate",
     "Copies",
     "Curvature",
+    "Deadline",
     "DensePrecision",
     "Derivatives",
     "Descents",
@@ -95,7 +113,9 @@ __all__ = [
     "EvidenceTerms",
     "FixedPoint",
     "FreeHyperparameters",
+    "HeldOut",
     "KroneckerPrecision",
+    "Ladder",
     "Limits",
     "Measurement",
     "Method",
@@ -110,6 +130,7 @@ __all__ = [
     "Recipe",
     "Renewals",
     "SampledFit",
+    "SampledReestimation",
     "SamplingSettings",
     "ScaleMoves",
     "Search",
@@ -135,6 +156,7 @@ __all__ = [
     "fits",
     "grow",
     "grown",
+    "grown_with_many_rows",
     "heavy_tails",
     "integrated",
     "layers_switched_off",

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skbayesnn.inference._evidence import EvidenceTerms
+from skbayesnn.inference._minimum import OF_SIZE
 
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
 FIRST = 1  # place in the grid of the value that is trained with
@@ -61,4 +62,6 @@ def best_degrees_of_freedom(minimum, minimum_at):
 
 def _evidence(minimum):
     value = minimum.log_evidence
+    if minimum.trouble in OF_SIZE:  # so many rows that the likelihood decides
+        value = minimum.terms.misfit + minimum.terms.noise_normaliser
     return -np.inf if np.isnan(value) else value

@@ -3,6 +3,7 @@
 The order of calls::
 
     grown                       hidden layers, if they are to be chosen
+    chosen_with_many_rows       instead, hidden layers and noise where there are many rows
     find_minima                 under constant noise, from the remaining starts
     chosen_noise                if the noise is to be chosen; or the search of the model asked for
     measure                     the evidence, by annealing from the minima
@@ -13,10 +14,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from skbayesnn.inference._growth import best_of, grown
+from skbayesnn.inference._growth import best_of, grown, grown_with_many_rows
+from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._measurement import Measurement, measure
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._noise_models import NOISE_MINIMA, NOISE_MODELS
+from skbayesnn.inference._noise_models import NOISE_MODELS, noise_minima
 from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeated, own_posterior
@@ -159,7 +161,13 @@ def fit_evidence(
     >>> print((fit.best.hyper.beta ** -0.5).round(1))  # the noise level
     [0.1]
     """
-    growth, tried = (), {}
+    growth, tried, on_part = (), {}, {}
+    if _has_many_rows(problem, hidden_layer_sizes, noise):
+        asked = hidden_layer_sizes, noise
+        chosen = chosen_with_many_rows(problem, *asked, entropy, workers)
+        hidden_layer_sizes, noise, growth, on_part = chosen
+        if noise != "constant":
+            n_restarts = min(n_restarts, noise_minima(problem.posed(hidden_layer_sizes)))
     if hidden_layer_sizes == "auto":
         n_scouts = min(N_SCOUTS, n_restarts)
         growth, tried = grown(problem, seeds_of(entropy, "some", n_scouts), workers)
@@ -183,7 +191,58 @@ def fit_evidence(
     else:
         posed, minima = _under(noise, fit, previous, workers)
         fit = replace(fit, posed=posed, minima=minima, others=[], noise=noise)
-    return replace(fit, measurement=measure(fit, entropy, measured))
+    measured = False if problem.deadline.passed else measured
+    return replace(fit, **on_part, measurement=measure(fit, entropy, measured))
+
+
+def _has_many_rows(problem, hidden_layer_sizes, noise):
+    """Whether choices are to be made by rows held out: the evidence does not serve or is none."""
+    if hidden_layer_sizes == "auto":
+        return len(problem.X) >= problem.limits.batch_rows
+    return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).by_batches
+
+
+def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
+    """Choose hidden layers and noise by the likelihood of rows held out.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+    noise : str
+    entropy : int
+    workers : Workers
+
+    Returns
+    -------
+    hidden_layer_sizes : tuple of int
+    noise : str
+    growth : tuple of Candidate
+    tests : dict
+        Fields of `EvidenceFit`.
+    """
+    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
+    if hidden_layer_sizes == "auto":
+        growth, tried = grown_with_many_rows(held, seeds, workers)
+        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
+        minima = tried[hidden_layer_sizes]
+    else:
+        minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
+    if noise != "auto":
+        return hidden_layer_sizes, noise, growth, {}
+    fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima[:1])
+    p_values, densities = _p_values(fit), {"constant": held.log_density(fit.best)}
+    for name in _suspected(problem, p_values):
+        densities[name] = held.log_density(_under(name, fit, None, workers)[1][0])
+    noise = max(densities, key=densities.get)
+    return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}
+
+
+def _suspected(problem, p_values):
+    """Noise models that residuals speak for, if there is time to try them."""
+    if problem.deadline.passed:
+        return []
+    return [noise for noise, p in p_values.items() if p < SIGNIFICANT]
 
 
 def with_chosen_noise(fit, previous=None, workers=ALONE):
@@ -203,7 +262,7 @@ def with_chosen_noise(fit, previous=None, workers=ALONE):
     """
     p_values = _p_values(fit)
     comparable = np.isfinite(fit.best.log_evidence)
-    suspected = [noise for noise, p in p_values.items() if comparable and p < SIGNIFICANT]
+    suspected = _suspected(fit.problem, p_values) if comparable else []
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
     for noise in suspected:
         found[noise] = _under(noise, fit, previous, workers, at_least=best - HOPELESS)
@@ -236,7 +295,7 @@ def _under(noise, fit, previous, workers, at_least=None):
     """
     model = NOISE_MODELS[noise]
     posed = model.pose(fit.problem, fit.posed)
-    starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
+    starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[: noise_minima(posed)]]
     n_first = len(starts) if at_least is None else 1
     minima = model.search(fit.problem, posed, starts[:n_first], workers)
     if starts[n_first:] and not total_log_evidence(minima) < at_least:

@@ -6,9 +6,30 @@ import numpy as np
 
 from skbayesnn.inference._search import ALONE, find_minima
 
-LEAST_GAIN = 1.0  # of log evidence, in nats, that counts as an improvement
-WIDTHS = 2, 4, 8, 16  # of one layer, tried whatever the evidence
-NARROW = 4  # units per layer with which depths are compared
+
+class Ladder(NamedTuple):
+    """Which networks are tried in which order.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        Of one layer, tried whatever is found.
+    narrow : int
+        Units per layer with which depths are compared; one of the widths.
+    deepest : int
+        Hidden layers at most.
+    least_gain : float
+        What counts as an improvement, in the units of what is compared.
+    """
+
+    widths: tuple
+    narrow: int
+    deepest: int
+    least_gain: float
+
+
+BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), narrow=4, deepest=2, least_gain=1.0)
+OF_MANY_ROWS = Ladder(widths=(4, 8, 16), narrow=16, deepest=3, least_gain=0.01)
 
 
 class Candidate(NamedTuple):
@@ -21,73 +42,81 @@ class Candidate(NamedTuple):
         Of its best minimum, in nats, targets in their own units; ``nan`` if not available.
     n_weights : int
         Before pruning.
+    held_out_log_density : float
+        Where there are many rows: mean log density of those held out (nats per row), by which
+        networks are compared there; else ``nan``.
     """
 
     hidden_layer_sizes: tuple
     log_evidence: float
     n_weights: int
+    held_out_log_density: float = np.nan
+
+    @property
+    def value(self):
+        """What is compared; minus infinity if it is not available."""
+        known = [v for v in (self.held_out_log_density, self.log_evidence) if not np.isnan(v)]
+        return known[0] if known else -np.inf
 
 
-def grow(attempt, n_weights, n_targets, limits):
-    """Try one layer of up to 16 units, and deeper or wider networks as the evidence rises.
+def grow(attempt, allowed, ladder=BY_EVIDENCE):
+    """Try one narrow layer, and deeper or wider networks as long as these are better.
 
-    Two layers are compared with one at 4 units per layer, where this costs little. Then the better
-    depth is widened, all layers equally, until twice as many units bring no improvement. Networks
-    with more weights than targets are not tried, nor are those that would take too long.
+    Two layers are compared with one at a width where this costs little. Then the better depth is
+    widened, all layers equally, until twice as many units bring no improvement. If two layers are
+    better than one, further layers of the best width are tried.
 
     Parameters
     ----------
     attempt : callable
         From hidden layer sizes and those of the narrower network of the same depth tried before
-        (or ``None``) to a log evidence.
-    n_weights : callable
-        From hidden layer sizes to the number of weights.
-    n_targets : float
-    limits : Limits
+        (or ``None``) to a `Candidate`.
+    allowed : callable
+        Whether hidden layer sizes may be tried.
+    ladder : Ladder
 
     Returns
     -------
     list of Candidate
         In the order in which they were tried.
     """
-    path = [Candidate((), attempt((), None), n_weights(()))]
+    path = [attempt((), None)]
 
     def widen(tried, sizes):
-        """Try a network, if the data allow it; it joins the narrower ones of its depth."""
-        k = n_weights(sizes)
-        usual = len(sizes) == 1 and sizes[0] in WIDTHS
-        allowed = k <= n_targets and (usual or n_targets * k**2 <= limits.growth_work)
-        if allowed:
-            narrower = tried[-1].hidden_layer_sizes if tried else None
-            tried.append(Candidate(sizes, attempt(sizes, narrower), k))
-            path.append(tried[-1])
-        return allowed
+        """Try a network, if that is allowed; it joins the narrower ones of its depth."""
+        if not allowed(sizes):
+            return False
+        tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
+        path.append(tried[-1])
+        return True
+
+    def rises(tried):
+        """Whether the last of some networks is the best."""
+        best = max((candidate.value for candidate in tried[:-1]), default=-np.inf)
+        return tried[-1].value > best + ladder.least_gain
 
     shallow, deep = [], []
-    for width in WIDTHS:
+    for width in ladder.widths:
         widen(shallow, (width,))
-    rivals = [candidate for candidate in shallow if candidate.hidden_layer_sizes == (NARROW,)]
-    is_better = widen(deep, (NARROW, NARROW)) and _rises([*rivals, *deep])
+    narrow = (ladder.narrow,)
+    rivals = [candidate for candidate in shallow if candidate.hidden_layer_sizes == narrow]
+    is_better = widen(deep, 2 * narrow) and rises([*rivals, *deep])
     tried = deep if is_better else shallow
-    while tried and _rises(tried):
+    while tried and rises(tried):
         if not widen(tried, tuple(2 * size for size in tried[-1].hidden_layer_sizes)):
+            break
+    for depth in range(3, ladder.deepest + 1):
+        best = best_of(path)
+        deeper = [best]
+        sizes = depth * best.hidden_layer_sizes[:1]
+        if len(best.hidden_layer_sizes) < depth - 1 or not widen(deeper, sizes):
             break
     return path
 
 
-def _rises(tried):
-    """Whether the last of some networks has the highest evidence."""
-    best = max(map(_value, tried[:-1]), default=-np.inf)
-    return _value(tried[-1]) > best + LEAST_GAIN
-
-
 def best_of(path):
-    """The candidate of highest evidence; the first one if none has any."""
-    return max(path, key=_value)
-
-
-def _value(candidate):
-    return -np.inf if np.isnan(candidate.log_evidence) else candidate.log_evidence
+    """The candidate of highest evidence or density; the first one if none has any."""
+    return max(path, key=lambda candidate: candidate.value)
 
 
 def grown(problem, seeds, workers=ALONE):
@@ -118,17 +147,57 @@ def grown(problem, seeds, workers=ALONE):
     >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
     [()]
     """
-    tried = {}
+    tried, limits = {}, problem.limits
 
     def attempt(sizes, narrower):
         posterior, settings = problem.posed(sizes)
         start = None if narrower is None else tried[narrower][1][0]
         some = seeds if sizes else seeds[:1]
         tried[sizes] = posterior, find_minima(posterior, settings, some, (), start, workers)
-        return tried[sizes][1][0].log_evidence + problem.log_scale
+        evidence = tried[sizes][1][0].log_evidence + problem.log_scale
+        return Candidate(sizes, evidence, posterior.network.n_weights)
 
-    def n_weights(sizes):
-        return problem.network(sizes).n_weights
+    def allowed(sizes):
+        usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths
+        return _supported(problem, sizes, np.inf if usual else limits.growth_work)
 
-    n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(problem.y.shape[1])
-    return tuple(grow(attempt, n_weights, n_targets, problem.limits)), tried
+    return tuple(grow(attempt, allowed)), tried
+
+
+def grown_with_many_rows(held, seeds, workers=ALONE):
+    """`grow` a network by the likelihood of rows that are held out.
+
+    Parameters
+    ----------
+    held : HeldOut
+    seeds : list of numpy.random.SeedSequence
+        Of the starts of every network with hidden layers.
+    workers : Workers
+
+    Returns
+    -------
+    path : tuple of Candidate
+    tried : dict
+        From hidden layer sizes to the minima, on the rows that were kept.
+    """
+    tried, limits = {}, held.kept.limits
+
+    def attempt(sizes, narrower):
+        posed = held.kept.posed(sizes)
+        tried[sizes] = find_minima(*posed, seeds if sizes else seeds[:1], workers=workers)
+        density = held.log_density(tried[sizes][0])
+        return Candidate(sizes, np.nan, posed.posterior.network.n_weights, density)
+
+    def allowed(sizes):
+        few = held.kept.network(sizes).n_weights <= limits.growth_weights
+        return few and _supported(held.kept, sizes, np.inf)
+
+    return tuple(grow(attempt, allowed, OF_MANY_ROWS)), tried
+
+
+def _supported(problem, sizes, most_work):
+    """Whether a network has no more weights than targets, and work and time allow to try it."""
+    k, n_outputs = problem.network(sizes).n_weights, problem.y.shape[1]
+    n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
+    allowed = k <= n_targets and n_targets * k**2 <= most_work
+    return allowed and not problem.deadline.passed

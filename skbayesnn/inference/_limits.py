@@ -40,6 +40,15 @@ class Limits(NamedTuple):
         Weights up to which the evidence is measured by annealing without being asked.
     measured_work : float
         Rows times weights up to which it is: annealing takes some seconds there.
+    batch_rows : int
+        Rows from which networks without dense matrices are trained on batches of them, and from
+        which networks are compared by rows that are held out.
+    batch_rows_per_weight : int
+        With fewer rows than this for each weight, and as many rows as said, dense matrices are not
+        used: Laplace's approximation is nats off there, and trained to the minimum a network
+        predicts worse than by batches. Where Hessians take long (``cheap_work``), more.
+    batch_steps : int
+        Steps of training on batches: some seconds.
     part_rows, part_rows_per_weight : int
         Rows on which training begins, at least, and for each weight: their minimum is within a few
         steps of that of all.
@@ -48,6 +57,8 @@ class Limits(NamedTuple):
     scan_work : float
         Rows times squared weights up to which linear models begin at the best of a grid of
         precisions, for which all rows are factored once (a tenth of a second).
+    growth_weights : int
+        Weights up to which networks are tried on many rows: a start takes a minute there.
     growth_work : float
         Rows times squared weights up to which wider networks than usual are tried: a start takes
         seconds there.
@@ -74,9 +85,13 @@ class Limits(NamedTuple):
     places: int = 16
     measured: int = 128
     measured_work: float = 1e4
+    batch_rows: int = 5000
+    batch_rows_per_weight: int = 50
+    batch_steps: int = 30_000
     part_rows: int = 10_000
     part_rows_per_weight: int = 20
     part_worth: int = 5
     scan_work: float = 2e9
-    growth_work: float = 2e8
+    growth_weights: int = 50_000
+    growth_work: float = 1e9
     moderation_work: float = 3e10

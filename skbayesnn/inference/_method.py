@@ -67,6 +67,9 @@ class Method:
         Whether the log determinant of the evidence is that of the exact Hessian.
     by_gradients : bool
         Whether training descends by gradients, with one curvature for each re-estimation.
+    by_batches : bool
+        Whether they are those of batches of the rows. The weights at which it ends are taken as
+        they are.
     cheap : bool
         Whether Hessians may be had by the hundred.
     profiled : bool
@@ -97,6 +100,7 @@ class Method:
     dense: bool
     exact: bool
     by_gradients: bool
+    by_batches: bool
     cheap: bool
     profiled: bool
     refines: bool
@@ -117,7 +121,11 @@ class Method:
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
+        many = hidden and n >= limits.batch_rows
         dense = k <= limits.dense and work <= limits.dense_work
+        needed = limits.batch_rows_per_weight * k
+        plenty = n >= needed and n * limits.cheap_work >= needed * work
+        dense &= not many or plenty or not limits.batch_rows_per_weight
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
         dual = pays and targets * k <= limits.dual_doubles
         curvature = Curvature.DUAL if dual else Curvature.DENSE
@@ -133,6 +141,7 @@ class Method:
             dense=dense,
             exact=dense and settings.exact,
             by_gradients=by_gradients,
+            by_batches=many and curvature is Curvature.KRONECKER,
             cheap=cheap,
             profiled=cheap and settings.exact and work <= limits.profile_work,
             refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
@@ -142,7 +151,8 @@ class Method:
         )
 
     def __str__(self):
-        training = "gradients" if self.by_gradients else f"steps with {self.curvature.value}"
+        training = "gradients of batches" if self.by_batches else "gradients"
+        training = training if self.by_gradients else f"steps with {self.curvature.value}"
         begun = f", begun on {self.part_rows} of the rows" if self.part_rows else ""
         minima = "exact Hessian" if self.exact else Curvature.DENSE.value
         if not self.dense:

@@ -40,7 +40,12 @@ class Trouble(Enum):
     NOT_REACHED = "the minimum was not reached"
     SINGULAR = "the curvature is numerically singular"
     STRUCTURED = "curvature of so large a network is in Kronecker factors, which give none"
+    BATCHES = "training on batches of many rows ends before a minimum, which predicts better"
     NOISE_NETWORK = "the minimum of the noise network has none"
+
+
+OF_SIZE = Trouble.STRUCTURED, Trouble.BATCHES  # where no search could find an evidence
+LOST = Trouble.INDEFINITE, Trouble.NOT_REACHED  # where another start may help
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,9 @@ class Minimum:
 def complete(posterior, theta, hyper, settings):
     """Take trained weights to a minimum without redundant units, and evaluate its evidence.
 
+    Where there is no minimum at the precisions of highest Gauss-Newton evidence, that at those of
+    training is taken.
+
     Parameters
     ----------
     posterior : Posterior
@@ -124,6 +132,7 @@ def complete(posterior, theta, hyper, settings):
     free = settings.free
     posterior, search, pruned = _needed(posterior, theta, hyper, settings)
     method, settled = Method.choose(posterior, settings), search.converged
+    before = posterior, method, search, pruned
     if method.refines and np.any(free.mask):
         tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
         found = ascend(posterior, method, search, free, BOLD, tol)
@@ -131,7 +140,13 @@ def complete(posterior, theta, hyper, settings):
         posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
         pruned, method = pruned + more, Method.choose(posterior, settings)
     search = _polished(posterior, method, search, settings, refine=True)
-    return evaluate(posterior, method, search, settings, pruned, settled)
+    found = evaluate(posterior, method, search, settings, pruned, settled)
+    if found.trouble in LOST and before[2].converged:
+        posterior, method, search, pruned = before
+        search = _polished(posterior, method, search, settings, refine=False)
+        again = evaluate(posterior, method, search, settings, pruned, settled=False)
+        found = found if again.trouble else again
+    return found
 
 
 def polish(posterior, theta, hyper, settings, refine):
@@ -244,7 +259,7 @@ def _trouble(method, search, terms, determined):
     if np.isnan(terms.symmetry):
         return Trouble.ROTATION
     if not method.has_evidence:
-        return Trouble.STRUCTURED
+        return Trouble.BATCHES if method.by_batches else Trouble.STRUCTURED
     if np.isnan(terms.log_det):
         return Trouble.INDEFINITE
     if not search.converged:

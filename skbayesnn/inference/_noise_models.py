@@ -24,7 +24,15 @@ from skbayesnn.inference._noise_network import (
 )
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
-from skbayesnn.inference._search import ALONE, distinct, find_minima, fits, own_posterior, told
+from skbayesnn.inference._search import (
+    ALONE,
+    distinct,
+    find_minima,
+    fits,
+    own_posterior,
+    told,
+    trained_further,
+)
 from skbayesnn.inference._training import Trained
 from skbayesnn.inference._widening import embedded, widened
 from skbayesnn.posterior import (
@@ -36,7 +44,13 @@ from skbayesnn.posterior import (
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
+NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
+
+
+def noise_minima(posed):
+    """From how many minima under constant noise searches under other noise begin."""
+    return NOISE_NETWORKS if Method.choose(*posed).by_batches else NOISE_MINIMA
 
 
 class ConstantNoise:
@@ -197,6 +211,8 @@ def _over_degrees_of_freedom(progress, posed, minimum):
         ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
         fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
         there = settings._replace(fixed=fixed)
+        if Method.choose(own, there).by_batches:
+            return trained_further(own, start, there)
         found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
         return replace(found, n_iter=start.n_iter, pruned=start.pruned)
 
@@ -229,7 +245,7 @@ class InputDependentNoise(ConstantNoise):
         """As `ConstantNoise.search`; minima under constant noise get a noise network each."""
         pairs = [old for old in previous if old.noise is not None]
         plain = distinct([old for old in previous if old.noise is None], posed)
-        starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
+        starts = [*pairs, *plain[: max(0, noise_minima(posed) - len(pairs))]]
         plan = self.plan(problem)
         workers.announced(*posed, len(starts))
         found = workers.run(_with_noise, [(posed, plan, old) for old in starts])
@@ -294,7 +310,7 @@ def _with_noise(progress, posed, plan, old):
             return [told(progress, settle(Pair.resume(own, old, settings, plan)))]
         seed = np.random.SeedSequence(0)  # starts differ enough in the means
         starts = [(own, old.theta, old.pruned)]
-        if old.network != posterior.network:
+        if old.network != posterior.network and not Method.choose(own, settings).by_batches:
             wide = widened(old, posterior.network, np.random.default_rng(seed))
             starts.append((posterior, wide, ()))
         found = []

@@ -122,6 +122,8 @@ class Side:
         ``None`` while it is being trained.
     moved : float
         By how much the last step has changed any ``ln alpha``.
+    n_iter : int
+        0 if it has not been trained before.
     """
 
     posterior: Posterior
@@ -130,6 +132,12 @@ class Side:
     settings: object
     minimum: Minimum | None = None
     moved: float = np.inf
+    n_iter: int = 0
+
+    @property
+    def method(self):
+        """Of its own search."""
+        return Method.choose(self.posterior, self.settings)
 
     def outputs(self):
         """Of the network at all rows."""
@@ -138,8 +146,8 @@ class Side:
     def trained(self, tol_factor=1.0):
         """After training from where it is."""
         settings = self.settings._replace(tol=tol_factor * self.settings.tol)
-        found = train(self.posterior, Trained(self.theta, self.hyper), settings)
-        return replace(self, theta=found.theta, hyper=found.hyper)
+        found = train(self.posterior, Trained(self.theta, self.hyper, self.n_iter), settings)
+        return replace(self, theta=found.theta, hyper=found.hyper, n_iter=1)
 
     def completed(self, finish=complete):
         """At the nearest minimum, redundant units deleted."""
@@ -149,7 +157,7 @@ class Side:
             found = replace(found, pruned=self.minimum.pruned + found.pruned)
         posterior = self.posterior.with_network(found.network, found.groups.labels)
         moved = np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha)))
-        return Side(posterior, found.theta, found.hyper, self.settings, found, moved)
+        return Side(posterior, found.theta, found.hyper, self.settings, found, moved, 1)
 
     def integrated(self):
         """With the Occam factors of its precisions integrated where that is needed."""
@@ -279,7 +287,7 @@ class Pair(NamedTuple):
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         start.theta[-plan.network.n_outputs :] = level
         return cls(
-            Side(posterior, trained.theta, trained.hyper, settings),
+            Side(posterior, trained.theta, trained.hyper, settings, n_iter=1),
             Side(noise, start.theta, start.hyper, plan.settings(settings)),
             plan,
             int(trained.n_iter),
@@ -299,8 +307,8 @@ class Pair(NamedTuple):
         """
         noise = _noise_posterior(posterior, old.noise.network, old.noise.groups)
         return cls(
-            Side(posterior, old.theta, old.hyper, settings),
-            Side(noise, old.noise.theta, old.noise.hyper, plan.settings(settings)),
+            Side(posterior, old.theta, old.hyper, settings, n_iter=1),
+            Side(noise, old.noise.theta, old.noise.hyper, plan.settings(settings), n_iter=1),
             plan,
         )
 
@@ -376,6 +384,8 @@ def settle(pair):
     Minimum
         Of the means, whose ``noise`` is the minimum of the noise network.
     """
+    if pair.mean.method.by_batches:  # which leads to no minimum
+        return pair.round(Side.completed).minimum
     pair = train_with_noise(pair, SETTLED, 1.0)
     best, highest = None, -np.inf
     for _ in range(ROUNDS):

@@ -1,11 +1,12 @@
 """Data and model of a fit, from which posteriors for any hidden layers are made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
@@ -49,6 +50,7 @@ class Problem:
     max_iter : int
     tol : float
     limits : Limits
+    deadline : Deadline
         See `Settings`.
     log_scale : float
         What turns log evidences into those of targets in units of the user.
@@ -78,7 +80,15 @@ class Problem:
     max_iter: int = 300
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
+    deadline: Deadline = field(default_factory=Deadline)
     log_scale: float = 0.0
+
+    def of_rows(self, rows):
+        """The same problem with some of the rows."""
+        weight = self.sample_weight[rows]
+        scale = self.log_scale * float(weight.sum() / self.sample_weight.sum())
+        given = {"X": self.X[rows], "y": self.y[rows], "sample_weight": weight}
+        return replace(self, **given, log_scale=scale)
 
     def network(self, hidden_layer_sizes):
         """The network with these hidden layers."""
@@ -103,6 +113,7 @@ class Problem:
             self.max_iter,
             self.tol,
             self.limits,
+            self.deadline,
         )
         given = self.X, self.y, self.sample_weight
         return Posed(Posterior(network, self.likelihood, groups, *given), settings)

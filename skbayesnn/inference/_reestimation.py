@@ -186,7 +186,7 @@ MEMORY = 2  # earlier steps that the next one takes into account
 OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at first
 
 
-def fair_moves(posterior, method, point):
+def fair_moves(posterior, point, total):
     """Changes of ``ln alpha`` towards the highest evidence, the ratio between layers kept.
 
     With units in their linear range the evidence stays the same if the weights into them grow by a
@@ -201,9 +201,10 @@ def fair_moves(posterior, method, point):
     Parameters
     ----------
     posterior : Posterior
-    method : Method
     point : Point
         With the Gauss-Newton ``A``.
+    total : float
+        Well-determined weights of the network.
 
     Returns
     -------
@@ -217,7 +218,7 @@ def fair_moves(posterior, method, point):
     layer = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.maximum(1.0 - alpha * point.precision.variances(), 0.0)  # 2.23
     squares = alpha * point.theta**2
-    fair = method.determined(posterior, point).sum() / len(sizes)
+    fair = total / len(sizes)
     gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
     excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))
     excess -= excess.mean()
@@ -243,12 +244,15 @@ class FairReestimation:
         Nats that a re-estimation promises at the end.
     """
 
+    memory, overshoot, max_move = MEMORY, OVERSHOOT, MAX_MOVE
+
     def __init__(self, posterior, method, hyper, free, tol):
         self.posterior, self.method, self.tol, self.free = posterior, method, tol, free
         self._alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
         self._betas = np.flatnonzero(free.beta)
         start = np.log(np.concatenate([hyper.alpha[self._alphas], hyper.beta[self._betas]]))
-        self._path = FixedPoint(start, MEMORY, 1e-3, OVERSHOOT, free.prior.log_range, MAX_MOVE)
+        given = start, self.memory, 1e-3, self.overshoot
+        self._path = FixedPoint(*given, free.prior.log_range, self.max_move)
         self._gain = 1.0 / SHARE
 
     @property
@@ -256,13 +260,17 @@ class FairReestimation:
         """How exact the next descent should be: while precisions still move, it need not be."""
         return max(ROUGH, SHARE * self._gain, SHARE * self.method.resolution)
 
+    def total(self, point):
+        """Well-determined weights of the network."""
+        return self.method.determined(self.posterior, point).sum()
+
     def after(self, search, trial):
         """Move the precisions by what the curvature at the new weights says."""
         point = self.method.point(self.posterior, trial.theta, search.point.hyper)
         search, hyper = search.accepted(trial, point), point.hyper
         if len(self._path.x) == 0 or not point.precision.definite:
             return search._replace(done=True, converged=len(self._path.x) == 0)
-        moves, gamma = fair_moves(self.posterior, self.method, point)
+        moves, gamma = fair_moves(self.posterior, point, self.total(point))
         top = np.exp(self.free.prior.log_range[1])
         beta = noise_precisions(self.posterior, point.energies, gamma, top)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])

@@ -13,6 +13,7 @@ from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_a
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
 
+FEWEST = 4  # draws of each chain that say anything
 SWEEPS = 3  # of scale moves after every trajectory
 
 
@@ -89,7 +90,7 @@ class Sampled:
     chains : list of Chains
         In batches that ran together.
     interrupted : bool
-        Whether the user broke it off; the draws so far are kept.
+        Whether the user or the deadline broke it off; the draws so far are kept.
     """
 
     draws: Draws
@@ -166,11 +167,15 @@ def _draw(joint, chains, settings, progress):
         try:
             n_transitions = settings.n_draws * settings.thin
             chains = sample(joint, chains, settings.plan, n_transitions, record, move, tell)
-        except KeyboardInterrupt:
-            if record.n_draws < 4:  # too few to say anything
+        except (KeyboardInterrupt, OutOfTime):
+            if record.n_draws < FEWEST:
                 raise
             broken, chains = True, record.chains
     return record.draws(), chains, broken
+
+
+class OutOfTime(Exception):
+    """The deadline has passed."""
 
 
 class _Record:
@@ -178,6 +183,7 @@ class _Record:
 
     def __init__(self, joint, settings):
         self.joint, self.thin, self.dtype = joint, settings.thin, settings.dtype
+        self.deadline = settings.search.deadline
         self.kept, self.infos, self.chains = [], [], None
 
     def __call__(self, chains, info):
@@ -185,6 +191,8 @@ class _Record:
         self.infos.append(info)
         if len(self.infos) < self.thin:
             return
+        if self.deadline.passed and self.n_draws >= FEWEST:
+            raise OutOfTime
         position = chains.phase.position
         hyper = self.joint.typical_hyper(position)
         theta = self.joint.complete_weights(position, chains.rngs)

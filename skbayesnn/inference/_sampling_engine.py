@@ -225,7 +225,7 @@ def fit_by_sampling(
         growth=chosen.growth,
         noise_log_evidences=chosen.noise_log_evidences,
     )
-    if not recipe.evidence or sampled.interrupted:
+    if not recipe.evidence or sampled.interrupted or problem.deadline.passed:
         return fit
     try:
         found = estimate_evidence(sampled.joint, sampled.draws, evidence_seed)

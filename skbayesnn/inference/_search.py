@@ -13,7 +13,7 @@ from skbayesnn.inference._minimum import complete, evaluated
 from skbayesnn.inference._profile import integrated, minimum_at
 from skbayesnn.inference._redundancy import same_minimum
 from skbayesnn.inference._subsample import subsample
-from skbayesnn.inference._training import random_starts, train_on_part_first
+from skbayesnn.inference._training import Trained, random_starts, train, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
 
@@ -74,13 +74,16 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         part = subsample(posterior, method.part_rows, rngs[0])
-        found += workers.run(_trained, [(posterior, part, start, settings) for start in starts])
+        tasks = [(posterior, part, start, settings, i > 0) for i, start in enumerate(starts)]
+        found += [m for m in workers.run(_trained, tasks) if m is not None]
     minima = distinct(found, (posterior, settings))
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
 
 def _integrated(progress, posterior, minimum, settings):
-    """`integrated`, by one of the workers."""
+    """`integrated`, by one of the workers, if there is time."""
+    if settings.deadline.passed:
+        return minimum
     with Method.choose(posterior, settings).threads():
         return integrated(own_posterior(posterior, minimum), minimum, settings)
 
@@ -149,8 +152,10 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(progress, posterior, part, start, settings):
-    """Train a network, then complete it."""
+def _trained(progress, posterior, part, start, settings, optional):
+    """Train a network, then complete it; ``None`` if there is no time for what is optional."""
+    if optional and settings.deadline.passed:
+        return None
     with Method.choose(posterior, settings).threads():
         if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
             hyper = linear_start(posterior, settings)
@@ -161,14 +166,23 @@ def _trained(progress, posterior, part, start, settings):
     return told(progress, minimum)
 
 
+def trained_further(posterior, old, settings):
+    """Where training on batches leads from an earlier minimum."""
+    start = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
+    trained = train(posterior, start, settings)
+    return complete(posterior, trained.theta, trained.hyper, settings)
+
+
 def continued(progress, posterior, old, settings):
     """Take the minimum of an earlier fit to the nearest one for the present data.
 
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
     """
     posterior = posterior.with_network(old.network, old.groups.labels)
-    hyper = settings.with_fixed(old.hyper)
-    with Method.choose(posterior, settings).threads():
+    hyper, method = settings.with_fixed(old.hyper), Method.choose(posterior, settings)
+    with method.threads():
+        if method.by_batches:
+            return told(progress, trained_further(posterior, old, settings))
         moved = complete(posterior, old.theta, hyper, settings)
         stayed = evaluated(posterior, old.theta, hyper, settings)
     return told(progress, ranked([moved, stayed])[0])

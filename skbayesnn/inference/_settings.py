@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._limits import Limits
 from skbayesnn.posterior import Hyperparameters
 
@@ -39,6 +40,8 @@ class Settings(NamedTuple):
         (``tol k / 100`` for more than 100 weights).
     limits : Limits
         From which the `Method` is chosen.
+    deadline : Deadline
+        When training ends at the latest.
     """
 
     free: FreeHyperparameters
@@ -47,6 +50,7 @@ class Settings(NamedTuple):
     max_iter: int = 300
     tol: float = 1e-3
     limits: Limits = Limits()
+    deadline: Deadline = Deadline()
 
     def with_fixed(self, hyper):
         """``hyper`` with the values that are not free put in place."""

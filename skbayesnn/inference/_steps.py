@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
+from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._method import Point
 
 SLACK = 1e-11  # of M: a rise that is none
@@ -28,6 +29,7 @@ LEAST_KEPT = 1e-4  # of the promised decrease that a step must bring
 MOST_DAMPING = 1e12  # damping at which steps are lost in rounding
 LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-3  # where there is any; of the first repetition
 TINY = np.finfo(float).tiny
+NEVER = Deadline()
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
@@ -169,7 +171,7 @@ class Descents(NamedTuple):
         return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
 
 
-def lower(posterior, steps, rule, search, max_iter):
+def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     """The loop of the module's docstring.
 
     Parameters
@@ -180,8 +182,9 @@ def lower(posterior, steps, rule, search, max_iter):
     search : Search
     max_iter : int
         Trials.
+    deadline : Deadline
     """
-    while not search.done and search.n_iter < max_iter:
+    while not search.done and search.n_iter < max_iter and not deadline.passed:
         trial = steps.trial(posterior, search)
         if search.accepts(trial):
             search = rule.after(search, trial)
@@ -308,6 +311,8 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
     array([1.95, 1.08])
     """
+    if method.by_batches:
+        return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._batches import FURTHER, STAGES, BatchSteps, SampledReestimation
 from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._reestimation import FairReestimation, Reestimation
 from skbayesnn.inference._steps import DampedSteps, Descents, Search, lower
@@ -77,14 +78,19 @@ def train(posterior, start, settings):
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
+    if method.by_batches:
+        n_stages = min(FURTHER if start.n_iter else STAGES, settings.max_iter)
+        rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
+        steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES)
+    elif method.by_gradients:
         rule = FairReestimation(posterior, method, hyper, settings.free, tol)
         steps = Descents(lambda: rule.descent_tol)
     else:
         rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         search = rule.begun(search, start.tau_factor)
-    search = lower(posterior, steps, rule, search, settings.max_iter)
-    tau_factor = 1.0 if method.by_gradients else search.memory.tau_factor
+    search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
+    tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
     point = search.point
     return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
 

@@ -157,6 +157,10 @@ class Posterior:
         X, y, weight = self.X[rows], self.y[rows], self.sample_weight[rows]
         return replace(self, X=X, y=y, sample_weight=weight, factors=factors)
 
+    def scaled(self, factor):
+        """The posterior of rows that count ``factor`` times as often."""
+        return replace(self, sample_weight=factor * self.sample_weight)
+
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
         factors = None if self.factors is None else self.factors[rows]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from skbayesnn.inference import Method, own_posterior, spread, well_determined
+from skbayesnn.inference import OF_SIZE, Method, own_posterior, spread, well_determined
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Member
@@ -130,6 +130,8 @@ def _shares(combine, posterior, minima, densities):
     """Shares of the minima in the predictions."""
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
+    if any(m.trouble in OF_SIZE for m in minima):
+        known[:], evidences = True, np.full(len(minima), np.nan)  # some have none for their size
     free = np.array([not m.fits_everything for m in minima])
     for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
         if np.any(choice):

@@ -1,5 +1,7 @@
 """hidden_layer_sizes="auto": the rule, and what it finds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,6 +14,9 @@ from skbayesnn import (
     HMCMLPRegressor,
 )
 from skbayesnn.inference import (
+    BY_EVIDENCE,
+    Candidate,
+    Ladder,
     Limits,
     Problem,
     best_of,
@@ -33,15 +38,15 @@ FEW = slice(40)
 PROBLEM = Problem(X[FEW], Y[FEW, None], np.ones(40), Gaussian.per_output(1))
 
 
-def path_of(evidences, n_targets=1000):
+def path_of(evidences, n_targets=1000, ladder=BY_EVIDENCE):
     """Run the rule on invented evidences; also the narrower networks that were offered."""
     offered = {}
 
     def attempt(sizes, narrower):
         offered[sizes] = narrower
-        return evidences.get(sizes, -1000.0)
+        return Candidate(sizes, evidences.get(sizes, -1000.0), 10 * sum(sizes))
 
-    return grow(attempt, lambda sizes: 10 * sum(sizes), n_targets, Limits()), offered
+    return grow(attempt, lambda sizes: 10 * sum(sizes) <= n_targets, ladder), offered
 
 
 ALWAYS = [(), (2,), (4,), (8,), (16,), (4, 4)]
@@ -62,7 +67,7 @@ class TestRule:
         assert offered[(4,)] == (2,)
         assert offered[(4, 4)] is None
         assert offered[(16, 16)] == (8, 8)
-        assert path[6] == ((8, 8), -40, 160)
+        assert path[6][:3] == ((8, 8), -40, 160)
 
     def test_wider(self):
         evidences = {(4,): -60, (8,): -40, (16,): -30, (32,): -31}
@@ -83,9 +88,26 @@ class TestRule:
         assert self.tried(evidences, n_targets=10) == [()]
 
     def test_work_is_limited(self):
-        evidences = {(2**i,): 10 * i for i in range(1, 9)}
-        assert self.tried(evidences, n_targets=10_000) == ALWAYS
-        assert self.tried(evidences)[-1] == (32,)
+        few = replace(PROBLEM, limits=Limits(growth_work=0), tol=1.0)
+        seeds = seeds_of(0, "some", 1)
+        assert [c.hidden_layer_sizes for c in grown(few, seeds)[0]] == [(), (2,), (4,), (8,)]
+        path, _ = grown(replace(few, limits=Limits()), seeds)
+        assert (4, 4) in [c.hidden_layer_sizes for c in path]
+
+    def test_third_layer_where_two_are_better_than_one(self):
+        ladder = Ladder(widths=(2,), narrow=2, deepest=3, least_gain=1.0)
+        evidences = {(2,): -60, (2, 2): -50, (4, 4): -40, (8, 8): -41, (4, 4, 4): -30}
+        path, _ = path_of(evidences, ladder=ladder)
+        sizes = [candidate.hidden_layer_sizes for candidate in path]
+        assert sizes == [(), (2,), (2, 2), (4, 4), (8, 8), (4, 4, 4)]
+        path, _ = path_of({(2,): -50}, ladder=ladder)
+        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (2, 2), (4,)]
+
+    def test_density_of_rows_held_out_goes_before_evidence(self):
+        both = Candidate((2,), -3.0, 5, held_out_log_density=-1.0)
+        assert both.value == -1.0
+        assert Candidate((2,), -3.0, 5).value == -3.0
+        assert Candidate((2,), np.nan, 5).value == -np.inf
 
     def test_no_evidence(self):
         path, _ = path_of({(): np.nan, (2,): np.nan, (4,): -70})

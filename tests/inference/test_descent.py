@@ -77,7 +77,7 @@ def moves_of(posterior, theta, hyper, matrix=None):
     point = method.point(posterior, theta, hyper)
     if matrix is not None:
         point = point._replace(precision=DensePrecision(matrix))
-    return fair_moves(posterior, method, point)
+    return fair_moves(posterior, point, method.determined(posterior, point).sum())
 
 
 def gauss_newton(posterior, theta, hyper):
@@ -150,7 +150,7 @@ def test_training_ends_at_its_fixed_point(name, limits, curvature):
     trained = train(posterior, Trained(theta, hyper), settings)
     assert trained.converged
     point = method.point(posterior, trained.theta, trained.hyper)
-    moves, gamma = fair_moves(posterior, method, point)
+    moves, gamma = fair_moves(posterior, point, method.determined(posterior, point).sum())
     beta = (posterior.level_counts - gamma.sum() / max(len(hyper.beta), 1)) / (
         2.0 * point.energies.errors
     )

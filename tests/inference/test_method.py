@@ -38,6 +38,7 @@ LIMITS = Limits(
     part_rows=10_000,
     part_rows_per_weight=20,
     part_worth=5,
+    batch_rows=10**9,
 )
 
 

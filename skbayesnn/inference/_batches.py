@@ -1,0 +1,107 @@
+"""Training on batches of rows: for networks whose curvature would take too long on many rows.
+
+The order of calls::
+
+    steps, rule = BatchSteps(...), SampledReestimation(...)
+    lower(posterior, steps, rule, search, rule.n_stages)
+
+A stage is some hundred steps with the gradient of one batch each, at fixed precisions; after it the
+curvature on a sample of the rows moves the precisions.
+"""
+
+import numpy as np
+
+from skbayesnn.inference._reestimation import FairReestimation
+from skbayesnn.inference._steps import Trial
+
+STAGES = 30  # into which training is divided
+FURTHER = 10  # stages of a network that has been trained before
+WARM = 6  # stages before the precisions move
+BATCH = 256  # rows
+RATE = 3e-2  # length of the first steps; along a cosine it falls to zero
+MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # of Adam's averages
+SAMPLE = 4096  # rows from which precisions are re-estimated
+ANEW = 0.3  # relative change of what Kronecker factors find after which it is checked
+TINY = 1e-12
+
+
+class BatchSteps:
+    """Steps by the gradients of batches, scaled by their size so far: Adam (Kingma & Ba 2015).
+
+    Every row is in one batch before any is in two. With the same rows, weights and precisions the
+    steps are the same.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    n_stages : int
+    per_stage : int
+        Steps of a stage.
+    """
+
+    def __init__(self, posterior, n_stages, per_stage):
+        self._rng, self._n_done = np.random.default_rng(0), 0
+        self._per_stage, self._n_steps = per_stage, n_stages * per_stage
+        self._order, k = np.empty(0, dtype=int), posterior.network.n_weights
+        self._mean, self._square = np.zeros(k), np.zeros(k)
+
+    def trial(self, posterior, search):
+        """Where one stage leads: nothing is promised, and it is accepted wherever that is."""
+        theta, hyper = search.point.theta.copy(), search.point.hyper
+        alpha = posterior.groups.expand(hyper.alpha)
+        for _ in range(self._per_stage):
+            rows = self._batch(len(posterior.X))
+            _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
+            gradient = gradient / len(rows) + alpha * theta / len(posterior.X)
+            theta -= self._step(gradient)
+        return Trial(theta, search.point.energies, -np.inf, 0.0)
+
+    def _batch(self, n):
+        """The next rows in an order that is drawn anew when it has come to its end."""
+        if len(self._order) < min(BATCH, n):
+            self._order = self._rng.permutation(n)
+        rows, self._order = self._order[:BATCH], self._order[BATCH:]
+        return rows
+
+    def _step(self, gradient):
+        self._n_done += 1
+        self._mean += (1.0 - MEMORY_OF_GRADIENT) * (gradient - self._mean)
+        self._square += (1.0 - MEMORY_OF_SQUARE) * (gradient**2 - self._square)
+        size = np.sqrt(self._square / (1.0 - MEMORY_OF_SQUARE**self._n_done))
+        rate = 0.5 * RATE * (1.0 + np.cos(np.pi * self._n_done / self._n_steps))
+        rate /= 1.0 - MEMORY_OF_GRADIENT**self._n_done
+        return rate * self._mean / (size + TINY)
+
+
+class SampledReestimation(FairReestimation):
+    """Rule of training on batches: the curvature on a sample of rows moves the precisions.
+
+    Arguments as of `FairReestimation`; ``n_stages`` is the number of stages.
+    """
+
+    memory, overshoot, max_move = 0, 1.0, 1.0
+
+    def __init__(self, posterior, method, hyper, free, n_stages):
+        n, rng = len(posterior.X), np.random.default_rng(0)
+        sample = posterior.of_rows(np.sort(rng.choice(n, min(n, SAMPLE), replace=False)))
+        sample = sample.scaled(posterior.n_rows / sample.n_rows)
+        super().__init__(sample, method, hyper, free, 0.0)
+        self.n_stages, self._counted, self._share = n_stages, 0.0, 1.0
+
+    def total(self, point):
+        """By Kronecker factors, times the share that was right when they had found as many."""
+        gamma = point.precision.determined(self.posterior.groups, point.hyper.alpha).sum()
+        if abs(gamma - self._counted) > ANEW * gamma:
+            found = self.method.determined(self.posterior, point).sum()
+            self._counted, self._share = gamma, found / max(gamma, TINY)
+        return self._share * gamma
+
+    def after(self, search, trial):
+        """Move the precisions, but not in the first stages."""
+        n_done = search.n_iter + 1
+        if n_done > WARM * self.n_stages / STAGES:
+            search = super().after(search, trial)
+        else:
+            search = search.accepted(trial, search.point._replace(theta=trial.theta))
+        ended = n_done >= self.n_stages
+        return search._replace(done=ended, converged=ended)

@@ -1,0 +1,222 @@
+"""Training on batches of rows, and choices by rows held out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.inference import (
+    BatchSteps,
+    Candidate,
+    HeldOut,
+    Limits,
+    Method,
+    Point,
+    Problem,
+    SampledReestimation,
+    Search,
+    Trouble,
+    best_of,
+    find_minima,
+    grown_with_many_rows,
+    own_posterior,
+    seeds_of,
+)
+from skbayesnn.posterior import Gaussian, Hyperparameters
+from tests.tools import result_of, set_limits
+
+NOISE = 0.2
+MANY = Limits(batch_rows=100, batch_rows_per_weight=10**6, batch_steps=3000)
+
+
+def make_rows(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1]
+    return X, (y + NOISE * rng.standard_normal(n))[:, None]
+
+
+def make_problem(n=600, limits=MANY, **options):
+    X, y = make_rows(n)
+    return Problem(X, y, np.ones(n), Gaussian.per_output(1), limits=limits, **options)
+
+
+def begun(sizes=(5,), problem=None):
+    """A search at random weights, its posterior and method."""
+    posterior, settings = (problem or make_problem()).posed(sizes)
+    theta = 0.3 * np.random.default_rng(1).standard_normal(posterior.network.n_weights)
+    hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(1))
+    point = Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None)
+    return posterior, settings, Search(point)
+
+
+def test_steps_lead_down_at_fixed_precisions():
+    posterior, _, search = begun()
+    steps, energies = BatchSteps(posterior, n_stages=4, per_stage=500), [search.point.energy]
+    hyper = search.point.hyper
+    for _ in range(4):
+        trial = steps.trial(posterior, search)
+        assert search.accepts(trial)
+        search = search._replace(point=search.point._replace(theta=trial.theta))
+        energies.append(
+            float(posterior.energies(trial.theta, np.ones(1)).total(search.point.hyper))
+        )
+    minimum = posterior.energies(
+        find_minima(*make_problem(limits=Limits()).posed((5,)), seeds_of(0, (5,), 1))[0].theta,
+        np.ones(1),
+    )
+    assert energies[-1] < 0.5 * energies[0]
+    assert energies[-1] < float(minimum.total(hyper)) * 1.05
+
+
+def test_every_row_is_seen_once_before_any_is_seen_again():
+    posterior, _, _ = begun()
+    steps = BatchSteps(posterior, 1, 1)
+    seen = np.concatenate([steps._batch(512) for _ in range(2)])
+    assert sorted(seen) == list(range(512))
+
+
+def test_steps_are_the_same_every_time():
+    posterior, _, search = begun()
+    ends = [BatchSteps(posterior, 1, 50).trial(posterior, search).theta for _ in range(2)]
+    np.testing.assert_array_equal(*ends)
+
+
+def test_noise_level_and_precisions_are_found():
+    problem = make_problem(2000)
+    minimum = find_minima(*problem.posed((8,)), seeds_of(0, (8,), 1))[0]
+    assert minimum.trouble is Trouble.BATCHES
+    assert minimum.hyper.beta[0] ** -0.5 == pytest.approx(NOISE, rel=0.05)
+    dense = find_minima(*replace(problem, limits=Limits()).posed((8,)), seeds_of(0, (8,), 2))[0]
+    assert dense.trouble is None
+    assert minimum.gamma.sum() == pytest.approx(dense.gamma.sum(), rel=0.5)
+    X, y = make_rows(2000, seed=1)
+    test = replace(problem, X=X, y=y).posed((8,)).posterior
+    errors = [
+        own_posterior(test, m).energies(m.theta, np.ones(1)).errors[0] for m in (minimum, dense)
+    ]
+    assert errors[0] < 1.2 * errors[1]
+
+
+def test_well_determined_weights_are_counted_anew_only_after_a_change(monkeypatch):
+    posterior, settings, search = begun()
+    method = Method.choose(posterior, settings)
+    rule = SampledReestimation(posterior, method, search.point.hyper, settings.free, 10)
+    calls, original = [], Method.determined
+
+    def counting(self, *given):
+        calls.append(1)
+        return original(self, *given)
+
+    monkeypatch.setattr(Method, "determined", counting)
+    point = method.point(posterior, *search.point[:2])
+    first = rule.total(point)
+    exact = np.linalg.inv(posterior.hessian(*search.point[:2], exact=False))
+    assert first == pytest.approx(len(exact) - np.trace(exact), abs=2.0)  # few random signs
+    assert rule.total(point) == first
+    assert len(calls) == 1
+    other = point.hyper._replace(beta=np.array([1e-3]))
+    rule.total(method.point(posterior, point.theta, other))
+    assert len(calls) == 2
+
+
+def test_given_precisions_stay():
+    X, y = make_rows(300)
+    given = {"weight_precision": 2.0, "noise_std": 0.3, "hessian": "auto", "n_restarts": 1}
+    model = EvidenceMLPRegressor((4,), random_state=0, **given)
+    model._limits = MANY
+    model.fit(X, y[:, 0])
+    assert model.noise_std_ == pytest.approx(0.3)
+    np.testing.assert_allclose(model.weight_precisions_, 2.0)
+
+
+class TestHeldOut:
+    def test_rows_are_parted(self):
+        problem = make_problem(200)
+        problem = replace(problem, log_scale=7.0)
+        held = HeldOut.of(problem)
+        together = np.concatenate([held.kept.X, held.rest.X])
+        assert len(held.rest.X) == 20
+        np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(problem.X, axis=0))
+        assert held.kept.log_scale + held.rest.log_scale == pytest.approx(7.0)
+
+    @pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
+    def test_log_density_is_that_of_the_most_probable_weights(self, noise):
+        X, y = make_rows(400)
+        model = EvidenceMLPRegressor((3,), noise=noise, n_restarts=1, random_state=0)
+        model.fit(X, y[:, 0])
+        problem, best = result_of(model).problem, result_of(model).best
+        held = HeldOut(problem, problem)
+        none = model._ensemble.parts[0]
+        mean, noise_sd = none.outputs(problem.X)[0], np.sqrt(none.noise.variances(problem.X)[0])
+        residual = (problem.y - mean) / noise_sd
+        if noise == "student_t":
+            nu = best.likelihood.degrees_of_freedom
+            scale = np.sqrt((nu - 2) / nu)
+            expected = stats.t.logpdf(residual / scale, nu) - np.log(scale * noise_sd)
+        else:
+            expected = -0.5 * residual**2 - 0.5 * np.log(2 * np.pi * noise_sd**2)
+        expected = expected.mean() + problem.log_scale / 400
+        assert held.log_density(best) == pytest.approx(expected, abs=2e-3)
+
+    def test_growth_finds_a_network_that_is_large_enough(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-2, 2, (1500, 1))
+        y = np.sin(6 * X) + 0.1 * rng.standard_normal((1500, 1))
+        limits = MANY._replace(batch_rows_per_weight=50)
+        problem = Problem(X, y, np.ones(1500), Gaussian.per_output(1), limits=limits)
+        path, tried = grown_with_many_rows(HeldOut.of(problem), seeds_of(0, "some", 1))
+        assert [c.hidden_layer_sizes for c in path[:4]] == [(), (4,), (8,), (16,)]
+        assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
+        assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
+        assert set(tried) == {c.hidden_layer_sizes for c in path}
+
+
+class TestEstimators:
+    @pytest.fixture(autouse=True)
+    def _limits(self, monkeypatch):
+        set_limits(monkeypatch, batch_rows=300, batch_rows_per_weight=60, batch_steps=3000)
+
+    def test_defaults_choose_size_and_noise(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-2, 2, (800, 2))
+        noise = np.where(X[:, 0] > 0, 0.4, 0.05)
+        y = np.sin(2 * X[:, 0]) + noise * rng.standard_normal(800)
+        model = EvidenceMLPRegressor(n_restarts=2, random_state=0).fit(X, y)
+        assert model.noise_ == "input_dependent"
+        assert all(np.isfinite(c.held_out_log_density) for c in model.growth_)
+        std = model.predict_std(np.array([[-1.0, 0.0], [1.0, 0.0]]))
+        assert std[0] < 0.12
+        assert 0.3 < std[1] < 0.5
+        assert set(model.evidence_report_.noise_p_values) == {"input_dependent", "student_t"}
+
+    def test_rows_may_come_in_any_order(self):
+        X, y = make_rows(400)
+        model = EvidenceMLPRegressor((6,), n_restarts=1, random_state=0, noise="constant")
+        first = model.fit(X, y[:, 0]).predict(X)
+        order = np.random.default_rng(0).permutation(400)
+        other = model.fit(X[order], y[order, 0]).predict(X)
+        np.testing.assert_array_equal(first, other)
+        assert np.isnan(model.log_evidence_)
+        assert "batches" in model.evidence_report_.minima[0].verdict
+
+    def test_dense_matrices_on_request(self):
+        X, y = make_rows(400)
+        options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
+        model = EvidenceMLPRegressor((6,), hessian="exact", **options).fit(X, y[:, 0])
+        assert np.isfinite(model.log_evidence_)
+
+    def test_networks_without_evidence_count_equally(self):
+        X, y = make_rows(400)
+        options = {"n_restarts": 3, "random_state": 0, "noise": "constant"}
+        model = EvidenceMLPRegressor((6,), **options).fit(X, y[:, 0])
+        assert [network.weight for network in model.networks_] == pytest.approx([1 / 3] * 3)
+
+    def test_classes(self):
+        X, y = make_rows(600)
+        labels = np.digitize(y[:, 0], [-0.5, 0.5])
+        model = EvidenceMLPClassifier(n_restarts=2, random_state=0).fit(X, labels)
+        assert model.score(X, labels) > 0.8
+        assert model.hidden_layer_sizes_ == best_of(model.growth_).hidden_layer_sizes
