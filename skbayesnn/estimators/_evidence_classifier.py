@@ -21,7 +21,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         than there are rows, times the number of classes less one. Networks are compared from two
         starts; one is, if it exists, the narrower network of that depth with random units added.
         From 5,000 rows on networks are compared by the log density of rows that are held out (a
-        tenth of them, 5,000 at most), from one start: no hidden layer, one of 4, 8 and 16 units,
+        tenth of them, 5,000 at most), from two starts: no hidden layer, one of 4, 8 and 16 units,
         two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.

@@ -25,7 +25,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         than there are targets. Networks are compared from two starts, all under constant noise; one
         start is, if there is one, the narrower network of that depth with random units added.
         From 5,000 rows on networks are compared by the log density of rows that are held out (a
-        tenth of them, 5,000 at most), from one start: no hidden layer, one of 4, 8 and 16 units,
+        tenth of them, 5,000 at most), from two starts: no hidden layer, one of 4, 8 and 16 units,
         two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.

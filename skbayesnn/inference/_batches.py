@@ -15,10 +15,10 @@ from skbayesnn.inference._reestimation import FairReestimation
 from skbayesnn.inference._steps import Trial
 
 STAGES = 30  # into which training is divided
-FURTHER = 10  # stages of a network that has been trained before
+FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of its steps
 WARM = 6  # stages before the precisions move
 BATCH = 256  # rows
-RATE = 3e-2  # length of the first steps; along a cosine it falls to zero
+RATE = 6e-2  # length of the first steps for one input; along a cosine it falls to zero
 MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # of Adam's averages
 SAMPLE = 4096  # rows from which precisions are re-estimated
 ANEW = 0.3  # relative change of what Kronecker factors find after which it is checked
@@ -27,6 +27,9 @@ TINY = 1e-12
 
 class BatchSteps:
     """Steps by the gradients of batches, scaled by their size so far: Adam (Kingma & Ba 2015).
+
+    Weights of a layer move by steps that are shorter by the root of its number of inputs, so that
+    the summed inputs of its units change as much in layers of any width.
 
     Every row is in one batch before any is in two. With the same rows, weights and precisions the
     steps are the same.
@@ -37,13 +40,17 @@ class BatchSteps:
     n_stages : int
     per_stage : int
         Steps of a stage.
+    shorter : float, default=1.0
+        Factor of the length of all steps.
     """
 
-    def __init__(self, posterior, n_stages, per_stage):
+    def __init__(self, posterior, n_stages, per_stage, shorter=1.0):
         self._rng, self._n_done = np.random.default_rng(0), 0
         self._per_stage, self._n_steps = per_stage, n_stages * per_stage
         self._order, k = np.empty(0, dtype=int), posterior.network.n_weights
         self._mean, self._square = np.zeros(k), np.zeros(k)
+        shapes = posterior.network.shapes
+        self._rate = shorter * RATE * np.concatenate([np.full(i * o, i**-0.5) for i, o in shapes])
 
     def trial(self, posterior, search):
         """Where one stage leads: nothing is promised, and it is accepted wherever that is."""
@@ -68,7 +75,7 @@ class BatchSteps:
         self._mean += (1.0 - MEMORY_OF_GRADIENT) * (gradient - self._mean)
         self._square += (1.0 - MEMORY_OF_SQUARE) * (gradient**2 - self._square)
         size = np.sqrt(self._square / (1.0 - MEMORY_OF_SQUARE**self._n_done))
-        rate = 0.5 * RATE * (1.0 + np.cos(np.pi * self._n_done / self._n_steps))
+        rate = 0.5 * self._rate * (1.0 + np.cos(np.pi * self._n_done / self._n_steps))
         rate /= 1.0 - MEMORY_OF_GRADIENT**self._n_done
         return rate * self._mean / (size + TINY)
 

@@ -221,7 +221,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     tests : dict
         Fields of `EvidenceFit`.
     """
-    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
+    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
     if hidden_layer_sizes == "auto":
         growth, tried = grown_with_many_rows(held, seeds, workers)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
@@ -230,10 +230,13 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
     if noise != "auto":
         return hidden_layer_sizes, noise, growth, {}
-    fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima[:1])
-    p_values, densities = _p_values(fit), {"constant": held.log_density(fit.best)}
+    fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima)
+    p_values, densities = _p_values(fit), {"constant": held.log_density(minima)}
     for name in _suspected(problem, p_values):
-        densities[name] = held.log_density(_under(name, fit, None, workers)[1][0])
+        densities[name] = held.log_density(_under(name, fit, None, workers)[1])
+    if workers.progress is not None:
+        found = ", ".join(f"{name} {density:.4f}" for name, density in densities.items())
+        workers.progress(f"noise, by log density of rows held out: {found}")
     noise = max(densities, key=densities.get)
     return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}
 

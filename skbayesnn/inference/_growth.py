@@ -1,5 +1,6 @@
 """Width and depth of a network, grown as long as the evidence does."""
 
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -147,7 +148,7 @@ def grown(problem, seeds, workers=ALONE):
     >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
     [()]
     """
-    tried, limits = {}, problem.limits
+    tried, limits, begun = {}, problem.limits, monotonic()
 
     def attempt(sizes, narrower):
         posterior, settings = problem.posed(sizes)
@@ -155,7 +156,7 @@ def grown(problem, seeds, workers=ALONE):
         some = seeds if sizes else seeds[:1]
         tried[sizes] = posterior, find_minima(posterior, settings, some, (), start, workers)
         evidence = tried[sizes][1][0].log_evidence + problem.log_scale
-        return Candidate(sizes, evidence, posterior.network.n_weights)
+        return _told(workers, Candidate(sizes, evidence, posterior.network.n_weights), begun)
 
     def allowed(sizes):
         usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths
@@ -180,19 +181,32 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
     tried : dict
         From hidden layer sizes to the minima, on the rows that were kept.
     """
-    tried, limits = {}, held.kept.limits
+    tried, limits, begun = {}, held.kept.limits, monotonic()
 
     def attempt(sizes, narrower):
         posed = held.kept.posed(sizes)
         tried[sizes] = find_minima(*posed, seeds if sizes else seeds[:1], workers=workers)
-        density = held.log_density(tried[sizes][0])
-        return Candidate(sizes, np.nan, posed.posterior.network.n_weights, density)
+        density = held.log_density(tried[sizes])
+        n_weights = posed.posterior.network.n_weights
+        return _told(workers, Candidate(sizes, np.nan, n_weights, density), begun)
 
     def allowed(sizes):
         few = held.kept.network(sizes).n_weights <= limits.growth_weights
         return few and _supported(held.kept, sizes, np.inf)
 
     return tuple(grow(attempt, allowed, OF_MANY_ROWS)), tried
+
+
+def _told(workers, candidate, begun):
+    """The candidate, after a line about it."""
+    if workers.progress is not None:
+        found = f"log evidence {candidate.log_evidence:.2f}"
+        if not np.isnan(candidate.held_out_log_density):
+            found = f"log density of rows held out {candidate.held_out_log_density:.4f} per row"
+        seconds = monotonic() - begun
+        sizes = candidate.hidden_layer_sizes
+        workers.progress(f"hidden layers {sizes}: {found}; {seconds:.0f} s so far")
+    return candidate
 
 
 def _supported(problem, sizes, most_work):

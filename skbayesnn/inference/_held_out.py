@@ -10,9 +10,12 @@ generalization").
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skbayesnn.inference._problem import Problem
 from skbayesnn.inference._search import own_posterior
+from skbayesnn.network import outputs
+from skbayesnn.posterior import Targets
 
 SHARE, MOST = 0.1, 5000  # of the rows, and at most so many, are held out
 
@@ -35,7 +38,7 @@ class HeldOut(NamedTuple):
     >>> len(held.kept.X), len(held.rest.X)
     (90, 10)
     >>> minima = find_minima(*held.kept.posed(()), np.random.SeedSequence(0).spawn(1))
-    >>> round(held.log_density(minima[0]), 1)  # about ln(1 / 0.1) - 1.4
+    >>> round(held.log_density(minima), 1)  # about ln(1 / 0.1) - 1.4
     1.2
     """
 
@@ -52,15 +55,28 @@ class HeldOut(NamedTuple):
             problem.of_rows(np.sort(order[n_rest:])), problem.of_rows(np.sort(order[:n_rest]))
         )
 
-    def log_density(self, minimum):
-        """Mean log density of the rows held out, at the most probable weights (nats per row).
+    def log_density(self, minima):
+        """Mean log density of the rows held out under networks that count equally (nats per row).
 
-        In units of the user. Wide error bars do not count, but a noise level too low does.
+        In units of the user, at the most probable weights: wide error bars do not count, but a
+        noise level too low does.
+
+        Parameters
+        ----------
+        minima : sequence of Minimum
         """
+        logs = np.stack([self._log_densities(minimum) for minimum in minima])
+        weight = self.rest.sample_weight
+        mean = weight @ (logsumexp(logs, axis=0) - np.log(len(logs))) / weight.sum()
+        return float(mean + self.rest.log_scale / weight.sum())
+
+    def _log_densities(self, minimum):
+        """Of every row, in standardised units."""
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
-        energies = own.energies(minimum.theta, minimum.hyper.beta)
-        value = own.likelihood.log_normaliser(minimum.hyper.beta, own.n_rows) - energies.misfit
-        if own.factors is not None:
-            value = value + 0.5 * np.sum(own.sample_weight @ np.log(own.factors))
-        return float(value + self.rest.log_scale) / own.n_rows
+        found, factors = outputs(own.network, minimum.theta, own.X), own.factors
+        each = None if factors is None else factors[:, None]
+        targets = Targets(own.y[:, None], np.ones(1), each)  # a set of one row, many times
+        misfit = own.likelihood.misfit(found[:, None], targets, minimum.hyper.beta).value
+        logs = own.likelihood.log_normaliser(minimum.hyper.beta, 1.0) - misfit
+        return logs if factors is None else logs + 0.5 * np.sum(np.log(factors), axis=1)

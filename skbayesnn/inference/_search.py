@@ -191,8 +191,9 @@ def continued(progress, posterior, old, settings):
 def told(progress, minimum):
     """The minimum, after a line about it."""
     if progress is not None:
+        evidence = f"log evidence {minimum.log_evidence:.2f} (standardised targets)"
         progress(
-            f"start completed: log evidence {minimum.log_evidence:.2f} (standardised targets), "
+            f"start completed: {'no evidence' if minimum.trouble else evidence}, "
             f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
         )
     return minimum

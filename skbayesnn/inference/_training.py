@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._batches import FURTHER, STAGES, BatchSteps, SampledReestimation
+from skbayesnn.inference._batches import FURTHER, SHORTER, STAGES, BatchSteps, SampledReestimation
 from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._reestimation import FairReestimation, Reestimation
 from skbayesnn.inference._steps import DampedSteps, Descents, Search, lower
@@ -79,9 +79,10 @@ def train(posterior, start, settings):
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
     if method.by_batches:
-        n_stages = min(FURTHER if start.n_iter else STAGES, settings.max_iter)
+        stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
+        n_stages = min(stages, settings.max_iter)
         rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
-        steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES)
+        steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES, shorter)
     elif method.by_gradients:
         rule = FairReestimation(posterior, method, hyper, settings.free, tol)
         steps = Descents(lambda: rule.descent_tol)

@@ -159,7 +159,7 @@ class TestHeldOut:
         else:
             expected = -0.5 * residual**2 - 0.5 * np.log(2 * np.pi * noise_sd**2)
         expected = expected.mean() + problem.log_scale / 400
-        assert held.log_density(best) == pytest.approx(expected, abs=2e-3)
+        assert held.log_density([best, best]) == pytest.approx(expected, abs=2e-3)
 
     def test_growth_finds_a_network_that_is_large_enough(self):
         rng = np.random.default_rng(0)
