@@ -179,12 +179,15 @@ class TestEstimators:
     def _limits(self, monkeypatch):
         set_limits(monkeypatch, batch_rows=300, batch_rows_per_weight=60, batch_steps=3000)
 
-    def test_defaults_choose_size_and_noise(self):
+    def test_defaults_choose_size_and_noise(self, capsys):
         rng = np.random.default_rng(0)
         X = rng.uniform(-2, 2, (800, 2))
         noise = np.where(X[:, 0] > 0, 0.4, 0.05)
         y = np.sin(2 * X[:, 0]) + noise * rng.standard_normal(800)
-        model = EvidenceMLPRegressor(n_restarts=2, random_state=0).fit(X, y)
+        model = EvidenceMLPRegressor(n_restarts=2, random_state=0, verbose=1).fit(X, y)
+        out = capsys.readouterr().out
+        assert out.count("hidden layers (") == len(model.growth_)
+        assert "noise, by log density of rows held out: constant" in out
         assert model.noise_ == "input_dependent"
         assert all(np.isfinite(c.held_out_log_density) for c in model.growth_)
         std = model.predict_std(np.array([[-1.0, 0.0], [1.0, 0.0]]))
