@@ -312,6 +312,11 @@ class Pair(NamedTuple):
             plan,
         )
 
+    @property
+    def out_of_time(self):
+        """Whether the fit is to end."""
+        return self.mean.settings.deadline.passed
+
     def round(self, advance, extrapolated=lambda log_precision: log_precision):
         """Noise network given the residuals, then means given the noise."""
         mean, noise = self.mean, self.noise
@@ -366,7 +371,7 @@ def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     for _ in range(ROUNDS):
         before, pair = pair.noise.outputs(), pair.round(advance)
         change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
-        if np.all(change < tol**2 * pair.mean.posterior.n_rows):
+        if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
             break
     return pair
 
@@ -394,14 +399,14 @@ def settle(pair):
         gain = value - highest
         if best is None or gain > 0.0:
             best, highest = pair, value
-        if not gain > WORTH_A_ROUND:  # also if there is no evidence
+        if not gain > WORTH_A_ROUND or pair.out_of_time:  # also if there is no evidence
             break
-    for _ in range(REFINING_ROUNDS):
+    for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
         best = best.round(partial(Side.polished, refine=True))
     point = _Extrapolated(best.noise.outputs())
     for _ in range(POLISHING_ROUNDS):
         best = best.round(partial(Side.polished, refine=False), point.next)
-        if point.change < POLISHED:
+        if point.change < POLISHED or best.out_of_time:
             break
     found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
     return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
