@@ -142,7 +142,7 @@ def merge_linear_units(posterior, theta, tolerance):
         left, right = incoming[:-1, linear], slope[linear, None] * outgoing[linear]
         U, s, V = np.linalg.svd(left @ right, full_matrices=False)
         rank = max(1, int(np.sum(s > 1e-8 * max(s[0], 1e-300))))
-        if rank >= len(linear) or s[0] == 0.0:
+        if rank >= len(linear) or s[0] < 1e-100:  # else norms may vanish, and be divided by
             continue
         constant = (slope * incoming[-1] + offset)[linear] @ outgoing[linear]
         balance = np.sqrt(np.linalg.norm(left) / max(np.linalg.norm(outgoing[linear]), 1e-300))
