@@ -275,9 +275,8 @@ class BayesianMLP(BaseEstimator):
         if not self._result.problem.deadline.passed:
             return None
         return (
-            f"The fit has reached max_time={self.max_time:g} seconds: what it had found by then is "
-            "kept, and further starts, networks, noise models or draws were left out. Raise "
-            "max_time for a better fit."
+            f"The fit has reached max_time={self.max_time:g} seconds and has ended with what was "
+            "found by then. Raise max_time for more starts, networks, noise models or draws."
         ), ConvergenceWarning
 
     def _trouble_with_units(self):

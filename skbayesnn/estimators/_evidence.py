@@ -107,9 +107,8 @@ class EvidenceMLP(BayesianMLP):
     def _trouble(self):
         """A warning about the fit, with its category, or ``None``."""
         best = self._result.best
-        if best.trouble is Trouble.BATCHES:
-            return None  # as it should be with many rows; the report says so
-        if np.isnan(self.log_evidence_):
+        as_planned = best.trouble is Trouble.BATCHES  # no evidence, which the report says
+        if np.isnan(self.log_evidence_) and not as_planned:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "

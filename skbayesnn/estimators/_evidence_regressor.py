@@ -26,7 +26,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         start is, if there is one, the narrower network of that depth with random units added.
         From 5,000 rows on networks are compared by the log density of rows that are held out (a
         tenth of them, 5,000 at most), from two starts: no hidden layer, one of 4, 8 and 16 units,
-        two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer.
+        two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer. The
+        smallest within 0.01 nats of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Non-linearity of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
@@ -100,7 +101,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     n_jobs : int, optional
         Processes over which starts are spread (joblib).
     verbose : int, default=0
-        If positive, print the method and the memory of every search, and a line per start.
+        If positive, print the method and the memory of every search, and a line per start and per
+        network tried.
     warm_start : bool, default=False
         Start from the minima of the previous fit, besides random starts up to ``n_restarts``.
 

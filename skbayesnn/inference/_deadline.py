@@ -1,6 +1,6 @@
 """A time at which work that can be broken off ends."""
 
-from time import monotonic
+from time import time
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ class Deadline(NamedTuple):
     Attributes
     ----------
     at : float
-        Seconds of the clock that all processes of a machine share.
+        In seconds since the epoch, which are the same on all machines that share the work.
 
     Examples
     --------
@@ -26,9 +26,9 @@ class Deadline(NamedTuple):
     @classmethod
     def after(cls, seconds):
         """So many seconds from now; ``None``: never."""
-        return cls() if seconds is None else cls(monotonic() + seconds)
+        return cls() if seconds is None else cls(time() + seconds)
 
     @property
     def passed(self):
         """Whether there is no time left."""
-        return monotonic() >= self.at
+        return time() >= self.at

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from skbayesnn.inference._growth import best_of, grown, grown_with_many_rows
+from skbayesnn.inference._growth import OF_MANY_ROWS, best_of, grown, grown_with_many_rows
 from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._measurement import Measurement, measure
 from skbayesnn.inference._method import Method
@@ -224,7 +224,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
     if hidden_layer_sizes == "auto":
         growth, tried = grown_with_many_rows(held, seeds, workers)
-        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
+        hidden_layer_sizes = best_of(growth, OF_MANY_ROWS.least_gain).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     else:
         minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)

@@ -115,9 +115,18 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
     return path
 
 
-def best_of(path):
-    """The candidate of highest evidence or density; the first one if none has any."""
-    return max(path, key=lambda candidate: candidate.value)
+def best_of(path, margin=0.0):
+    """The candidate of highest evidence or density; the first one if none has any.
+
+    Parameters
+    ----------
+    path : sequence of Candidate
+    margin : float, default=0.0
+        One with fewer weights is preferred that is worse by no more than this.
+    """
+    best = max(path, key=lambda candidate: candidate.value)
+    good = [candidate for candidate in path if candidate.value >= best.value - margin]
+    return min(good, key=lambda candidate: candidate.n_weights) if margin else best
 
 
 def grown(problem, seeds, workers=ALONE):

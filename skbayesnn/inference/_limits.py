@@ -45,8 +45,9 @@ class Limits(NamedTuple):
         which networks are compared by rows that are held out.
     batch_rows_per_weight : int
         With fewer rows than this for each weight, and as many rows as said, dense matrices are not
-        used: Laplace's approximation is nats off there, and trained to the minimum a network
-        predicts worse than by batches. Where Hessians take long (``cheap_work``), more.
+        used: Laplace's approximation is nats off there, and Newton steps to the minimum take
+        minutes without better predictions (measured on kin8nm). Where Hessians take long
+        (``cheap_work``), more.
     batch_steps : int
         Steps of training on batches: some seconds.
     part_rows, part_rows_per_weight : int

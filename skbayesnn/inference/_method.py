@@ -125,7 +125,7 @@ class Method:
         dense = k <= limits.dense and work <= limits.dense_work
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work
-        dense &= not many or plenty or not limits.batch_rows_per_weight
+        dense &= not many or plenty
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
         dual = pays and targets * k <= limits.dual_doubles
         curvature = Curvature.DUAL if dual else Curvature.DENSE

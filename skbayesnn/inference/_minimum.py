@@ -40,7 +40,7 @@ class Trouble(Enum):
     NOT_REACHED = "the minimum was not reached"
     SINGULAR = "the curvature is numerically singular"
     STRUCTURED = "curvature of so large a network is in Kronecker factors, which give none"
-    BATCHES = "training on batches of many rows ends before a minimum, which predicts better"
+    BATCHES = "training on batches of many rows ends before a minimum"
     NOISE_NETWORK = "the minimum of the noise network has none"
 
 

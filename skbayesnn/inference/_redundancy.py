@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from skbayesnn.network import forward
 
 NEGLIGIBLE = 1e-3  # of the noise (or of a logit): what a unit's output must exceed to count
+NOTHING = 1e-100  # of what units compute together; below, norms of their weights may vanish
 COINCIDE = 1e-2  # relative distance of incoming weights below which units are the same
 ROWS_LOOKED_AT = 10_000
 
@@ -142,7 +143,7 @@ def merge_linear_units(posterior, theta, tolerance):
         left, right = incoming[:-1, linear], slope[linear, None] * outgoing[linear]
         U, s, V = np.linalg.svd(left @ right, full_matrices=False)
         rank = max(1, int(np.sum(s > 1e-8 * max(s[0], 1e-300))))
-        if rank >= len(linear) or s[0] < 1e-100:  # else norms may vanish, and be divided by
+        if rank >= len(linear) or s[0] < NOTHING:
             continue
         constant = (slope * incoming[-1] + offset)[linear] @ outgoing[linear]
         balance = np.sqrt(np.linalg.norm(left) / max(np.linalg.norm(outgoing[linear]), 1e-300))

@@ -5,7 +5,7 @@ import numpy as np
 MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs: the error of a trace is some sqrt(2 / signs)
 ROWS = 4096  # of more than these, a sample of as many
 MOST_ITERATIONS = 80  # of conjugate gradients
-SETTLED = 2e-3  # relative change of the trace by one iteration at the end
+SETTLED = 5e-4  # relative change of the trace by one iteration at the end
 TINY = np.finfo(float).tiny  # so that probes that have arrived stay where they are
 
 

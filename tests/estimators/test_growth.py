@@ -103,6 +103,12 @@ class TestRule:
         path, _ = path_of({(2,): -50}, ladder=ladder)
         assert [c.hidden_layer_sizes for c in path] == [(), (2,), (2, 2), (4,)]
 
+    def test_smaller_networks_are_preferred_within_a_margin(self):
+        path, _ = path_of({(): -90, (2,): -80.5, (4,): -80})
+        assert best_of(path).hidden_layer_sizes == (4,)
+        assert best_of(path, 1.0).hidden_layer_sizes == (2,)
+        assert best_of(path, 0.1).hidden_layer_sizes == (4,)
+
     def test_density_of_rows_held_out_goes_before_evidence(self):
         both = Candidate((2,), -3.0, 5, held_out_log_density=-1.0)
         assert both.value == -1.0
