@@ -28,6 +28,7 @@ from skbayesnn.predictive._noise import (
     NoiseNetworks,
     StudentTNoise,
 )
+from skbayesnn.predictive._pooling import Pooled
 from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
 from skbayesnn.predictive._variational import closest_gaussian
 
@@ -40,6 +41,7 @@ __all__ = [
     "Noise",
     "NoiseNetworks",
     "Part",
+    "Pooled",
     "Rescaled",
     "StudentTNoise",
     "class_probabilities",

@@ -13,6 +13,7 @@ from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
 from skbayesnn.predictive._noise import Noise, noise_of_draws, noise_of_minimum
+from skbayesnn.predictive._pooling import Pooled
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
@@ -63,13 +64,33 @@ def combined(fit, combine):
     used = np.flatnonzero(shares)
     logs = np.stack([densities(i) for i in used])
     mixed = logsumexp(logs + np.log(shares[used])[:, None], axis=0)
-    gaussians = Ensemble(tuple(map(member, used)), tuple(shares[[i]] for i in used))
+    parts = _pooled(fit, minima, used, member, densities)
+    gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
     ensemble = gaussians
     if combine == "posterior" and fit.is_drawn:
         ensemble = _ensemble_of_measurement(fit)
     elif combine == "posterior":
         ensemble = _over_precisions(fit, shares, gaussians)
     return Combined(ensemble, gaussians, minima, shares, mixed)
+
+
+def _pooled(fit, minima, used, member, densities):
+    """Members for the minima that are used; means under input-dependent noise are pooled.
+
+    With those of all minima under constant noise, if there are any.
+    """
+    kind = type(fit.problem.likelihood)
+    plain = [i for i, m in enumerate(minima) if m.noise is None and type(m.likelihood) is kind]
+    if not plain or all(minima[i].noise is None for i in used):
+        return tuple(map(member, used))
+    some = [minima[i] for i in plain]
+    shares = _shares("tempered", fit.posed.posterior, some, lambda j: densities(plain[j]))
+    kept = np.flatnonzero(shares)
+    others = Ensemble(tuple(member(plain[j]) for j in kept), tuple(shares[[j]] for j in kept))
+    return tuple(
+        member(i) if minima[i].noise is None else Pooled(**vars(member(i)), others=others)
+        for i in used
+    )
 
 
 def _over_precisions(fit, shares, gaussians):

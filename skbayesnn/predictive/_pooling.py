@@ -1,0 +1,61 @@
+"""Means of two kinds of networks, each counting where it is the more certain."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayesnn.predictive._ensemble import Ensemble
+from skbayesnn.predictive._members import Member
+
+
+@dataclass(frozen=True)
+class Pooled(Member):
+    """A network with noise of its own, whose mean is drawn towards that of others.
+
+    Where a network expects much noise, its training rows count for little, and networks under
+    constant noise know the mean better. Two forecasts with variances ``v`` and ``v'`` of their
+    errors are combined with weights proportional to ``1/v`` and ``1/v'`` (Bates and Granger 1969,
+    "The combination of forecasts", Operational Research Quarterly 20). Variances here are those of
+    a target, noise included. Error bars remain those of the network.
+
+    Parameters
+    ----------
+    network, theta, precision, noise, shift, free
+        See `Member`.
+    others : Ensemble
+        The networks under constant noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DensePrecision
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import Ensemble, Member, Noise, Pooled
+    >>> def model(slope, variance):
+    ...     given = np.array([slope, 0.0]), DensePrecision(1e9 * np.eye(2))
+    ...     return Network((1, 1)), *given, Noise(np.full((1, 1), variance))
+    >>> others = Ensemble((Member(*model(1.0, variance=1.0)),), (np.ones(1),))
+    >>> member = Pooled(*model(2.0, variance=3.0), others=others)
+    >>> member.outputs(np.array([[1.0]])).round(6)  # three quarters of 1, a quarter of 2
+    array([[[1.25]]])
+    """
+
+    others: Ensemble | None = None
+
+    @property
+    def doubles_per_row(self):
+        """Memory that a row to predict takes."""
+        return super().doubles_per_row + self.others.doubles_per_row
+
+    def outputs(self, X):
+        """Pooled means ``(1, n, n_outputs)``."""
+        return self.mean_and_covariance(X)[0][None]
+
+    def linearised(self, X):
+        """Pooled means ``(n, n_outputs)``, and the derivatives of the network itself."""
+        mean, J = super().linearised(X)
+        covariance = self.precision.project(J)
+        own = np.diagonal(covariance, axis1=1, axis2=2) + self.noise.variances(X)[0]
+        others, covariance = self.others.moments(X)
+        theirs = np.diagonal(covariance, axis1=1, axis2=2)
+        return mean + own / (own + theirs) * (others - mean), J
