@@ -48,11 +48,12 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         network learns (MacKay 1992, chapter 6). ``"student_t"``: Student-t noise, for data with
         outliers; its degrees of freedom are chosen by evidence from 2.5 to 40, and a row is an
         outlier in all its outputs (Lange, Little & Taylor 1989). ``"auto"``: constant, unless
-        ``noise_std`` is given or a test of the residuals (p < 0.01, see `EvidenceReport`) speaks
-        for input-dependent or Student-t noise. Then that is fitted, too, and the noise model of
-        highest evidence is chosen; with ``combine="tempered"`` minima under the others predict
-        with it. From 5,000 rows on, with hidden layers to be chosen or without evidence, that under
-        which rows held out have the highest log density.
+        ``noise_std`` is given or a test of the residuals (see `EvidenceReport`) speaks for
+        input-dependent (p < 0.01) or Student-t noise (p < 0.5). Then that is fitted, too, and the
+        noise model of highest evidence is chosen, constant noise if it is within a nat; minima
+        under the others predict with it if their evidence per row is close. From 5,000 rows on,
+        with hidden layers to be chosen or without evidence, that under which rows held out have the
+        highest log density.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
         level linear in the inputs. Its activation and kind of prior are those of the first network.

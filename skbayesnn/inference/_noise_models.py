@@ -57,6 +57,7 @@ class ConstantNoise:
     """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
     p_value = None
+    tried_below = 0.0  # the p value of its test below which it is tried
     measurable = True  # whether annealing can begin at its minima
 
     def hidden_layer_sizes(self, problem):
@@ -170,6 +171,7 @@ class StudentTNoise(ConstantNoise):
     True
     """
 
+    tried_below = 0.5  # it costs little, and networks that have fitted outliers hide them
     measurable = False
 
     def p_value(self, X, residuals, sample_weight):
@@ -224,6 +226,7 @@ def _over_degrees_of_freedom(progress, posed, minimum):
 class InputDependentNoise(ConstantNoise):
     """Gaussian noise whose level is a function of the inputs, which a second network learns."""
 
+    tried_below = 0.01
     measurable = False
 
     def p_value(self, X, residuals, sample_weight):

@@ -68,7 +68,7 @@ def combined(fit, combine):
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
     ensemble = gaussians
     if combine == "posterior" and fit.is_drawn:
-        ensemble = _ensemble_of_measurement(fit)
+        ensemble = _with_drawn(fit, minima, shares, gaussians)
     elif combine == "posterior":
         ensemble = _over_precisions(fit, shares, gaussians)
     return Combined(ensemble, gaussians, minima, shares, mixed)
@@ -79,8 +79,7 @@ def _pooled(fit, minima, used, member, densities):
 
     With those of all minima under constant noise, if there are any.
     """
-    kind = type(fit.problem.likelihood)
-    plain = [i for i, m in enumerate(minima) if m.noise is None and type(m.likelihood) is kind]
+    plain = [i for i, minimum in enumerate(minima) if _is_plain(fit, minimum)]
     if not plain or all(minima[i].noise is None for i in used):
         return tuple(map(member, used))
     some = [minima[i] for i in plain]
@@ -178,13 +177,26 @@ def _shares(combine, posterior, minima, densities):
     return weights / weights.sum()
 
 
-def _ensemble_of_measurement(fit):
-    """The networks that measuring the evidence has drawn, which predict together."""
+def _with_drawn(fit, minima, shares, gaussians):
+    """The networks that measuring the evidence has drawn, and minima under other noise.
+
+    The drawn ones take the share of all minima under constant noise.
+    """
     measured, posterior = fit.measurement, fit.posed.posterior
     noise = None
     if posterior.likelihood.n_levels:
         noise = Noise(1.0 / posterior.likelihood.precisions(measured.beta))
-    return Ensemble.of_draws(Draws(posterior.network, measured.theta, noise))
+    drawn = Ensemble.of_draws(Draws(posterior.network, measured.theta, noise))
+    used = zip(np.flatnonzero(shares), gaussians.parts, gaussians.weights, strict=True)
+    others = [(part, weight) for i, part, weight in used if not _is_plain(fit, minima[i])]
+    rest = 1.0 - sum(float(weight.sum()) for _, weight in others)
+    parts, weights = zip(*others, strict=True) if others else ((), ())
+    return Ensemble((*drawn.parts, *parts), (rest * drawn.weights[0], *weights))
+
+
+def _is_plain(fit, minimum):
+    """Whether a minimum is one under constant noise, or of classes."""
+    return minimum.noise is None and type(minimum.likelihood) is type(fit.problem.likelihood)
 
 
 def ensemble_of_draws(fit):

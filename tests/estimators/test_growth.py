@@ -256,7 +256,7 @@ class TestSamplers:
         assert not hasattr(model, "growth_")
         assert hasattr(model, "comparison_")
 
-    def test_noise_plays_no_role_in_the_choice(self):
+    def test_growth_begins_under_constant_noise(self):
         plain, robust = (
             HMCMLPRegressor("auto", noise=noise, **BRIEF).fit(X[FEW], Y[FEW])
             for noise in ("constant", "student_t")

@@ -279,7 +279,7 @@ def test_chains_start_from_an_evidence_fit(noise):
     sampler.set_params(n_chains=1, n_warmup=0, n_draws=4, sampler="hmc", step_size=1e-9).fit(X, y)
     member, rows = parts_of(evidence)[0], standardised(evidence, GRID)
     scale, shift = evidence._y_scaling.scale, evidence._y_scaling.shift
-    mean = member.outputs(rows)[0, :, 0] * scale + shift
+    mean = outputs(member.network, member.theta, rows)[:, 0] * scale + shift
     assert_allclose(sampler.predict(GRID), mean, atol=1e-4)
     if noise == "input_dependent":
         sd = member.noise.scales(rows)[0, :, 0] * scale

@@ -289,3 +289,43 @@ def test_improbable_minima_do_not_predict(monkeypatch):
     assert min(probable) > max(probable) - 12.0
     assert min(everything) < max(everything) - 50.0
     assert probable == everything[: len(probable)]
+
+
+def heavy_tailed(seed):
+    """100 rows of three inputs with Student-t noise of two degrees of freedom, and test rows."""
+    rng = np.random.default_rng(seed)
+
+    def rows(n):
+        X = rng.uniform(-2, 2, (n, 3))
+        f = np.sin(2 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2]
+        return X, f + 0.1 * rng.standard_t(2, n)
+
+    return rows(100), rows(1000)
+
+
+def test_larger_networks_are_tried_under_the_noise_that_hid_them():
+    (X, y), test = heavy_tailed(3)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+    grown = max(model.growth_, key=lambda candidate: candidate.log_evidence)
+    assert grown.hidden_layer_sizes == ()  # the outliers are far larger than what there is to learn
+    assert model.noise_ == "student_t"
+    assert model.hidden_layer_sizes_ != ()
+    linear = EvidenceMLPRegressor((), random_state=0).fit(X, y)
+    assert model.log_evidence_ > linear.log_evidence_ + 20
+    gain = model.log_predictive_density(*test) - linear.log_predictive_density(*test)
+    assert gain.mean() > 0.5
+
+
+@pytest.mark.measured
+def test_heavy_tails_predict_beside_networks_drawn_under_constant_noise():
+    (X, y), test = heavy_tailed(1)
+    options = {"n_restarts": 2, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), **options).fit(X, y)
+    constant = EvidenceMLPRegressor((8,), noise="constant", **options).fit(X, y)
+    assert model.noise_ == "constant"  # the network has fitted the outliers
+    assert model.log_evidence_ == constant.log_evidence_
+    laws = [type(part.noise).__name__ for part in model._ensemble.parts]
+    assert "StudentTNoise" in laws
+    assert_allclose(model._ensemble.member_weights.sum(), 1.0, rtol=1e-12)
+    densities = [m.log_predictive_density(*test).mean() for m in (model, constant)]
+    assert densities[0] > densities[1] + 1.0
