@@ -170,7 +170,7 @@ def _draw(joint, chains, settings, progress):
         except (KeyboardInterrupt, OutOfTime):
             if record.n_draws < FEWEST:
                 raise
-            broken, chains = True, record.chains
+            broken, chains = True, record.last_chains()
     return record.draws(), chains, broken
 
 
@@ -184,7 +184,7 @@ class _Record:
     def __init__(self, joint, settings):
         self.joint, self.thin, self.dtype = joint, settings.thin, settings.dtype
         self.deadline = settings.search.deadline
-        self.kept, self.infos, self.chains = [], [], None
+        self.kept, self.infos, self.chains, self.states = [], [], None, []
 
     def __call__(self, chains, info):
         """Take note of a transition."""
@@ -205,6 +205,13 @@ class _Record:
         values = (theta, *hyper, noise, energy)
         self.kept.append(Draws(*values, acceptance, n_steps, diverged))
         self.infos, self.chains = [], chains
+        self.states = [rng.bit_generator.state for rng in chains.rngs]
+
+    def last_chains(self):
+        """Where the last draw was kept, random numbers included, as if nothing came after."""
+        for rng, state in zip(self.chains.rngs, self.states, strict=True):
+            rng.bit_generator.state = state
+        return self.chains
 
     @property
     def n_draws(self):

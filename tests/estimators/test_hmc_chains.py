@@ -299,13 +299,14 @@ def test_interrupted_sampling_keeps_the_draws(monkeypatch, kind):
 
 
 def test_interrupted_trajectory_keeps_the_draws(monkeypatch):
+    """And what comes after is what a fit without interruption draws."""
+    options = QUICK | {"n_steps": 1, "weight_precision": 1.0}
     interrupt_trajectories(monkeypatch, 20 + 7)
     with pytest.warns(ConvergenceWarning, match="Interrupted: the 6 draws of each chain"):
-        model = fit(warm_start=True, **(QUICK | {"n_steps": 1, "weight_precision": 1.0}))
+        model = fit(warm_start=True, **options)
     monkeypatch.undo()
     assert np.all(np.isfinite(model.predict(GRID)))
-    model.fit(*make_rows())
-    assert draws_of(model).theta.shape[1] == 20
+    assert_same_draws(model.fit(*make_rows()), fit(**options))
     assert not result_of(model).sampled.interrupted
 
 
