@@ -6,7 +6,7 @@ In the pages a comment that readers do not see says where numbers come from:
   in `TABLES` that makes them of the rows of a run.
 * ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
   decimal number in it. The expression, of the functions in `NAMES`, must round to the figure;
-  ``code`` stands for a number in the code of the page.
+  ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
 
 A decimal number without either is an error.
 """
@@ -23,6 +23,7 @@ import pytest
 
 import skbayesnn.estimators._comparison as comparison
 import skbayesnn.estimators._diagnostics as diagnostics
+from skbayesnn.estimators._report import LARGEST_ERROR
 from skbayesnn.inference import SIGNIFICANT, Limits
 from skbayesnn.predictive._mixture import TEMPERATURE
 
@@ -102,7 +103,9 @@ def summary(script, quantity):
 
 def earlier(data, model, column):
     """A cell of the side-by-side lines that were measured earlier."""
-    (row,) = (r for r in rows_of("side_by_side_earlier") if (r["data"], r["model"]) == (data, model))
+    (row,) = (
+        r for r in rows_of("side_by_side_earlier") if (r["data"], r["model"]) == (data, model)
+    )
     return row[column]
 
 
@@ -219,7 +222,9 @@ def cost(column, digits):
     lines = [["rows", "weights", *kinds]]
     everything = {(r["rows"], r["weights"], r["estimator"]): r for r in rows_of("which_estimator")}
     for rows, weights in dict.fromkeys(key[:2] for key in everything):
-        cells = [everything.get((rows, weights, kind), {}).get(column, "") for kind in kinds.values()]
+        cells = [
+            everything.get((rows, weights, kind), {}).get(column, "") for kind in kinds.values()
+        ]
         texts = [f"{float(c):.{digits(float(c))}f}" if c[:1].isdigit() else c for c in cells]
         lines.append([f"{int(rows):,}", weights, *texts])
     return lines
@@ -231,15 +236,14 @@ TABLES = {
     "which_estimator gaussian": gaussian_beside_samples,
     "which_estimator seconds": partial(cost, "processor s", lambda s: 0 if s >= 9.95 else 1),
     "which_estimator memory": partial(cost, "memory MB", lambda megabytes: 0),
-} | {
-    f"side_by_side {name}": partial(side_by_side, name)
-    for name in (*SETS, *CLASSES)
-}
+} | {f"side_by_side {name}": partial(side_by_side, name) for name in (*SETS, *CLASSES)}
 NAMES = {
     "LIMITS": Limits(),
     "SIGNIFICANT": SIGNIFICANT,
     "TEMPERATURE": TEMPERATURE,
+    "LARGEST_ERROR": LARGEST_ERROR,
     "comparison": comparison,
+    "count": lambda name: len(rows_of(name)),
     "diagnostics": diagnostics,
     "earlier": earlier,
     "exp": math.exp,
@@ -292,7 +296,8 @@ def disagreements(block, table, numbers, code):
     prose, problems, named = NOT_PROSE.sub("", block), [], set()
     for line in filter(None, numbers.split("\n")):
         figure, expression = (part.strip() for part in line.split(" : "))
-        result = eval(expression, {**NAMES, "code": figure if figure in code else "missing"})
+        from_page = {"code": figure if figure in code else "missing", "example": figure}
+        result = eval(expression, {**NAMES, **from_page})
         digits = len(figure.partition(".")[2])
         text = result if isinstance(result, str) else f"{abs(result):.{digits}f}"
         if text != figure:

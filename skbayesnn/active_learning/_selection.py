@@ -101,8 +101,8 @@ def select(
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
     if question.kind == "marginal":
         raise ValueError(
-            "kind='marginal' gives one gain per point of interest, by which candidates cannot be "
-            "ordered: choose 'mean_marginal' or 'joint'."
+            "kind='marginal' gives several gains per candidate, so candidates cannot be ranked. "
+            "Use 'mean_marginal' or 'joint'."
         )
     _check_choice(n, len(X), price)
     return _greedy(*linear_models(model), question, is_classifier(model), X, n, price, return_gains)

@@ -233,4 +233,4 @@ def _verdict(model):
     if report is not None:
         return report.minima[0].verdict
     diagnostics = getattr(model, "diagnostics_", None)
-    return "" if diagnostics is None or diagnostics.converged else "chains do not agree"
+    return "" if diagnostics is None or diagnostics.converged else "chains have not converged"

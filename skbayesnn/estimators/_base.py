@@ -26,8 +26,8 @@ from skbayesnn.inference import (
 )
 
 TOO_EXTREME = (
-    "X, y or sample_weight have values too far apart to be calculated with. Use standardize=True, "
-    "other units, or smaller weights."
+    "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
+    "standardize=True, other units, or smaller weights."
 )
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
@@ -275,8 +275,8 @@ class BayesianMLP(BaseEstimator):
         if not self._result.problem.deadline.passed:
             return None
         return (
-            f"The fit has reached max_time={self.max_time:g} seconds and has ended with what was "
-            "found by then. Raise max_time for more starts, networks, noise models or draws."
+            f"The fit has reached max_time={self.max_time:g} seconds and uses the best it found "
+            "until then. Raise max_time to try more starts, networks and noise models, or to draw more."
         ), ConvergenceWarning
 
     def _trouble_with_units(self):
@@ -292,8 +292,8 @@ class BayesianMLP(BaseEstimator):
             return None
         return (
             "The standard deviation of the noise or of the prior of some weights is at its bound "
-            f"of {free.prior.upper:g}, as X and y are not standardised. Use standardize=True or "
-            "other units."
+            f"of {free.prior.upper:g}, because X and y are not standardised. Use standardize=True "
+            "or other units."
         ), UserWarning
 
     def _input_scaling_folded_in(self, network, theta):

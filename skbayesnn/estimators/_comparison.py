@@ -56,7 +56,7 @@ class Comparison:
             )
         lines.append(f"  difference of predictions {self.shift:.3g}")
         if not self.converged:
-            lines.append("No verdict: the chains do not agree, see diagnostics_.")
+            lines.append("No verdict: the chains have not converged, see diagnostics_.")
         elif self.adequate:
             lines.append("The evidence fit is adequate here.")
         else:

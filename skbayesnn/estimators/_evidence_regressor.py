@@ -248,7 +248,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         check_is_fitted(self)
         noise = self._result.best.noise
         if noise is None:
-            raise AttributeError("Only input-dependent noise has a network of its own.")
+            raise AttributeError(
+                "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
+            )
         layers = self._input_scaling_folded_in(noise.network, noise.theta)
         layers[-1][-1] -= 2.0 * np.log(self._y_scaling.scale)
         return [w[:-1] for w in layers], [w[-1] for w in layers]
@@ -258,7 +260,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         """Degrees of freedom of Student-t noise at the best minimum."""
         check_is_fitted(self)
         if self.noise_ != "student_t":
-            raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
+            raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return self._result.best.likelihood.degrees_of_freedom
 
     def _noise_std_of(self, minimum):

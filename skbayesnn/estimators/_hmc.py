@@ -218,25 +218,23 @@ class HMCMLP(BayesianMLP):
                 message += ", and log_evidence_ is nan"
         elif self.sampler == "stochastic_dynamics" and found.divergences:
             message = (
-                f"The dynamics is unstable ({found.divergences} trajectories exploded): make "
-                "step_size smaller"
+                f"The dynamics are unstable ({found.divergences} trajectories diverged). "
+                "Reduce step_size"
             )
         elif np.isnan(found.r_hat):
             message = (
-                f"{found.n_draws} draws per chain are too few to tell whether the chains agree. "
-                "Raise n_draws"
+                f"{found.n_draws} draws per chain are too few to check convergence. Raise n_draws"
             )
         elif found.r_hat > LARGEST_R_HAT:
             message = (
-                f"The chains do not agree: R-hat of the outputs is {found.r_hat:.3f}, above "
+                f"The chains have not converged: R-hat of the outputs is {found.r_hat:.3f}, above "
                 f"{LARGEST_R_HAT}. Raise n_warmup and n_draws, or simplify the model"
             )
             if self.evidence and found.r_hat > ASTRAY:
-                message += ". log_evidence_ is nan, as it is measured from where the chains are"
+                message += ". log_evidence_ is nan, because it is estimated from the chains"
         elif stuck and not found.acceptance > 0.5:
             message = (
-                f"{found.divergences} trajectories were given up because the energy exploded: "
-                "make step_size smaller, or raise n_warmup"
+                f"{found.divergences} trajectories diverged. Reduce step_size or raise n_warmup"
             )
         else:
             return None

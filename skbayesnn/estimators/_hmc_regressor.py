@@ -225,7 +225,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         """Geometric posterior mean of the degrees of freedom of Student-t noise."""
         check_is_fitted(self)
         if self.noise_ != "student_t":
-            raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
+            raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return float(np.exp(np.mean(np.log(self._result.draws.noise))))
 
     def _is_same_model(self, fitted):

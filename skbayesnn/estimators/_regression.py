@@ -239,8 +239,8 @@ class Regression(RegressorMixin):
         ratio = np.where(free, 1.0, values / scale)
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(
-                f"noise_std of {self.noise_std} and targets that vary by {scale} are too far apart "
-                "to be calculated with. Is noise_std in the units of y?"
+                f"noise_std={self.noise_std} and the standard deviation of the targets ({scale}) "
+                "differ by too many orders of magnitude. Give noise_std in the units of y."
             )
         return {
             "noise_precision": (free, ratio**-2.0),
@@ -255,8 +255,8 @@ class Regression(RegressorMixin):
         given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
         if self.noise == "input_dependent" and given:
             raise ValueError(
-                "noise_std fixes a noise level that is the same everywhere; leave it at 'auto' "
-                "with noise='input_dependent'."
+                "noise_std fixes one noise level for all inputs. Leave it at 'auto' with "
+                "noise='input_dependent'."
             )
 
     def _keep_noise(self, result):

@@ -307,9 +307,9 @@ def _verdict(minimum, n_targets, exact):
     if not minimum.exact:
         doubts.append("Gauss-Newton Hessian: the evidence is approximate")
     if not minimum.converged:
-        doubts.append("hyperparameters not converged")
+        doubts.append("the hyperparameters did not converge")
     if minimum.fits_everything:
-        doubts.append("the targets are fitted exactly, nothing tells the noise level")
+        doubts.append("the targets are fitted exactly, so the noise level is undetermined")
     if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
         doubts.append("the Hessian is nearly singular")
     if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):

@@ -99,7 +99,7 @@ def _verdict(model, report):
     diagnostics = getattr(model, "diagnostics_", None)
     if diagnostics is None:
         return ""
-    return "chains agree" if diagnostics.converged else "chains do not agree"
+    return "chains have converged" if diagnostics.converged else "chains have not converged"
 
 
 def compare(models):

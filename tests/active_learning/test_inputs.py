@@ -89,14 +89,14 @@ def test_estimators_are_left_as_they_are():
 )
 def test_unsuitable_estimators(estimator):
     for function in (information_gain, lambda *args: select(*args, 2)):
-        with pytest.raises(TypeError, match="Needed is a fitted EvidenceMLPRegressor"):
+        with pytest.raises(TypeError, match="must be a fitted EvidenceMLPRegressor"):
             function(estimator, X)
     with pytest.raises(TypeError, match="best_estimator_"):
         thin_training_set(make_pipeline(StandardScaler(), LinearRegression()), X, 2)
 
 
 def test_samplers_have_no_prior_to_start_from():
-    with pytest.raises(TypeError, match="Needed is a fitted EvidenceMLP"):
+    with pytest.raises(TypeError, match="must be a fitted EvidenceMLP"):
         thin_training_set(sampled("one"), X, 2)
 
 

@@ -373,7 +373,7 @@ def warnings_of(kind="one output", **options):
 def test_chains_that_do_not_agree():
     model, messages = warnings_of(init="prior", **(QUICK | {"n_warmup": 0}))
     assert len(messages) == 1
-    assert "The chains do not agree: R-hat of the outputs is" in messages[0]
+    assert "The chains have not converged: R-hat of the outputs is" in messages[0]
     assert ", above 1.05. " in messages[0]
     assert "Raise n_warmup and n_draws" in messages[0]
     assert not model.diagnostics_.converged
@@ -382,7 +382,7 @@ def test_chains_that_do_not_agree():
 def test_too_few_draws_to_tell():
     model, messages = warnings_of(**(QUICK | {"n_draws": 7}))
     assert len(messages) == 1
-    assert "7 draws per chain are too few to tell" in messages[0]
+    assert "7 draws per chain are too few to check convergence" in messages[0]
     assert np.isnan(model.diagnostics_.r_hat)
     assert not model.diagnostics_.converged
     assert "NOT converged" in repr(model.diagnostics_)
