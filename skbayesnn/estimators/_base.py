@@ -276,7 +276,7 @@ class BayesianMLP(BaseEstimator):
             return None
         return (
             f"The fit has reached max_time={self.max_time:g} seconds and uses the best it found "
-            "until then. Raise max_time to try more starts, networks and noise models, or to draw more."
+            "until then. Raise max_time for more starts, networks, noise models or draws."
         ), ConvergenceWarning
 
     def _trouble_with_units(self):
