@@ -9,6 +9,7 @@ from sphinx_gallery.sorting import ExplicitOrder
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the package beside this folder is the one that is described
+sys.path.insert(0, str(HERE / "_extensions"))
 
 import skbayesnn  # noqa: E402
 
@@ -18,15 +19,16 @@ copyright = f"skbayesnn developers, version {skbayesnn.__version__}"
 version = release = skbayesnn.__version__
 
 extensions = [
+    "mathml",
     "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_extensions", "_templates"]
 templates_path = ["_templates"]
 default_role = "py:obj"  # names in single backquotes are links where this site describes them
 nitpicky = True  # but only names of this package must be found
@@ -116,6 +118,11 @@ def with_headings(app, docname, source):
 
 
 # -- Appearance
+
+html_math_renderer = "mathml"
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div.highlight-default pre, div.highlight-pycon pre, div.highlight-python pre"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skbayesnn"
