@@ -8,8 +8,8 @@ from the posterior and measures next where this function is lowest. This is
 where the minimum probably is, or where it may be because there are no
 measurements yet. ``sample_y`` draws the functions, and the loop has four lines.
 What should be seen: the error bars contain the function, and after twelve
-measurements all runs have found the minimum. Random search finds it in one
-run out of three.
+measurements all runs have found the minimum. Random search finds it in one run
+out of three.
 """
 
 import matplotlib.pyplot as plt
@@ -83,9 +83,13 @@ runs = [optimise(seed) for seed in range(N_RUNS)]
 # about the minimum, and the search measures there again.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
-plt.rcParams.update({"font.size": 9, "axes.linewidth": 0.6, "legend.fontsize": 8})
+plt.rcParams.update(
+    {"font.size": 9, "axes.linewidth": 0.6, "legend.fontsize": 8}
+)
 fits, x, y = runs[0]
-fig, axes = plt.subplots(2, 2, figsize=(6.5, 4.6), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    2, 2, figsize=(6.5, 4.6), sharex=True, sharey=True, layout="constrained"
+)
 for ax, n in zip(axes.flat, [4, 6, 8, 12], strict=True):
     model = fits[n - N_FIRST]
     mean = model.predict(inputs(grid))
@@ -152,15 +156,25 @@ def loss(model):
 
 losses = {
     "random search": np.array([random_search(seed) for seed in range(200)]),
-    "Thompson sampling": np.array([[loss(m) for m in fits] for fits, _, _ in runs]),
+    "Thompson sampling": np.array(
+        [[loss(m) for m in fits] for fits, _, _ in runs]
+    ),
 }
 numbers = np.arange(N_FIRST, N_LAST + 1)
 found = {name: values < NOISE for name, values in losses.items()}
 fig, ax = plt.subplots(figsize=(3.54, 2.8), layout="constrained")
-for (name, values), colour, marker in zip(found.items(), [GREY, BLUE], "so", strict=True):
+for (name, values), colour, marker in zip(
+    found.items(), [GREY, BLUE], "so", strict=True
+):
     share = values.mean(axis=0)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    style = {"color": colour, "marker": marker, "ms": 3.5, "lw": 1.1, "capsize": 2}
+    style = {
+        "color": colour,
+        "marker": marker,
+        "ms": 3.5,
+        "lw": 1.1,
+        "capsize": 2,
+    }
     label = f"{name} ({len(values)} runs)"
     ax.errorbar(numbers, share, error, label=label, **style)
     print(f"{name}: {share[-1]:.0%} of the runs have found the minimum")
@@ -171,8 +185,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# A run may settle in the higher minimum if the prior expects smoother functions.
-# With more inputs the network needs more measurements.
+# A run may settle in the higher minimum if the prior expects smoother
+# functions. With more inputs the network needs more measurements.
 
 assert np.mean(distances < 2) > 0.9
 assert at_minimum.max() < 3

@@ -247,6 +247,12 @@ def cost(column, digits):
     return lines
 
 
+def r_hats(extreme):
+    """Smallest or largest R-hat of the sampling fits in that table."""
+    says = [row["the fit says"] for row in rows_of("which_estimator")]
+    return extreme(float(text.split()[1]) for text in says if text.startswith("R-hat"))
+
+
 TABLES = {
     "showcase": showcase_table,
     "first splits": first_splits,
@@ -277,6 +283,7 @@ NAMES = {
     "mean": mean,
     "mean_coverage": lambda: 100 * np.mean([mean(s, "evidence", "coverage") for s in SETS]),
     "SETS": SETS,
+    "r_hats": r_hats,
     "size_gain": lambda data: gain(data, "LL", "evidence, constant noise", "evidence, (16,)"),
     "summary": summary,
 }

@@ -34,7 +34,7 @@ def mathml(latex, node, display):
 def styled(letter, style):
     """A letter as a character of its own, as browsers draw no ``mathvariant`` but ``normal``."""
     try:
-        kind, size, *name = re.sub("LETTER ", "", unicodedata.name(letter)).split()
+        _, size, *name = re.sub("LETTER ", "", unicodedata.name(letter)).split()
         wanted = f"{style.upper().replace('BOLD-', 'BOLD ')} {size} {' '.join(name)}"
         try:
             return unicodedata.lookup(f"MATHEMATICAL {wanted}")
