@@ -100,7 +100,7 @@ class BayesianMLP(BaseEstimator):
     _limits = Limits()
 
     def fit(self, X, y, sample_weight=None):
-        """Infer the weights with all precisions and noise levels from training data.
+        """Fit the weights, precisions and noise levels to training data.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class BayesianMLP(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets; class labels for the classifier.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts: weight 2 equals repeating the row, weight 0 leaving it out.
+            How often each row counts. Weight 2 repeats the row, weight 0 leaves it out.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class BayesianMLP(BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters or data make no sense.
+            If parameters or data are invalid.
         """
         with _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)

@@ -64,14 +64,14 @@ class HMCMLP(BayesianMLP):
 
     @classmethod
     def from_evidence(cls, fitted, **parameters):
-        """A sampler of the same model whose first chains start from an evidence fit's minima.
+        """Make a sampler of the same model. Its first chains start at the minima of the fit.
 
         Parameters
         ----------
         fitted : EvidenceMLPRegressor or EvidenceMLPClassifier
             After ``fit``.
         **parameters
-            Parameters of the sampler that are not those of ``fitted``.
+            Parameters of the sampler that differ from those of ``fitted``.
 
         Returns
         -------
@@ -241,15 +241,15 @@ class HMCMLP(BayesianMLP):
         return message + "; see diagnostics_.", ConvergenceWarning
 
     def to_inference_data(self):
-        """Draws for ArviZ, an optional dependency.
+        """Return the draws for ArviZ, an optional dependency.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            As the version of ArviZ has it. Groups ``posterior`` (weights in standardised units,
-            prior and noise standard deviations, degrees of freedom of Student-t noise, weights of
-            a noise network) and ``sample_stats`` (energy, acceptance, leapfrog
-            steps, divergences).
+            The type depends on the version of ArviZ. Groups ``posterior`` (weights in standardised
+            units, prior and noise standard deviations, degrees of freedom of Student-t noise,
+            weights of a noise network) and ``sample_stats`` (energy, acceptance, leapfrog steps,
+            divergences).
         """
         check_is_fitted(self)
         try:
