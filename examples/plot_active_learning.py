@@ -1,13 +1,14 @@
 """
-Active learning: choosing the measurements
-==========================================
+Active learning: choosing measurements
+======================================
 
-A function of one input is wanted between 0 and 2. It can be measured anywhere
-between -4 and 4, with noise of standard deviation 0.05, and every measurement
-costs. Starting from 12 random inputs, five more are measured at a time: at
-random, where the error bars are largest, or where the mean marginal information
-gain about the range of interest is largest (D. J. C. MacKay, *Bayesian Methods
-for Adaptive Models*, PhD thesis, 1992, equation 4.13).
+We want to know a function of one input between 0 and 2. We can measure it
+anywhere between -4 and 4, with noise of standard deviation 0.05, and every
+measurement costs money. The example starts with 12 random inputs and measures
+five more at a time. It compares three strategies: random inputs, the largest
+error bars, and the largest mean marginal information gain about the range of
+interest (D. J. C. MacKay, *Bayesian Methods for Adaptive Models*, PhD thesis,
+1992, equation 4.13).
 """
 
 import warnings
@@ -36,12 +37,11 @@ wanted = np.linspace(0.0, 2.0, 60)[:, None]
 # %%
 # The loop
 # --------
-# Fit, choose, measure, and again. ``select`` chooses a whole batch: after each
+# Fit, choose, measure, repeat. ``select`` chooses a whole batch: after each
 # choice the error bars are updated as if it had been measured. The noise of the
-# instrument is known. The evidence is not asked for, and measuring it would
-# take most of the time (``measure_evidence=False``). Each strategy meets the
-# same pool of possible inputs, and the same noise where it measures the same
-# input.
+# instrument is known. The evidence is not needed here, and measuring it would
+# take most of the time, so ``measure_evidence=False``. Each strategy chooses
+# from the same pool of inputs, and finds the same noise at the same input.
 
 
 def learn(strategy, seed):
@@ -86,8 +86,8 @@ runs = {
 # %%
 # Learning curves
 # ---------------
-# Means over the repetitions with their standard errors. Below, the inputs of
-# the first repetition.
+# Means over the repetitions with their standard errors. The lower picture shows
+# the inputs of the first repetition.
 
 COLOURS = dict(
     zip(STRATEGIES, ["0.45", "#D55E00", "#0072B2"], strict=True)
@@ -152,9 +152,9 @@ for ax in (above, below):
 plt.show()
 
 # %%
-# What should be seen: random choice wastes three measurements out of four
-# outside the range of interest. Largest error bars lead to gaps and edges
-# wherever they are. The mean marginal gain measures where the function is
+# What to look for: random choice wastes three measurements out of four outside
+# the range of interest. The largest error bars are in gaps and at edges,
+# wherever these are. The mean marginal gain measures where the function is
 # wanted, and needs about half of the measurements for the same error.
 #
 # With 20 repetitions and batches of three

@@ -2,13 +2,13 @@
 Feature selection by automatic relevance determination
 ======================================================
 
-Friedman's function has five inputs that matter; ten others are given with them.
-Two of the five act together, one acts by its square and so has no correlation
-with the target, and a decoy is a noisy copy of an input that matters. With
-``prior="ard"`` every input has a prior of its own, whose width is inferred:
-inputs that are of no use are switched off (MacKay 1994; Neal 1996). What should
-be seen: the network finds the five and nothing else. Univariate tests miss the
-square, fall for the decoy, or both.
+Friedman's function depends on five inputs; here there are ten more. Two of the
+five act together. One acts by its square, so it is not correlated with the
+target. One of the other ten is a noisy copy of an input that matters. With
+``prior="ard"`` every input has a prior of its own, whose width is inferred, and
+inputs without effect are switched off (MacKay 1994; Neal 1996). What to look
+for: the network finds the five inputs and nothing else. Univariate tests miss
+the square, select the copy, or both.
 """
 
 import matplotlib.pyplot as plt
@@ -48,11 +48,12 @@ X_test, y_test = make_data(2000, rng)
 # Relevances
 # ----------
 # ``feature_relevance_`` is the prior standard deviation of an input's weights,
-# for standardised inputs. Its lower bound is 0.001; there an input is off. It
-# says whether an input is of use and how bent the function is along it, not how
-# large its effect is: inputs that act linearly need small weights into the
-# hidden units and large ones out of them. A start may end where an input of use
-# is off, at a far lower evidence; hence three starts.
+# for standardised inputs. Its lower bound is 0.001; an input at this bound is
+# switched off. The relevance shows whether an input is useful and how strongly
+# the function bends along it, not how large its effect is: inputs that act
+# linearly need small weights into the hidden units and large ones out of them.
+# A start may end at a minimum where a useful input is off, with a much lower
+# evidence. Therefore there are three starts.
 
 ard = EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0).fit(
     X, y
@@ -80,9 +81,9 @@ right.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: on the left the five inputs are on top, and the next is
-# far below, with the decoy among the noise. On the right the decoy is as
-# significant as what it copies, and the square is among the noise.
+# What to look for: on the left the five inputs are on top, and all others are
+# far below. On the right the copy is as significant as its original, and the
+# input that acts by its square is not significant.
 
 table = pd.DataFrame(
     {"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES
@@ -98,9 +99,10 @@ assert table["p_value"]["square"] > 0.05
 # %%
 # Selection in a pipeline
 # -----------------------
-# ``SelectFromModel`` takes the relevances by name. What follows sees the chosen
-# columns only. The rivals: all columns, with one prior for all inputs; the five
-# columns of largest F; and the ARD network by itself, which needs no selection.
+# ``SelectFromModel`` takes the relevances by name. The next step sees only the
+# chosen columns. For comparison: all columns, with one prior for all inputs;
+# the five columns of largest F; and the ARD network by itself, which needs no
+# selection.
 
 select = SelectFromModel(
     EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0),

@@ -32,9 +32,9 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # %%
 # Fit and predict
 # ---------------
-# Inputs need no scaling beforehand. ``predict`` returns the standard deviation
-# of every prediction if asked, in the units of ``y``: what the data leave open
-# about the weights, and the noise.
+# Inputs need no scaling beforehand. ``predict`` can return the standard
+# deviation of every prediction in the units of ``y``. It includes the
+# uncertainty of the weights and the noise.
 
 model = EvidenceMLPRegressor(random_state=0).fit(X_train, y_train)
 mean, std = model.predict(X_test, return_std=True)
@@ -45,7 +45,7 @@ for row in range(5):
     )
 
 # %%
-# The same as a picture: the bars are intervals that should hold 95 % of the
+# In the picture the bars are intervals that should contain 95 % of the
 # measurements.
 
 BLUE, ORANGE, GREEN, GREY = (
@@ -88,11 +88,11 @@ plt.show()
 # %%
 # What was inferred
 # -----------------
-# The evidence, the probability of the training targets under a model, compares
-# models without rows set aside. By it the network has chosen its size, from
-# what ``growth_`` lists: linear regression (no hidden layer) is less probable
-# by several nats, and so are networks that are too narrow, too wide or too
-# deep.
+# The evidence is the probability of the training targets under a model. It
+# compares models without held-out rows. The network has chosen its size by
+# evidence from the networks in ``growth_``. Linear regression (no hidden layer)
+# has an evidence several nats lower, and so have networks that are too narrow,
+# too wide or too deep.
 
 for candidate in model.growth_:
     sizes, evidence = candidate.hidden_layer_sizes, candidate.log_evidence
@@ -100,10 +100,10 @@ for candidate in model.growth_:
 assert model.hidden_layer_sizes_ == (4,)
 
 # %%
-# These numbers come from a fast approximation. The evidence of the network
-# chosen, which is a small one, is measured as well. The report says what the
-# evidence is made of, how many weights the data determine, and whether the
-# number can be trusted.
+# These numbers come from a fast approximation. The chosen network is small, so
+# its evidence is measured as well. The report says what the evidence is made
+# of, how many weights the data determine, and whether the number can be
+# trusted.
 
 print(model.evidence_report_)
 
@@ -112,8 +112,9 @@ print(model.evidence_report_)
 # ----------------
 # Every wine is now predicted by a model that was trained without it, in five
 # folds. Other estimators do the same: a Gaussian process, Bayesian linear
-# regression, and scikit-learn's network with its default settings. The last
-# gives no error bars; it gets the standard deviation of its training residuals.
+# regression, and scikit-learn's network with its default settings.
+# scikit-learn's network has no error bars; it gets the standard deviation of
+# its training residuals.
 
 gaussian_process = GaussianProcessRegressor(
     ConstantKernel() * RBF(3.0) + WhiteKernel(0.5), normalize_y=True
@@ -152,10 +153,9 @@ for name, estimator in estimators.items():
         cdf[name][test] = norm.cdf(truth, found, spread)
 
 # %%
-# A good error bar is as short as it can be while the targets still fall inside.
-# The log density of the measured values under the predictions rewards both; the
-# last column is how much the others have less of it than the network, per wine,
-# with its standard error.
+# The log density of the measured values under the predictions rewards short
+# error bars that contain the targets. The last column shows how much lower it
+# is than for the network, per wine, with its standard error.
 
 rmse = {name: np.sqrt(np.mean((mean[name] - y) ** 2)) for name in estimators}
 coverage = {
@@ -172,11 +172,11 @@ for name in estimators:
     print(f"{name:26s}{rmse[name]:10.2f}{coverage[name]:18.0%}{text:>24s}")
 
 # %%
-# The calibration of the network's error bars as a display: how many
-# measurements lie inside intervals of every probability, and the histogram of
-# the predictive probabilities of values below the measured one. Inside the
-# bands they cannot be told from perfect ones. Wide intervals hold what they
-# promise here, and narrow ones somewhat more.
+# The display shows how many measurements lie inside intervals of every
+# probability, and the histogram of the predictive probabilities of values below
+# the measured one. Curves inside the bands are consistent with perfect
+# calibration. Here wide intervals contain as many measurements as they should,
+# and narrow ones slightly more.
 
 CalibrationDisplay.from_pit(cdf[ours])
 plt.show()

@@ -2,14 +2,14 @@
 Choosing the weight decay and the noise level
 =============================================
 
-How strongly should the weights of a model be held down? D. J. C. MacKay
-(*Bayesian Methods for Adaptive Models*, PhD thesis, 1992, chapter 2, figures
-2.4 and 2.5; "Bayesian interpolation", *Neural Computation* 4, 1992)
-interpolates noisy points by sixty radial basis functions, whose weights have a
-Gaussian prior of precision ``alpha``, the weight decay rate. The evidence of
-``alpha`` needs no test data. At its maximum twice the weight penalty equals the
-number of well-determined weights, and the test error is nearly as small as it
-can be. The data are our own.
+How strong should weight decay be? D. J. C. MacKay (*Bayesian Methods for
+Adaptive Models*, PhD thesis, 1992, chapter 2, figures 2.4 and 2.5; "Bayesian
+interpolation", *Neural Computation* 4, 1992) interpolates noisy points by sixty
+radial basis functions. Their weights have a Gaussian prior of precision
+``alpha``, the weight decay rate. The evidence of ``alpha`` needs no test data.
+At its maximum, twice the weight penalty equals the number of well-determined
+weights, and the test error is almost as small as possible. The data here are
+new.
 """
 
 import matplotlib.pyplot as plt
@@ -54,9 +54,9 @@ def fit(alpha="auto", noise="auto"):
 # %%
 # Too flexible, too stiff
 # -----------------------
-# First the noise level is given its true value. Three weight decay rates, the
-# middle one chosen by the evidence. The bands are two standard deviations of
-# the curve.
+# First the noise level has its true value. The pictures show three weight decay
+# rates; the evidence has chosen the middle one. The bands are two standard
+# deviations of the curve.
 
 chosen = fit(noise=NOISE)
 best = chosen[-1].weight_precisions_[0]
@@ -118,11 +118,10 @@ plt.show()
 # The evidence of the weight decay rate
 # -------------------------------------
 # The report of a fit has the terms of its evidence. The misfit grows with
-# ``alpha``, since the weights cannot follow the points any more. The Occam
-# factor, the share of the prior volume that the data leave, grows too: a stiff
-# model had little volume to lose. Where the two balance, with the weight
-# penalty, the evidence is highest. Beside it the errors on two further sets of
-# points.
+# ``alpha``, because the weights can no longer follow the points. The Occam
+# factor, the fraction of the prior volume that the data leave, grows too. The
+# evidence is highest where the two balance. The right panel shows the errors on
+# two further sets of points.
 
 alphas = np.geomspace(1e-4, 1e3, 36)
 fits = [fit(alpha, NOISE) for alpha in alphas]
@@ -195,11 +194,11 @@ for ax in axes:
 plt.show()
 
 # %%
-# What should be seen: the maximum of the evidence (grey line) lies where the
-# two curves of the middle panel cross, ``gamma = 2 alpha E_W`` (equations
-# 2.22-2.24 of the thesis): the inferred ``alpha`` satisfies it. The errors on
-# the two test sets are smallest in different places, and at the evidence's
-# choice hardly larger than there.
+# What to look for: the maximum of the evidence (grey line) lies where the two
+# curves of the middle panel cross, ``gamma = 2 alpha E_W`` (equations 2.22-2.24
+# of the thesis): the inferred ``alpha`` satisfies it. The errors on the two
+# test sets are smallest in different places, and hardly larger at the value
+# chosen by the evidence.
 
 w = np.append(chosen[-1].coefs_[0], chosen[-1].intercepts_[0])
 print(
@@ -261,8 +260,8 @@ assert np.isclose(shares.sum(), chosen[-1].n_effective_weights_, rtol=1e-6)
 # -----------------------
 # With both unknown, the evidence is a hill over their plane. Its top is where
 # both conditions hold, ``2 alpha E_W = gamma`` and ``2 beta E_D = N - gamma``:
-# the noise is estimated from what the well-determined weights leave of the
-# misfit, not from all of it.
+# the estimate of the noise takes into account that the well-determined weights
+# have reduced the misfit.
 
 both = fit()
 levels, coarse = np.geomspace(0.1, 0.5, 25), np.geomspace(0.1, 1e3, 25)
@@ -309,8 +308,8 @@ ax.minorticks_off()
 plt.show()
 
 # %%
-# What should be seen: the star, which one fit has found, is the top of the
-# hill. The residuals alone would underestimate the noise.
+# What to look for: the result of one fit (star) is the top of the hill. The
+# residuals alone would underestimate the noise.
 
 gamma_both = both[-1].n_effective_weights_
 print(

@@ -1,15 +1,15 @@
 """
-Classifiers: evidence beside test error
-=======================================
+Classifiers: evidence and test error
+====================================
 
-Two classes in the plane, three round Gaussians each. Networks of several widths
-and weight decay rates are fitted to 150 points, and ranked by their evidence,
-which needs no other points. Does the ranking agree with the log loss on new
-points? D. J. C. MacKay asks this of his classifiers in *Bayesian Methods for
-Adaptive Models* (PhD thesis, 1992, chapter 5). The boundaries of the last
-picture are those of figure 5.22 of C. M. Bishop, *Pattern Recognition and
-Machine Learning* (2006): without regularisation, with the evidence's, and the
-best possible one.
+The data are two classes in the plane with three round Gaussians each. Networks
+of several widths and weight decay rates are fitted to 150 points and ranked by
+their evidence, which needs no other points. Does the ranking agree with the log
+loss on new points? D. J. C. MacKay asks this question in *Bayesian Methods for
+Adaptive Models* (PhD thesis, 1992, chapter 5). The last picture follows figure
+5.22 of C. M. Bishop, *Pattern Recognition and Machine Learning* (2006). It
+shows the boundary without regularisation, the boundary with the regularisation
+of highest evidence, and the best possible boundary.
 """
 
 import matplotlib.pyplot as plt
@@ -126,9 +126,9 @@ plt.show()
 # %%
 # Agreement
 # ---------
-# All fits at once, evidence against test error: MacKay's warning bell, which
-# rings if they do not agree. Open markers are fits that doubt their own
-# evidence.
+# The picture shows evidence and test error of all fits. If they do not agree,
+# the model is wrong (MacKay's warning bell). Open markers are fits whose
+# verdict is doubtful.
 
 display = EvidenceVersusTestDisplay.from_estimator(
     search, X_test, y_test, group_by="hidden_layer_sizes", error=log_loss
@@ -137,10 +137,10 @@ display.ax_.set_ylabel("test log loss (nats)")
 plt.show()
 
 # %%
-# What should be seen: evidence and test error agree, in every width. The
-# evidence has its peak where the test error is nearly smallest. Two units are
-# too few for six Gaussians, and the evidence knows. The agreement is poorest
-# where the weights are hardly held down at all, and a minimum is found by luck.
+# What to look for: evidence and test error agree, in every width. The evidence
+# has its peak where the test error is nearly smallest. Two units are too few
+# for six Gaussians, and their evidence is lower. The agreement is poorest where
+# the weight decay is very weak and the starts end in different minima.
 
 together = spearmanr(display.log_evidence, display.test_error).statistic
 chosen = losses.ravel()[evidence.argmax()]
@@ -161,10 +161,10 @@ assert evidence[0].max() < evidence[2].max() - 5
 # %%
 # Boundaries
 # ----------
-# Eight hidden units three times: weights hardly held down (as above), with the
-# single weight decay rate that the evidence infers, and with one for each
-# layer, the default. The lines are where both classes are equally probable; the
-# dashed line is the best possible one.
+# Eight hidden units, fitted three times: with very weak weight decay (as
+# above), with the single weight decay rate that the evidence infers, and with
+# one for each layer, the default. The lines are where both classes are equally
+# probable; the dashed line is the best possible one.
 
 BOUNDARIES = {
     "alpha = 0.001": {"prior": "single", "weight_precision": 1e-3},
@@ -215,9 +215,9 @@ fig.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# What should be seen: the network on the left has corners around single points.
-# It has the smallest training error, the largest test error and the lowest
-# evidence. The precision per layer has the most evidence.
+# What to look for: the network on the left has corners around single points. It
+# has the smallest training error, the largest test error and the lowest
+# evidence. The network with one precision per layer has the highest evidence.
 
 for name, (training, test, log_evidence) in results.items():
     print(

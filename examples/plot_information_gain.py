@@ -1,12 +1,12 @@
 """
-Where to measure next: expected information gains
-=================================================
+Expected information gains
+==========================
 
 How much would a new measurement tell? D. J. C. MacKay (*Bayesian Methods for
 Adaptive Models*, PhD thesis, 1992, chapters 4 and 5) answers with expected
-information gains in nats, which need only the error bars of a fitted network.
-The pictures compare with his figures 4.1 (regression) and 5.7 (classification),
-and show a weakness that he warns of.
+information gains in nats. They need only the error bars of a fitted network.
+The pictures correspond to his figures 4.1 (regression) and 5.7
+(classification), and show a weakness that he warns of.
 """
 
 import matplotlib.pyplot as plt
@@ -51,7 +51,7 @@ mean_marginal = information_gain(model, grid, region)
 # %%
 # ``select`` chooses several measurements: after each choice the inverse Hessian
 # is updated as if the measurement had been made. The ten largest gains alone
-# lie side by side.
+# lie next to each other.
 
 chosen = grid[select(model, grid, 10, region)]
 largest = grid[np.argsort(mean_marginal)[-10:]]
@@ -145,7 +145,7 @@ for ax in axes:
 plt.show()
 
 # %%
-# What should be seen: a marginal gain peaks at or next to its point of interest
+# What to look for: a marginal gain peaks at or next to its point of interest
 # (triangle), where it equals the total gain. The total gain is large in gaps
 # and keeps growing outside, where the error bars are widest: a learner that
 # follows it measures at the edges. The mean marginal gain vanishes far from the
@@ -251,15 +251,14 @@ right.set_xlabel("$x_1$")
 plt.show()
 
 # %%
-# What should be seen: the gain is high where the class is uncertain, along the
+# What to look for: the gain is high where the class is uncertain, along the
 # boundary (white line). It does not end with the data (dashed square: region of
-# interest). Ridges run outwards along the boundary to where nobody would
-# measure. Far outside, the boundary is where one hidden unit changes sign: a
-# straight line, whose direction the data leave a little open. A label far out
-# on this line measures the direction with a long lever, and so tells about the
-# classes inside, *if the network is right* and the line is straight that far
-# out. That is least tested far from the data. The remedy is a set of candidates
-# that is itself plausible.
+# interest). Ridges run outwards along the boundary, far beyond useful
+# measurements. Far outside, the boundary is where one hidden unit changes sign:
+# a straight line whose direction is slightly uncertain. A label far out on this
+# line determines the direction well, and so tells about the classes inside, *if
+# the network is right* and the line is really straight that far out. To avoid
+# this, use only candidates at which you would really measure.
 
 outside = np.max(np.abs(plane), axis=1) > 6.0
 uncertain = np.abs(probability - 0.5) < 0.1

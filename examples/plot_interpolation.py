@@ -1,13 +1,13 @@
 """
-Interpolation with fixed basis functions: one table of evidence
-===============================================================
+Interpolation with fixed basis functions
+========================================
 
-The study of D. J. C. MacKay, "Bayesian interpolation", Neural Computation 4
-(1992), with data of our own. Forty points of ``1.1 (1 - x + 2 x^2) exp(-x^2 /
-2)`` with noise of standard deviation 0.1 are interpolated by Legendre
-polynomials, radial basis functions, splines of every order, three Hermite
-functions, and a network. The curve is exactly a sum of three Hermite functions.
-The evidence, which knows only the forty points, should find that out.
+This example repeats the study of D. J. C. MacKay, "Bayesian interpolation",
+Neural Computation 4 (1992), with new data. Forty points of ``1.1 (1 - x + 2
+x^2) exp(-x^2 / 2)`` with noise of standard deviation 0.1 are interpolated by
+Legendre polynomials, radial basis functions, splines of every order, three
+Hermite functions, and a network. The curve is exactly a sum of three Hermite
+functions. The evidence, which uses only the forty points, should find this out.
 """
 
 import matplotlib.pyplot as plt
@@ -57,12 +57,12 @@ network = make_pipeline(
 ).fit(X, y)
 
 # %%
-# The width ``r`` of radial functions is a continuous parameter that nobody
-# knows beforehand. With a log-uniform prior between 0.1 and 10 the evidence of
+# The width ``r`` of radial functions is a continuous parameter that is not
+# known beforehand. With a log-uniform prior between 0.1 and 10 the evidence of
 # the family is the average over a grid, which is the ``log_evidence_`` of a
-# search. It lies below the evidence of the best width: that is the Occam factor
-# of ``r``. The same is done for the degree of the polynomials and the order of
-# the splines: every value in the range has the same prior probability.
+# search. It is lower than the evidence of the best width by the Occam factor of
+# ``r``. The same is done for the degree of the polynomials and the order of the
+# splines: every value in the range has the same prior probability.
 
 WIDTHS, ORDERS = np.geomspace(0.1, 10.0, 13), range(1, 9)
 radial = {
@@ -191,10 +191,10 @@ ax.spines[["top", "right", "left"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: all models find nearly the same curve where there are
+# What to look for: all models find nearly the same curve where there are
 # points, yet the Hermite model is more probable than any other by more than ten
-# nats, a factor of many thousands, because it has no freedom to spare.
-# Polynomials, which must wiggle outside the data, are the least probable of the
+# nats, a factor of many thousands, because it has no unnecessary freedom.
+# Polynomials, which oscillate outside the data, are the least probable of the
 # fixed bases.
 
 rivals = {
@@ -252,9 +252,9 @@ right.set(xticks=ORDERS, xlabel="order $p$ of the spline")
 plt.show()
 
 # %%
-# What should be seen: the best width lies between 0.5 and 2, near the size of
-# the features of the curve. Splines of moderate order are best. The smoother
-# ones ripple where the curve is flat.
+# What to look for: the best width lies between 0.5 and 2, near the size of the
+# features of the curve. Splines of moderate order are best. The smoother ones
+# ripple where the curve is flat.
 
 best_widths = [
     found.best_params_["radialbasisfeatures__width"]
@@ -264,8 +264,8 @@ assert all(0.5 < width < 2.0 for width in best_widths)
 assert 2 <= best_order <= 4
 
 # %%
-# What the models believe
-# -----------------------
+# What the models assume
+# ----------------------
 # Functions drawn from the prior of each model, at the inferred precision of its
 # weights, show what the model expected before it saw the data.
 
@@ -295,6 +295,6 @@ for ax in axes[:, 0]:
 plt.show()
 
 # %%
-# What should be seen: only the Hermite model believes that the curve is flat
-# far from zero. The spline of order 2 believes in a random walk, that of order
-# 4 in slow waves of any height.
+# What to look for: only the Hermite model assumes that the curve is flat far
+# from zero. The spline of order 2 assumes a random walk, and that of order 4
+# slow waves of any height.

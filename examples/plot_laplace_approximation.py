@@ -2,15 +2,15 @@
 How good is the Gaussian approximation?
 =======================================
 
-Evidence fits start from a Gaussian in place of the posterior of the weights:
-the peak's position, and the curvature of the log density there. C. M. Bishop
-shows this *Laplace approximation* in one dimension (*Pattern Recognition and
-Machine Learning*, 2006, figure 4.14), for the density ``exp(-z^2 / 2)
-sigmoid(20 z + 4)``. That density is a posterior, and an estimator can be given
-the data it belongs to. A second picture shows how fast the error of the
-evidence falls with the number of data. Small fits measure their evidence by
-default; here ``measure_evidence=False`` leaves the Gaussian approximation as it
-is.
+Evidence fits start with a Gaussian approximation of the posterior of the
+weights. Its mean is the peak, and its width follows from the curvature of the
+log density there. C. M. Bishop shows this *Laplace approximation* in one
+dimension (*Pattern Recognition and Machine Learning*, 2006, figure 4.14), for
+the density ``exp(-z^2 / 2) sigmoid(20 z + 4)``. This density is a posterior, so
+an estimator can be fitted to the corresponding data. A second picture shows how
+the error of the evidence falls with the number of data. Small fits measure
+their evidence by default; here ``measure_evidence=False`` keeps the Gaussian
+approximation.
 """
 
 import matplotlib.pyplot as plt
@@ -93,11 +93,11 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: both curves have the same peak and the same curvature
-# there. The exact posterior falls off steeply on the left, where the point
-# would be of the wrong class, so that the Gaussian is too wide on one side and
-# too narrow on the other. Yet the evidence of the point, the difference of two
-# log evidences, is nearly right.
+# What to look for: both curves have the same peak and the same curvature there.
+# The exact posterior falls off steeply on the left, where the point would be of
+# the wrong class, so that the Gaussian is too wide on one side and too narrow
+# on the other. Yet the evidence of the point, the difference of two log
+# evidences, is nearly right.
 
 peak = z[np.argmax(exact)]
 curvature = 1 / (1 + 400 * expit(20 * peak + 4) * expit(-(20 * peak + 4)))
@@ -190,11 +190,11 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: the error is a tenth of a nat for ten points, and falls
-# in the end as ``1 / N``. That is small beside the differences between models
-# that one acts upon, which are several nats.
+# What to look for: the error is a tenth of a nat for ten points, and falls in
+# the end as ``1 / N``. This is small compared with relevant differences between
+# models, which are several nats.
 #
-# Nobody can sum over the weights of a network. By default the evidence of small
+# For networks such a sum is impossible. By default the evidence of small
 # networks is measured instead: networks are moved in steps from the minima, and
 # others from the prior, to the posterior (``measure_evidence``). For larger
 # ones :meth:`~skbayesnn.HMCMLPRegressor.from_evidence` samples the same

@@ -1,15 +1,15 @@
 """
-Mixed columns: a pipeline, and a search by evidence over it
-===========================================================
+Mixed columns: a pipeline, and a search over it
+===============================================
 
-Tables have columns of numbers, columns of categories, and holes. Scikit-learn's
-tools prepare them, and an estimator of this package at the end of the pipeline
-does the rest. A search by evidence goes over the whole pipeline, preparation
-included, with one fit per candidate. The data are made up, so that the true
-function and the true noise are known: how long a batch of concrete takes to
-set. What should be seen: the search finds that one numerical column needs a
-logarithm and that the network needs hidden units, its choice is also the best
-on new rows, and its error bars hold.
+Tables have numerical columns, categories and missing values. scikit-learn
+prepares them, and an estimator of this package ends the pipeline. A search by
+evidence compares whole pipelines, preparation included, with one fit per
+candidate. The data are generated, so the true function and the true noise are
+known: how long a batch of concrete takes to set. What to look for: the search
+finds that one numerical column needs a logarithm and that the network needs
+hidden units. Its choice is also the best on new rows, and its error bars are
+right.
 """
 
 import matplotlib.pyplot as plt
@@ -74,10 +74,10 @@ print(X.head())
 # %%
 # The pipeline
 # ------------
-# Missing numbers become the column's median, and a further column says where
-# they were missing; missing categories become a category. The column of
-# retarder is left as it is; the search will vary that. The network scales its
-# own inputs.
+# Missing numbers are replaced by the median of the column, and an additional
+# column marks them. Missing categories become a category of their own. The
+# search will vary the treatment of the column of retarder. The network scales
+# its own inputs.
 
 
 def logarithm(X):
@@ -193,10 +193,10 @@ plt.show()
 # %%
 # Predictions
 # -----------
-# The search predicts as its best candidate does, error bars included, from
-# tables with holes and in the user's columns. A display varies one column; the
-# others are held at their medians or most frequent categories, or at given
-# values.
+# The search predicts with its best candidate, error bars included. It takes
+# tables with missing values and the original columns. A display varies one
+# column; the others are held at their medians or most frequent categories, or
+# at given values.
 
 mean, std = search.predict(X_test, return_std=True)
 coverage = interval_coverage(y_test, search.predict_interval(X_test, 0.95))
@@ -250,9 +250,8 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: dashed, the true function lies in or near the inner band,
-# which is what the data leave open about the weights; the outer band is for new
-# batches. Below, what was claimed.
+# What to look for: the true function (dashed) lies in or near the inner band,
+# which shows the uncertainty of the weights. The outer band is for new batches.
 
 ranking = results.sort_values("log_evidence", ascending=False)
 assert ranking["function"].iloc[0] == "logarithm"

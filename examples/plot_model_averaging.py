@@ -3,14 +3,14 @@ Averaging models instead of choosing one
 ========================================
 
 A search by evidence fits every candidate once and chooses the most probable
-one. It may predict with several of them instead: weighted by their posterior
-probabilities, equally, or by stacking, whose weights maximise the density of
-every training row under models that have not seen it (Yao et al. 2018). The
-phenols of 178 wines are to be predicted from twelve other measurements. What
-should be seen: the evidence of linear regression and of networks differs by a
-few nats, the small difference of two large terms, and here its choice is not
-the best one. Stacking looks at predictions, takes the network with four hidden
-units, and gains.
+one. It can also predict with several of them: weighted by their posterior
+probabilities, with equal weights, or by stacking. The weights of stacking
+maximise the density of every training row under models that have not seen it
+(Yao et al. 2018). The target is the content of phenols in 178 wines, predicted
+from twelve other measurements. What to look for: the evidence of linear
+regression and of networks differs by only a few nats, and its choice is not the
+best one here. Stacking compares predictions, prefers the network with four
+hidden units, and predicts better.
 """
 
 import warnings
@@ -40,8 +40,8 @@ folds = list(KFold(5, shuffle=True, random_state=0).split(X))
 # %%
 # One search
 # ----------
-# Trained on four fifths of the wines. Leave-one-out densities come in closed
-# form with each fit, so that stacking costs nothing more.
+# The search is trained on four fifths of the wines. Each fit gives
+# leave-one-out densities in closed form, so stacking needs no further fits.
 
 
 def make_search():
@@ -80,8 +80,9 @@ plt.show()
 # %%
 # Four ways to average
 # --------------------
-# The same for every fifth. A mixture's density is the weighted mean of its
-# members' densities, so that all four ways can be had from one search each.
+# The same for each of the five folds. The density of a mixture is the weighted
+# mean of the densities of its members, so one search per fold gives all four
+# averages.
 
 
 def shares(search):
@@ -153,9 +154,9 @@ plt.show()
 # the evidence is known. That of the networks is measured to about half a nat,
 # which is little beside the differences in the table; that of linear
 # regression, for which Student-t noise was chosen here, is a Gaussian
-# approximation. So it is rather the model that is wrong. Where one candidate is
+# approximation. So the model is more likely to be wrong. If one candidate is
 # best both by evidence and by its predictions, stacking gives it all the
-# weight, and there is nothing to gain.
+# weight.
 
 for i, sizes in enumerate(SIZES):
     print(sizes, searches[0].results_["verdict"][i])

@@ -1,15 +1,15 @@
 """
-Moderated outputs: two sets of probabilities
-============================================
+Class probabilities that allow for uncertain weights
+====================================================
 
-A classifier whose weights are uncertain should not report the probabilities of
-its most probable weights. D. J. C. MacKay (*Bayesian Methods for Adaptive
-Models*, PhD thesis, 1992, section 5.2) gives it a second set of outputs,
-averaged over the posterior: ``predict_proba(X)`` returns these,
-``predict_proba(X, moderated=False)`` the others. The pictures follow his
-figures 5.1 (the average and an approximation of it), 5.2 (contours of both
-sets) and 5.3 (test errors of both), and figure 5.23 of C. M. Bishop, *Pattern
-Recognition and Machine Learning* (2006).
+If the weights of a classifier are uncertain, the probabilities of its most
+probable weights are too extreme. D. J. C. MacKay (*Bayesian Methods for
+Adaptive Models*, PhD thesis, 1992, section 5.2) therefore averages the
+probabilities over the posterior: the *moderated* outputs. ``predict_proba(X)``
+returns them, and ``predict_proba(X, moderated=False)`` returns the others. The
+pictures follow his figures 5.1 (the average and an approximation of it), 5.2
+(contours of both outputs) and 5.3 (test errors of both), and figure 5.23 of C.
+M. Bishop, *Pattern Recognition and Machine Learning* (2006).
 """
 
 import matplotlib.pyplot as plt
@@ -80,8 +80,8 @@ assert factor > 2
 # Six Gaussians
 # -------------
 # Two classes, three round Gaussians each, 100 points. The contours of the most
-# probable outputs run side by side to the edge of the picture; those of the
-# moderated outputs open up where there are no points. ``combine="best"`` takes
+# probable outputs are parallel up to the edge of the picture. Those of the
+# moderated outputs spread where there are no points. ``combine="best"`` takes
 # the Gaussian around the best minimum, as the text does, so that nothing need
 # be measured. By default the average is over networks drawn from the posterior.
 
@@ -110,11 +110,10 @@ display = ModeratedBoundaryDisplay.from_estimator(
 plt.show()
 
 # %%
-# What should be seen: nearly the same line of probability 1/2 in both. (It
-# would be the very same if the Gaussian over the weights were centred at the
-# most probable ones; the library centres it where it is closest to the
-# posterior.) On the edge of the picture the moderated probabilities are nearer
-# to 1/2.
+# What to look for: nearly the same line of probability 1/2 in both. (It would
+# be the very same if the Gaussian over the weights were centred at the most
+# probable ones; the library centres it where it is closest to the posterior.)
+# On the edge of the picture the moderated probabilities are nearer to 1/2.
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
@@ -131,8 +130,8 @@ assert np.mean(np.abs(moderated - 0.5) <= np.abs(sure - 0.5)) > 0.9
 assert np.mean(np.abs(moderated - 0.5)) < 0.9 * np.mean(np.abs(sure - 0.5))
 
 # %%
-# Moderation is a good thing
-# --------------------------
+# Moderated outputs predict better
+# --------------------------------
 # Many data sets and networks: the mean log loss, minus log probability of the
 # true class, on 2000 new points, with either set of outputs.
 
@@ -175,9 +174,9 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: nearly all networks lie on the line or below it, where
-# the moderated outputs predict better. The more a network loses by its
-# certainty, the more it gains; where there is little to gain, nothing is lost.
+# What to look for: nearly all networks lie on the line or below it, where the
+# moderated outputs predict better. Networks that are too certain gain most. The
+# others lose nothing.
 
 gain = losses[:, 0] - losses[:, 1]
 print(

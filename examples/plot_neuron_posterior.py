@@ -1,15 +1,15 @@
 """
-A single neuron's posterior as the data arrive
-==============================================
+The posterior of a single neuron as data arrive
+===============================================
 
-A neuron with two inputs and a logistic output has two weights, so that their
-whole posterior distribution can be drawn, and averages over it can be computed
-exactly, by summing over a grid. D. J. C. MacKay does so in *Information Theory,
-Inference, and Learning Algorithms* (2003), chapter 41 (figure 41.1: the
-posterior as points are added; figure 41.11: its Gaussian approximation in the
-space of weights, and the predictions of the approximation in the space of
-inputs). The points here are drawn from a neuron, so that one sees where the
-posterior should go.
+A neuron with two inputs and a logistic output has two weights. Their whole
+posterior distribution can be drawn, and averages over it can be computed
+exactly by summing over a grid. D. J. C. MacKay does this in *Information
+Theory, Inference, and Learning Algorithms* (2003), chapter 41. Figure 41.1
+shows the posterior as points are added. Figure 41.11 shows its Gaussian
+approximation in the space of weights, and the predictions of the approximation
+in the space of inputs. The points here are drawn from a known neuron, so you
+can see where the posterior should go.
 """
 
 import matplotlib.pyplot as plt
@@ -67,6 +67,7 @@ def fit(n):
         prior=["weight", "weight", "bias"],
         weight_precision={"weight": ALPHA, "bias": 1e6},
         standardize=False,
+        measure_evidence=False,
     ).fit(X[:n], y[:n])
 
 
@@ -179,10 +180,10 @@ fig.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
 plt.show()
 
 # %%
-# What should be seen: a few points only exclude directions. Their posterior is
-# a wedge with a long tail towards steep neurons, which no Gaussian has. With
-# more points it gathers around the true weights, and becomes nearly Gaussian.
-# The evidence shows how good the approximation is: its error falls to a few
+# What to look for: a few points only exclude directions. Their posterior is a
+# wedge with a long tail towards steep neurons, which no Gaussian has. With more
+# points it gathers around the true weights, and becomes nearly Gaussian. The
+# evidence shows how good the approximation is: its error falls to a few
 # hundredths of a nat.
 
 print("points  log evidence: exact  Gaussian   area of the posterior (2 sd)")
@@ -202,9 +203,9 @@ assert np.all(np.diff(np.abs(gaps)) < 0)
 # Predictions of the approximation
 # --------------------------------
 # The same input space three times, for the first two points. The most probable
-# neuron takes no account of the width of the posterior: its contours are
-# parallel. The average over the exact posterior and the moderated output, which
-# averages over the Gaussian (41.29-41.30), fan out.
+# neuron ignores the width of the posterior: its contours are parallel. The
+# average over the exact posterior and the moderated output, which averages over
+# the Gaussian (41.29-41.30), fan out.
 
 
 def predictions(n):
@@ -232,11 +233,11 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: the moderated outputs have the shape of the exact
-# averages. How much worse than the exact averages do both predict, in nats per
-# new point of the plane? Where the points say little, the most probable neuron
-# is far too sure and pays for it. The moderated outputs lose next to nothing.
-# Their Gaussian is not the one of the pictures above, around the most probable
+# What to look for: the moderated outputs have the shape of the exact averages.
+# How much worse than the exact averages do both predict, in nats per new point
+# of the plane? Where there are few points, the most probable neuron is much too
+# certain and has a high loss. The moderated outputs lose almost nothing. Their
+# Gaussian is not the one of the pictures above, around the most probable
 # weights, but the one closest to the skewed posterior: its centre lies further
 # up the tail of steep neurons.
 

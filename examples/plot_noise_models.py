@@ -2,9 +2,9 @@
 Noise that depends on the input, and outliers
 =============================================
 
-Constant Gaussian noise fails in two ways: where measurements are more precise
-in one region than in another, and where some of them are far off. Two data sets
-show both. The evidence tells which noise model the data support.
+Constant Gaussian noise is wrong if measurements are more precise in one region
+than in another, or if some of them are far off. This example has a data set of
+each kind. The evidence shows which noise model the data support.
 """
 
 import matplotlib.pyplot as plt
@@ -35,12 +35,12 @@ wrong = rng.permutation(200)[:14]
 y["outliers"][wrong] += rng.choice([-1, 1], 14) * rng.uniform(0.8, 2.5, 14)
 
 # %%
-# Every data set is fitted under every noise model. Only under constant noise
-# can the evidence of a network be measured; ``measure_evidence=False`` takes
-# the Gaussian approximation for all, so that they are compared by the same
-# rule. The default, ``noise="auto"``, fits those for which residuals under
-# constant noise speak, and chooses the one with the highest evidence. The
-# others predict with it where their evidence per row is close.
+# Every data set is fitted under every noise model. The evidence of a network
+# can be measured only under constant noise. ``measure_evidence=False`` uses the
+# Gaussian approximation for all, so the comparison is fair. The default,
+# ``noise="auto"``, tests the residuals under constant noise, fits the noise
+# models that the tests suggest, and chooses the one with the highest evidence.
+# The others predict as well if their evidence per row is close.
 
 models = {}
 for data, targets in y.items():
@@ -139,10 +139,10 @@ axes[2].spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: below, the blue curve follows the dashed one to within
-# some 20 per cent. The report has the terms of both networks; a noise network
-# that is not needed switches itself off, and the evidence then is that of
-# constant noise, a little less.
+# What to look for: below, the blue curve follows the dashed one to within some
+# 20 per cent. The report has the terms of both networks; a noise network that
+# is not needed switches itself off, and the evidence then is that of constant
+# noise, a little less.
 
 print(models["unequal", "input_dependent"].evidence_report_)
 central = np.abs(grid[:, 0]) < 2.7
@@ -165,10 +165,10 @@ assert (
 # %%
 # Outliers
 # --------
-# Seven per cent of the targets are wrong by 8 to 25 standard deviations.
-# Constant noise takes them for noise, widens its intervals everywhere and loses
-# the function. Student-t noise lets them be: its tails are heavy, and how heavy
-# the evidence decides.
+# Seven per cent of the targets are wrong by 8 to 25 standard deviations. With
+# constant noise the intervals are too wide everywhere, and the mean is wrong in
+# places. Student-t noise has heavy tails, so the outliers hardly matter. The
+# evidence decides how heavy the tails are.
 
 fig, axes = plt.subplots(
     2, 1, figsize=(3.54, 4.2), sharex=True, layout="constrained"
@@ -189,8 +189,8 @@ axes[1].set(xlabel="input $x$")
 plt.show()
 
 # %%
-# What should be seen: the lower mean cannot be told from the true function,
-# while the upper one is drawn away in places.
+# What to look for: the lower mean is almost equal to the true function, while
+# the upper one is wrong in places.
 
 inside = np.abs(grid[:, 0]) < 3
 for model in fits:
@@ -209,7 +209,7 @@ assert errors[1] < 0.25 * errors[0]
 assert evidence["outliers", "student_t"] > evidence["outliers", "constant"] + 30
 
 # %%
-# By default the choice is left to residuals and evidence.
+# By default the residuals and the evidence choose the noise model.
 
 for data, targets in y.items():
     model = EvidenceMLPRegressor((8,), n_restarts=2, random_state=0).fit(

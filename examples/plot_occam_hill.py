@@ -1,12 +1,12 @@
 """
-How many hidden units? Evidence beside test error
-=================================================
+How many hidden units? Evidence and test error
+==============================================
 
-MacKay's robot arm (D. J. C. MacKay, *Bayesian Methods for Adaptive Models*, PhD
-thesis, 1992, section 3.4, figures 3.3 to 3.12): from 200 noisy positions of a
-hand, networks of several widths and with two priors are fitted, and compared by
-their evidence, which needs no test data. Here the true positions are known, so
-that one can look whether the evidence chose well.
+The data are those of MacKay's robot arm (D. J. C. MacKay, *Bayesian Methods for
+Adaptive Models*, PhD thesis, 1992, section 3.4, figures 3.3 to 3.12): 200 noisy
+positions of a hand. Networks of several widths and with two priors are compared
+by their evidence, which needs no test data. The true positions are known here,
+so you can check the choice.
 """
 
 import matplotlib.pyplot as plt
@@ -60,7 +60,7 @@ y_test = hand(X_test)
 # for each layer (``"layer"``). By default the evidence of the smaller networks
 # would be measured, and that of the larger ones not, which takes too long.
 # ``measure_evidence=False`` takes the Gaussian approximation for all, as MacKay
-# did, so that they are compared by the same rule.
+# did, so the comparison is fair.
 
 WIDTHS = [(n,) for n in (5, 6, 8, 10, 13, 20)]
 model = EvidenceMLPRegressor(
@@ -74,11 +74,11 @@ EvidenceDisplay.from_estimator(
 plt.show()
 
 # %%
-# What should be seen: with the single precision the evidence has a peak at 8 to
-# 10 units. Small networks cannot describe the arm, large ones waste prior
+# What to look for: with the single precision the evidence has a peak at 8 to 10
+# units. Small networks cannot describe the arm, large ones waste prior
 # probability. With one precision per layer units that are not needed are
-# switched off and removed, so that the evidence falls less. By and large, where
-# the evidence is higher the test error is smaller.
+# switched off and removed, so that the evidence falls less. In general the test
+# error is smaller where the evidence is higher.
 
 print(
     f"chosen: {search.best_params_}, test error "
@@ -109,10 +109,10 @@ misfit = alone.results_["term_misfit"] + alone.results_["term_noise_normaliser"]
 assert misfit[-1] > misfit[0] + 10
 
 # %%
-# Does the evidence know the test error?
-# --------------------------------------
-# Many fits, each from one random start. MacKay's warning bell: where evidence
-# and test error disagree over many fits, the model is wrong.
+# Does the evidence predict the test error?
+# -----------------------------------------
+# The picture shows many fits, each from one random start. If evidence and test
+# error disagree over many fits, the model is wrong (MacKay's warning bell).
 
 grid = {
     "prior": ["layer", "single"],
@@ -129,11 +129,11 @@ display = EvidenceVersusTestDisplay.from_estimator(
 plt.show()
 
 # %%
-# What should be seen: the prior per layer has more evidence and smaller errors,
-# but for one fit of 20 units, far on the left, whose training had not ended
-# after the 300 steps that ``max_iter`` allows. Over all fits, evidence and
-# error agree. Among the fits of this prior that found all there is to find,
-# whose errors are nearly equal, the order by evidence means little.
+# What to look for: the prior per layer has a higher evidence and smaller
+# errors, except for one fit of 20 units, far on the left, whose training had
+# not ended after the 300 steps that ``max_iter`` allows. Over all fits,
+# evidence and error agree. Among the good fits of this prior the errors are
+# nearly equal, and the order by evidence means little.
 
 together = spearmanr(display.log_evidence, display.test_error).statistic
 print(

@@ -4,13 +4,13 @@ Occam's hill for fixed basis functions
 
 How many basis functions should a model have? In D. J. C. MacKay's study
 (*Bayesian Methods for Adaptive Models*, PhD thesis, 1992, chapter 2; "Bayesian
-interpolation", *Neural Computation* 4, 1992) it depends on the kind. The
-evidence of polynomials has a hill: every degree adds freedom that must be paid
-for. The evidence of radial basis functions rises to a plateau: where there are
-enough of them, further ones say the same with smaller weights. The points are
-those of :ref:`sphx_glr_auto_examples_plot_interpolation.py`, which compares the
-winners and shows the hills over the width of radial functions and the order of
-splines.
+interpolation", *Neural Computation* 4, 1992) the answer depends on their kind.
+The evidence of polynomials has a maximum, because every degree adds freedom and
+lowers the Occam factor. The evidence of radial basis functions rises to a
+plateau: if there are enough of them, more functions change nothing. The points
+are those of :ref:`sphx_glr_auto_examples_plot_interpolation.py`. That example
+compares the best models and shows the evidence over the width of radial
+functions and the order of splines.
 """
 
 import matplotlib.pyplot as plt
@@ -60,7 +60,7 @@ display = EvidenceDisplay.from_estimator(
 plt.show()
 
 # %%
-# What should be seen: the misfit improves up to the top of the hill, and hardly
+# What to look for: the misfit improves up to the top of the hill, and hardly
 # beyond. The Occam factor falls all the time. The degree of highest evidence
 # has the smallest test error, or nearly.
 
@@ -140,11 +140,11 @@ for ax in axes[1]:
 plt.show()
 
 # %%
-# What should be seen: too few functions leave gaps between them. From some
-# sixteen on nothing changes any more, neither the evidence nor the test error
-# nor the number of well-determined weights; the weights become smaller, as the
-# number of functions that add up grows. One may therefore take as many as one
-# likes: the prior, not the number of functions, is the model.
+# What to look for: too few functions leave gaps between them. From some sixteen
+# on nothing changes any more, neither the evidence nor the test error nor the
+# number of well-determined weights; the weights become smaller, as the number
+# of functions that add up grows. You can therefore use as many as you like: the
+# prior defines the model, not the number of functions.
 
 plateau = np.array(CENTRES) >= 20
 top = np.array(radial.results_["log_evidence"])

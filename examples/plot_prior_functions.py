@@ -1,13 +1,14 @@
 """
-What a network believes before it sees data
-===========================================
+What a network assumes before it sees data
+==========================================
 
 A prior over weights is a prior over functions. ``sample_prior`` draws from it.
 The first picture follows figure 5.11 of C. M. Bishop, *Pattern Recognition and
-Machine Learning* (2006): what each group of weights does to the functions. The
-others follow R. M. Neal, *Bayesian Learning for Neural Networks* (1996),
-chapter 2: with ever more hidden units, whose output weights are made smaller in
-proportion, the functions do not become wilder. They become a Gaussian process.
+Machine Learning* (2006) and shows how each group of weights affects the
+functions. The others follow R. M. Neal, *Bayesian Learning for Neural Networks*
+(1996), chapter 2. If there are more and more hidden units, and the output
+weights become smaller in proportion, the functions do not become more
+complicated. They become a Gaussian process.
 """
 
 import warnings
@@ -94,7 +95,7 @@ axes[0].set_ylabel("output")
 plt.show()
 
 # %%
-# What should be seen: output weights set the vertical scale. Hidden weights set
+# What to look for: output weights set the vertical scale. Hidden weights set
 # how steep a unit is. Hidden biases set where it bends: beside much larger
 # hidden weights all bend near zero.
 
@@ -212,12 +213,12 @@ axes[0].set_ylabel("$f(0.4)$")
 plt.show()
 
 # %%
-# What should be seen: one unit gives a cross, since it is either saturated on
-# the same side at both inputs or changes between them; a thousand give the
-# ellipse of the limit. The difference of the two values is a sum over
-# independent units. Its excess kurtosis, which is zero for a Gaussian, falls as
-# ``1 / H``: it is ``3 Var(d^2) / (H (E d^2)^2)`` for differences ``d`` of one
-# unit's output.
+# What to look for: one unit gives a cross, since it is either saturated on the
+# same side at both inputs or changes between them; a thousand give the ellipse
+# of the limit. The difference of the two values is a sum over independent
+# units. Its excess kurtosis, which is zero for a Gaussian, falls as ``1 / H``:
+# it is ``3 Var(d^2) / (H (E d^2)^2)`` for differences ``d`` of one unit's
+# output.
 
 difference = h[1] - h[0]
 square, fourth = ((difference**power * probability).sum() for power in (2, 4))

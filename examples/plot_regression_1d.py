@@ -2,10 +2,10 @@
 Regression with error bars
 ==========================
 
-Fits a smooth function of one input to 60 noisy points, with no points in the
-middle of the range. The network infers its weight decay rates and the noise
-level from these points alone. Its error bars have two parts: the noise, which
-is the same everywhere, and what the points leave open about the weights, which
+A network is fitted to 60 noisy points of a smooth function of one input. There
+are no points in the middle of the range. The network infers its weight decay
+rates and the noise level from the points. Its error bars have two parts: the
+noise, which is the same everywhere, and the uncertainty of the weights, which
 grows in the gap and beyond the last points.
 """
 
@@ -120,9 +120,9 @@ if "--save" in sys.argv:
 plt.show()
 
 # %%
-# What should be seen: the noise level is found from the points, the error bars
-# due to the weights are several times wider in the gap and outside than among
-# the points, and the true function lies inside the bands.
+# What to look for: the noise level is found from the points, the error bars due
+# to the weights are several times wider in the gap and outside than among the
+# points, and the true function lies inside the bands.
 
 among = (np.abs(grid) > 1.1) & (np.abs(grid) < 2.8)
 gap, outside = np.abs(grid) < 0.4, np.abs(grid) > 3.5

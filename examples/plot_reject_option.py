@@ -1,15 +1,14 @@
 """
-Reject option and unequal costs: what probabilities are for
-===========================================================
+Decisions with unequal costs, and refusing to decide
+====================================================
 
-Is a tumour malignant? To miss one costs ten times as much as a false alarm, and
-there is a third choice: a further examination, which settles the matter at a
-price. The cheapest decision follows from the probability, provided that the
-probability can be believed. Here 57 patients are known and 512 others are to be
-decided. What should be seen: with so few rows, most probable outputs are too
-sure of themselves; moderated outputs, averaged over what the data leave open
-about the weights, cost what they say, and no more than those of logistic
-regression.
+Is a tumour malignant? A missed tumour costs ten times as much as a false alarm.
+There is a third choice: a further examination, which settles the matter at a
+price. The cheapest decision follows from the probability, if the probability is
+right. Here 57 patients are known and 512 others are to be decided. What to look
+for: with so few rows the most probable outputs are overconfident. Moderated
+outputs, which average over the uncertainty of the weights, cost what they
+predict, and no more than those of logistic regression.
 """
 
 import matplotlib.pyplot as plt
@@ -65,9 +64,9 @@ def bill(decision, malignant, price=EXAMINATION):
 # Each tenth of the patients once is the training set, and the others are
 # predicted. With ``hidden_layer_sizes="auto"`` the evidence decides how many
 # hidden units there are: none. A network with two hidden units is fitted as
-# well, to see what moderation does where the data leave much open. Both fits
-# are small, so that moderated outputs are averages over networks drawn from the
-# posterior. Its rivals have scikit-learn's default settings.
+# well, to show the effect of moderation if the weights are very uncertain. Both
+# fits are small, so moderated outputs are averages over networks drawn from the
+# posterior. The other models have scikit-learn's defaults.
 
 ours = {
     "evidence": EvidenceMLPClassifier("auto", random_state=0),
@@ -124,10 +123,10 @@ for name, sets in predicted.items():
     )
 
 # %%
-# What should be seen: expected and true costs agree for moderated outputs, with
-# and without hidden units, and for logistic regression. All others believe that
-# they will be cheaper than they are. With two hidden units the most probable
-# outputs hardly ever ask for an examination, and cost more than twice as much.
+# What to look for: expected and true costs agree for moderated outputs, with
+# and without hidden units, and for logistic regression. All others
+# underestimate their costs. With two hidden units the most probable outputs
+# hardly ever choose an examination, and cost more than twice as much.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
 plt.rcParams.update(
@@ -205,9 +204,9 @@ for ax, names in zip(axes, groups, strict=True):
 plt.show()
 
 # %%
-# What does a further examination have to cost to be of use? True costs against
-# its price: free of charge everyone would be examined, and at a price of 10/11
-# or above no one.
+# At which price is a further examination useful? If it were free, everyone
+# would be examined; at a price of 10/11 or above, no one. The picture shows the
+# true costs for prices in between.
 
 prices = np.linspace(0.02, 1.0, 50)
 STYLES = {
@@ -240,7 +239,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The numbers behind these statements.
+# These are the numbers.
 
 mean = {name: rows.mean(axis=0) for name, rows in table.items()}
 assert all(sizes == () for sizes in chosen)

@@ -1,11 +1,11 @@
 """
-The robot arm: error ellipses
+Error ellipses of a robot arm
 =============================
 
-MacKay's test problem (D. J. C. MacKay, *Bayesian Methods for Adaptive Models*,
-PhD thesis, 1992, section 3.4): the two joint angles of an arm are given, and
-the position of its hand is wanted. The segments of the arm are 2.0 m and 1.3 m
-long. The 200 measured positions have noise of standard deviation 0.05 m in both
+This is MacKay's test problem (D. J. C. MacKay, *Bayesian Methods for Adaptive
+Models*, PhD thesis, 1992, section 3.4): predict the position of a hand from the
+two joint angles of an arm. The segments of the arm are 2.0 m and 1.3 m long.
+The 200 measured positions have noise of standard deviation 0.05 m in both
 coordinates.
 """
 
@@ -120,12 +120,11 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: inside the training regions the ellipses are nearly
-# circles, hardly larger than the noise. Outside they grow, and in the gap
-# between the two regions a little. Ellipses of two standard deviations should
-# hold 86 % of new measured positions, and more of the true ones. Outside they
-# hold fewer: error bars are those of the chosen model, and far from the data
-# they say what that model believes.
+# What to look for: inside the training regions the ellipses are nearly circles,
+# hardly larger than the noise. Outside they grow, and in the gap between the
+# two regions a little. Ellipses of two standard deviations should hold 86 % of
+# new measured positions, and more of the true ones. Outside they hold fewer:
+# far from the data, error bars show what the chosen model assumes.
 
 area = np.pi * np.sqrt(np.linalg.det(covariance))
 between = (

@@ -1,15 +1,15 @@
 """
-The robot arm: what networks drawn from the posterior leave open
-================================================================
+The robot arm, sampled
+======================
 
-Neal's first demonstration of Bayesian learning by sampling (R. M. Neal,
+This is Neal's first demonstration of Bayesian learning by sampling (R. M. Neal,
 "Bayesian learning via stochastic dynamics", *Advances in Neural Information
-Processing Systems* 5, 1992), on MacKay's test problem: the two joint angles of
-an arm are given, and the position of its hand is wanted. Two hundred measured
-positions have noise of standard deviation 0.05 m. Networks of 16 hidden units
-are drawn from their posterior; where they differ, the data have left the
-position open. Their spread is compared with the error bars of an evidence fit
-of the same network.
+Processing Systems* 5, 1992), on MacKay's test problem: predict the position of
+a hand from the two joint angles of an arm. Two hundred measured positions have
+noise of standard deviation 0.05 m. Networks of 16 hidden units are drawn from
+their posterior. Where they differ, the data do not determine the position. The
+example compares their spread with the error bars of an evidence fit of the same
+network.
 """
 
 import matplotlib.pyplot as plt
@@ -118,10 +118,10 @@ bar.minorticks_off()
 plt.show()
 
 # %%
-# What should be seen: the spread is smallest in the two training regions
-# (frames), larger in the gap between them, and much larger outside. Inside and
-# in the gap both engines agree. Outside, where the Gaussian approximation is
-# stretched furthest, they differ, either way.
+# What to look for: the spread is smallest in the two training regions (frames),
+# larger in the gap between them, and much larger outside. Inside and in the gap
+# both engines agree. Outside, where the Gaussian approximation is stretched
+# furthest, they differ, either way.
 
 inside = (abs(abs(plane[..., 0]) - np.mean(FIRST)) < np.ptp(FIRST) / 2) & (
     abs(plane[..., 1] - np.mean(SECOND)) < np.ptp(SECOND) / 2
@@ -225,7 +225,7 @@ for ax in axes.values():
 plt.show()
 
 # %%
-# What should be seen: drawn networks agree to a few centimetres in the training
+# What to look for: drawn networks agree to a few centimetres in the training
 # regions, spread a little in the gap and fan out beyond the last points, mostly
 # between the error bars of the evidence fit. In the training regions their
 # average is closer to the true positions than the evidence fit, as Neal found.

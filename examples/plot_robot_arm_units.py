@@ -3,12 +3,12 @@ Well-determined weights, and a prior that depends on the units
 ==============================================================
 
 More of D. J. C. MacKay's study of the robot arm (*Bayesian Methods for Adaptive
-Models*, PhD thesis, 1992, section 3.4 and the figures there), beside the
-evidence and the test error that
-:ref:`sphx_glr_auto_examples_plot_occam_hill.py` shows. How many of a network's
-weights do the data determine, and how large are they expected to be, as hidden
-units are added? And why did MacKay give up the prior with one precision for all
-weights? Because its answers change when the hand is measured in centimetres.
+Models*, PhD thesis, 1992, section 3.4 and the figures there);
+:ref:`sphx_glr_auto_examples_plot_occam_hill.py` shows the evidence and the test
+error. How many weights of a network do the data determine, and how large are
+they expected to be, as hidden units are added? And why did MacKay abandon the
+prior with one precision for all weights? Because its results change if the hand
+is measured in centimetres.
 """
 
 import matplotlib.pyplot as plt
@@ -138,12 +138,12 @@ for ax in (left, right):
 plt.show()
 
 # %%
-# What should be seen: in small networks nearly all weights are well determined.
-# With the single precision their number keeps growing with the network, and all
-# weights are held down more and more. With a precision for each layer it stops
-# at some 30 to 40: what is added is switched off. The precisions say why one is
-# not enough. The output weights are always several times larger than the hidden
-# ones.
+# What to look for: in small networks nearly all weights are well determined.
+# With the single precision their number keeps growing with the network, and the
+# precision of all weights rises. With a precision for each layer it stops at
+# about 30 to 40: further weights are switched off. The precisions show why one
+# is not enough. The output weights are always several times larger than the
+# hidden ones.
 
 for prior in PRIORS:
     print(
@@ -161,8 +161,8 @@ assert np.all(output > 4 * sds[:, names.index("hidden1_weights")])
 # --------------------------------
 # J. Moody's generalised prediction error adds to the training error what the
 # well-determined weights have taken from it, ``(chi^2 + 2 gamma) / N`` in units
-# of the noise variance (section 3.5 of the thesis); it is in every report. Here
-# for the single precision. The errors are of new noisy measurements.
+# of the noise variance (section 3.5 of the thesis); it is in every report. The
+# picture is for the single precision. The errors are of new noisy measurements.
 
 
 def with_noise(error):
@@ -204,9 +204,9 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: the training error falls with every unit. The generalised
-# prediction error turns round, though it stays below the test error: these 200
-# points have less noise than most, and nothing in them can tell.
+# What to look for: the training error falls with every unit. The generalised
+# prediction error has a minimum. It stays below the test error, because these
+# 200 points happen to have less noise than usual.
 
 print("training", *(f"{value:.2f}" for value in training), "cm")
 print("promised", *(f"{value:.2f}" for value in promised), "cm")
@@ -267,11 +267,11 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: with the single precision the evidence depends on the
-# units by more than a hundred nats. With a precision for each layer it hardly
-# does; what is left are different minima that the random starts have found.
-# (With the default ``standardize=True`` all inputs and outputs are brought to
-# unit variance first, which removes the dependence for any prior.)
+# What to look for: with the single precision the evidence depends on the units
+# by more than a hundred nats. With a precision for each layer it hardly does;
+# what is left are different minima that the random starts have found. (With the
+# default ``standardize=True`` all inputs and outputs are brought to unit
+# variance first, which removes the dependence for any prior.)
 
 spread = {
     prior: np.ptp([evidence[prior, name] for name in UNITS]) for prior in PRIORS

@@ -2,12 +2,12 @@
 Sampling the weights of a single neuron
 =======================================
 
-A neuron with two inputs, a bias and a logistic output learns ten points. Its
-three weights are drawn from their posterior distribution by two methods, with
-the same number of gradients: the Langevin method, which takes one step and then
-accepts or rejects it, and Hamiltonian Monte Carlo, which takes a hundred. The
-demonstration is that of D. J. C. MacKay, *Information Theory, Inference, and
-Learning Algorithms* (2003), chapter 41, with ten points of our own.
+A neuron with two inputs, a bias and a logistic output learns ten points. Two
+methods draw its three weights from their posterior distribution, with the same
+number of gradients. The Langevin method takes one step and then accepts or
+rejects it. Hamiltonian Monte Carlo takes a hundred steps. The demonstration is
+that of D. J. C. MacKay, *Information Theory, Inference, and Learning
+Algorithms* (2003), chapter 41, with other points.
 """
 
 import warnings
@@ -40,8 +40,8 @@ print(
 # %%
 # Both samplers start at the most probable weights and take steps of the size
 # used by MacKay. Four chains make 10,000 gradients each: 10,000 transitions by
-# the Langevin method, 100 by Hamiltonian Monte Carlo. A fit whose chains do not
-# agree with each other says so, in a warning.
+# the Langevin method, 100 by Hamiltonian Monte Carlo. If the chains have not
+# converged, the fit warns.
 
 STEP = np.sqrt(2 * 0.01)
 N_CHAINS, N_GRADIENTS = 4, 10_000
@@ -161,10 +161,10 @@ for ax in axes.flat:
 plt.show()
 
 # %%
-# What should be seen: the Langevin method accepts nearly all of its steps
-# (MacKay: 93 %), but they are small and their directions random, so that in
-# 10,000 steps it crosses the distribution once or twice. A trajectory of a
-# hundred steps may cross it in one go.
+# What to look for: the Langevin method accepts nearly all of its steps (MacKay:
+# 93 %), but they are small and their directions random, so that in 10,000 steps
+# it crosses the distribution once or twice. A trajectory of a hundred steps may
+# cross it in one go.
 #
 # Most of the drawn neurons are steeper than the optimised one: the classes can
 # be separated, so that only the prior keeps the weights from growing.
@@ -184,10 +184,10 @@ assert np.mean(steeper) > 0.6
 # %%
 # Predictions
 # -----------
-# The optimised neuron is equally sure all along its boundary. The average over
-# the posterior is sure only where the points leave no choice, because far from
-# them the boundaries of the sampled neurons fan out. On the right the
-# boundaries, probability 1/2, of thirty of them.
+# The optimised neuron is equally certain all along its boundary. The average
+# over the posterior is certain only near the points, because the boundaries of
+# the sampled neurons spread far from them. The right picture shows the
+# boundaries (probability 1/2) of thirty sampled neurons.
 
 axis = np.linspace(0.0, 11.0, 111)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1)
@@ -241,10 +241,10 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: three places to which the optimised neuron gives the same
+# What to look for: three places to which the optimised neuron gives the same
 # probability, one next to the points and two far away in either direction along
 # its boundary. Averages over the posterior agree with it at the first, and are
-# less sure at the others.
+# less certain at the others.
 
 across = w_best[:2] / np.linalg.norm(w_best[:2])
 along = np.array([-across[1], across[0]])

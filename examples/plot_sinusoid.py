@@ -1,13 +1,13 @@
 """
-Error bars as data arrive, and far from them
-============================================
+Error bars as data arrive, and far from the data
+================================================
 
-Figures 3.8 and 3.9 of C. M. Bishop, *Pattern Recognition and Machine Learning*
-(2006): a sinusoid is learnt from 2, 4, 8 and 25 noisy points by a model with
-nine Gaussian basis functions, whose prior and noise are given. The error bars
-shrink around each new point. Beyond the range of the basis functions they stay
-narrow however far one goes, although there is no point at all: such a model is
-sure of what it never saw. A network's error bars grow there.
+This example follows figures 3.8 and 3.9 of C. M. Bishop, *Pattern Recognition
+and Machine Learning* (2006). A model with nine Gaussian basis functions and a
+given prior and noise learns a sinusoid from 2, 4, 8 and 25 noisy points. The
+error bars shrink around each new point. Far outside the range of the basis
+functions they stay narrow, although there are no points: this model is wrongly
+certain there. The error bars of a network grow.
 """
 
 import matplotlib.pyplot as plt
@@ -137,7 +137,7 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: the band is wide where there is no point, and every new
+# What to look for: the band is wide where there is no point, and every new
 # point narrows it. It can never grow at any input (Bishop, exercise 3.11).
 # Functions drawn from the posterior (below) agree near the points and differ
 # elsewhere.
@@ -184,13 +184,13 @@ fig.legend(
 plt.show()
 
 # %%
-# What should be seen: on the left, where all basis functions vanish, mean and
-# band are those of the constant term, and the same everywhere. The network's
-# band grows with the distance, as the points leave open where each hidden unit
-# bends and how far it rises. Neither knows that the function is periodic. The
-# true function leaves the band on the left even at two standard deviations; on
-# the right it leaves the band that is drawn, but stays within two of them.
-# Error bars are those of the model, and hold as far as it does.
+# What to look for: on the left, where all basis functions vanish, mean and band
+# are those of the constant term, and the same everywhere. The network's band
+# grows with the distance, as the points leave open where each hidden unit bends
+# and how far it rises. Neither knows that the function is periodic. The true
+# function leaves the band on the left even at two standard deviations; on the
+# right it leaves the band that is drawn, but stays within two of them. Error
+# bars are those of the model, and hold as far as it does.
 
 outside = (wide[:, 0] < -0.5) | (wide[:, 0] > 1.5)
 inside = (wide[:, 0] > 0) & (wide[:, 0] < 1)

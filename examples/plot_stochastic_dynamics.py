@@ -2,13 +2,13 @@
 Stochastic dynamics and its bias
 ================================
 
-R. M. Neal's first Bayesian networks ("Bayesian learning via stochastic
-dynamics", *Advances in Neural Information Processing Systems* 5, 1992) were
-sampled without any rejection: the weights follow Hamiltonian dynamics in small
-steps, and the momentum is refreshed a little after each. The price is a bias
-that depends on the step size. Hamiltonian Monte Carlo takes the same steps, and
-tests at the end of each trajectory whether to accept it, so that its
-distribution is exact. A model with a known posterior shows both.
+R. M. Neal sampled his first Bayesian networks ("Bayesian learning via
+stochastic dynamics", *Advances in Neural Information Processing Systems* 5,
+1992) without any rejection. The weights follow Hamiltonian dynamics in small
+steps, and the momentum is partly refreshed after each step. The result has a
+bias that depends on the step size. Hamiltonian Monte Carlo takes the same
+steps, but accepts or rejects each trajectory at its end, so its distribution is
+exact. A model with a known posterior shows both.
 """
 
 import warnings
@@ -153,10 +153,10 @@ for ax in (above, below):
 plt.show()
 
 # %%
-# What should be seen: draws of stochastic dynamics lie on the curve of the
-# known bias: with small steps a few per cent, near the limit several times the
-# true variance. Hamiltonian Monte Carlo has the right variance at every step
-# size; it pays by rejections.
+# What to look for: draws of stochastic dynamics lie on the curve of the known
+# bias: with small steps a few per cent, near the limit several times the true
+# variance. Hamiltonian Monte Carlo has the right variance at every step size;
+# but rejects some trajectories.
 
 for f, *row in zip(
     FRACTIONS, *ratios.values(), expected, acceptance["hmc"], strict=True
@@ -175,7 +175,7 @@ assert ratios["stochastic_dynamics"][-1] > 2.5
 assert acceptance["hmc"][-1] < acceptance["hmc"][0]
 
 # %%
-# Beyond the limit the dynamics explodes. The fit says so.
+# Beyond the limit the dynamics are unstable, and the fit warns.
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", ConvergenceWarning)

@@ -1,12 +1,12 @@
 """
-Quickstart: error bars and evidence on real data
-================================================
+Quick start: error bars and evidence on real data
+=================================================
 
-Fits a network to 426 of the 569 images of breast tissue that come with
-scikit-learn. From the means of ten features of the cell nuclei it predicts the
-largest radius in the other images, with error bars. Nothing is tuned and no
-validation set is held out: the size of the network, the weight decay rates and
-the noise level are inferred from the training rows.
+This example fits a network to 426 of the 569 images of breast tissue that come
+with scikit-learn. It predicts the largest radius of the cell nuclei in the
+other images from the means of ten features, with error bars. You need not tune
+anything, and no validation set is held out. The size of the network, the weight
+decay rates and the noise level are inferred from the training rows.
 """
 
 import numpy as np
