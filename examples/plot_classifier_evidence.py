@@ -63,7 +63,8 @@ def log_loss(model, X, y, moderated=True):
 # -----------------------------
 # One precision for all weights, fixed at nine values, in networks of three
 # widths. Of two starts the one of higher evidence is kept. All evidences are
-# Gaussian approximations (``measure_evidence=False``), so the comparison is fair.
+# Gaussian approximations (``measure_evidence=False``), so the comparison is
+# fair.
 
 ALPHAS, WIDTHS = np.geomspace(1e-3, 10, 9), [(2,), (4,), (8,)]
 model = EvidenceMLPClassifier(

@@ -48,9 +48,9 @@ y_test = hand(X_test)
 
 # %%
 # Every width is fitted under both priors: ``"single"``, one precision for all
-# weights, and ``"layer"``, one each for the hidden weights, the hidden biases and
-# the output layer. ``measure_evidence=False`` uses the Gaussian approximation for
-# all, as MacKay did.
+# weights, and ``"layer"``, one each for the hidden weights, the hidden biases
+# and the output layer. ``measure_evidence=False`` uses the Gaussian
+# approximation for all, as MacKay did.
 
 WIDTHS = [5, 6, 8, 10, 13, 20]
 PRIORS = ["single", "layer"]
