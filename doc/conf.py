@@ -1,7 +1,9 @@
 """Configuration of the site: ``python -m sphinx -W doc build/site`` in the top folder builds it."""
 
+import ast
 import re
 import sys
+import textwrap
 from itertools import chain
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from sphinx_gallery.sorting import ExplicitOrder
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the package beside this folder is the one that is described
+sys.path.insert(0, str(HERE / "_extensions"))
 
 import skbayesnn  # noqa: E402
 
@@ -18,15 +21,16 @@ copyright = f"skbayesnn developers, version {skbayesnn.__version__}"
 version = release = skbayesnn.__version__
 
 extensions = [
+    "mathml",
     "matplotlib.sphinxext.plot_directive",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_extensions", "_templates"]
 templates_path = ["_templates"]
 default_role = "py:obj"  # names in single backquotes are links where this site describes them
 nitpicky = True  # but only names of this package must be found
@@ -50,38 +54,43 @@ plot_html_show_source_link = False
 # -- Gallery: every script runs, in this order
 
 GALLERY = {
-    "First steps": ["quickstart.py", "plot_regression_1d.py", "plot_quickstart.py"],
-    "The founding texts: priors and evidence": [
-        "plot_prior_functions.py",
-        "plot_choosing_alpha.py",
-        "plot_interpolation.py",
-        "plot_occam_hill_basis.py",
-        "plot_sinusoid.py",
-        "plot_occam_hill.py",
+    "Start here": ["quickstart.py", "plot_regression_1d.py"],
+    "Check and use error bars": [
+        "plot_calibration.py",
+        "plot_noise_models.py",
+        "plot_moderated_outputs.py",
+        "plot_reject_option.py",
         "plot_robot_arm.py",
+    ],
+    "Choose a model": [
+        "plot_occam_hill.py",
         "plot_robot_arm_units.py",
         "plot_classifier_evidence.py",
-        "plot_moderated_outputs.py",
-        "plot_laplace_approximation.py",
+        "plot_model_averaging.py",
+        "plot_interpolation.py",
     ],
-    "The founding texts: sampling": [
-        "plot_neuron_posterior.py",
-        "plot_single_neuron.py",
-        "plot_stochastic_dynamics.py",
-        "plot_robot_arm_sampling.py",
-        "plot_hyperparameter_ladder.py",
-    ],
-    "The founding texts: data and noise": [
-        "plot_information_gain.py",
-        "plot_active_learning.py",
-        "plot_noise_models.py",
-    ],
-    "In practice": [
+    "Prepare and select inputs": [
         "plot_mixed_columns.py",
         "plot_ard_feature_selection.py",
-        "plot_model_averaging.py",
-        "plot_reject_option.py",
+    ],
+    "Decide where to measure next": [
+        "plot_information_gain.py",
+        "plot_active_learning.py",
         "plot_bayesian_optimisation.py",
+    ],
+    "Check a fit by sampling": [
+        "plot_robot_arm_sampling.py",
+        "plot_single_neuron.py",
+        "plot_stochastic_dynamics.py",
+        "plot_hyperparameter_ladder.py",
+    ],
+    "Understand the method": [
+        "plot_prior_functions.py",
+        "plot_choosing_alpha.py",
+        "plot_occam_hill_basis.py",
+        "plot_sinusoid.py",
+        "plot_laplace_approximation.py",
+        "plot_neuron_posterior.py",
     ],
 }
 sphinx_gallery_conf = {
@@ -94,6 +103,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skbayesnn",),
     "download_all_examples": False,
     "image_srcset": ["2x"],
+    "thumbnail_size": (480, 336),
     "remove_config_comments": True,
     "write_computation_times": False,
 }
@@ -115,7 +125,38 @@ def with_headings(app, docname, source):
     source[0] = text
 
 
+def without_asserts(app, docname, source):
+    """Pages of the gallery do not show what only tests the example."""
+    if docname.startswith("auto_examples/"):
+        block = r"^\.\. code-block:: Python\n\n((?:(?:    .*)?\n)+)"
+        source[0] = re.sub(block, shown, source[0], flags=re.MULTILINE)
+
+
+def shown(block):
+    """A block of code without its tests; nothing if it has nothing else."""
+    lines = textwrap.dedent(block[1]).split("\n")
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if is_test(node):
+            for number in range(node.lineno - 1, node.end_lineno):
+                lines[number] = None
+    code = "\n".join(line for line in lines if line is not None).strip("\n")
+    indented = textwrap.indent(code, "    ")
+    return f".. code-block:: Python\n\n{indented}\n\n\n" if code else ""
+
+
+def is_test(node):
+    """Whether a statement is an assertion, or a loop or branch of nothing else."""
+    if isinstance(node, ast.For | ast.If | ast.With):
+        return all(map(is_test, node.body))
+    return isinstance(node, ast.Assert)
+
+
 # -- Appearance
+
+html_math_renderer = "mathml"
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div.highlight-default pre, div.highlight-pycon pre, div.highlight-python pre"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skbayesnn"
@@ -168,4 +209,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", without_foreign_references)
     app.connect("autodoc-skip-member", without_tuple_fields)
     app.connect("source-read", with_headings)
+    app.connect("source-read", without_asserts)
     app.connect("source-read", without_last_blank_line)

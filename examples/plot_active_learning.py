@@ -1,12 +1,14 @@
 """
-Active learning: choosing the measurements
-==========================================
+Active learning: choosing measurements
+======================================
 
-A function of one input is wanted between 0 and 2. It can be measured anywhere between -4 and 4,
-with noise of standard deviation 0.05, and every measurement costs. Starting from 12 random inputs,
-five more are measured at a time: at random, where the error bars are largest, or where the mean
-marginal information gain about the range of interest is largest (D. J. C. MacKay, *Bayesian Methods
-for Adaptive Models*, PhD thesis, 1992, equation 4.13).
+We want to know a function of one input between 0 and 2. We can measure it
+anywhere between -4 and 4, with noise of standard deviation 0.05, and every
+measurement costs money. The example starts with 12 random inputs and measures
+five more at a time. It compares three strategies: random inputs, the largest
+error bars, and the largest mean marginal information gain about the range of
+interest (D. J. C. MacKay, *Bayesian Methods for Adaptive Models*, PhD thesis,
+1992, equation 4.13).
 """
 
 import warnings
@@ -27,17 +29,19 @@ def true_function(x):
     return np.tanh(2.0 * (x + 2.0)) + np.exp(-((x - 1.2) ** 2) / 0.3) - 0.3 * x
 
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # with 12 rows the evidence is rough
+warnings.simplefilter(
+    "ignore", ConvergenceWarning
+)  # with 12 rows the evidence is rough
 wanted = np.linspace(0.0, 2.0, 60)[:, None]
 
 # %%
 # The loop
 # --------
-# Fit, choose, measure, and again. ``select`` chooses a whole batch: after each choice the error
-# bars are updated as if it had been measured. The noise of the instrument is known. The evidence is
-# not asked for, and measuring it would take most of the time (``measure_evidence=False``). Each
-# strategy meets the same pool of possible inputs, and the same noise where it measures the same
-# input.
+# Fit, choose, measure, repeat. ``select`` chooses a whole batch: after each
+# choice the error bars are updated as if it had been measured. The noise of the
+# instrument is known. The evidence is not needed here, and measuring it would
+# take most of the time, so ``measure_evidence=False``. Each strategy chooses
+# from the same pool of inputs, and finds the same noise at the same input.
 
 
 def learn(strategy, seed):
@@ -49,10 +53,20 @@ def learn(strategy, seed):
     errors = []
     for _ in range(N_ROUNDS + 1):
         model = EvidenceMLPRegressor(
-            (8,), noise_std=NOISE, n_restarts=1, measure_evidence=False, random_state=seed
+            (8,),
+            noise_std=NOISE,
+            n_restarts=1,
+            measure_evidence=False,
+            random_state=seed,
         )
         model.fit(pool[measured], y[measured])
-        errors.append(np.sqrt(np.mean((model.predict(wanted) - true_function(wanted[:, 0])) ** 2)))
+        errors.append(
+            np.sqrt(
+                np.mean(
+                    (model.predict(wanted) - true_function(wanted[:, 0])) ** 2
+                )
+            )
+        )
         if strategy == "random":
             new = rng.choice(len(free), N_BATCH, replace=False)
         elif strategy == "largest error bar":
@@ -64,17 +78,25 @@ def learn(strategy, seed):
 
 
 STRATEGIES = ["random", "largest error bar", "mean marginal gain"]
-runs = {name: [learn(name, seed) for seed in range(N_REPETITIONS)] for name in STRATEGIES}
+runs = {
+    name: [learn(name, seed) for seed in range(N_REPETITIONS)]
+    for name in STRATEGIES
+}
 
 # %%
 # Learning curves
 # ---------------
-# Means over the repetitions with their standard errors. Below, the inputs of the first repetition.
+# Means over the repetitions with their standard errors. The lower picture shows
+# the inputs of the first repetition.
 
-COLOURS = dict(zip(STRATEGIES, ["0.45", "#D55E00", "#0072B2"], strict=True))  # Okabe and Ito
+COLOURS = dict(
+    zip(STRATEGIES, ["0.45", "#D55E00", "#0072B2"], strict=True)
+)  # Okabe and Ito
 MARKERS = dict(zip(STRATEGIES, "so^", strict=True))
 numbers = N_FIRST + N_BATCH * np.arange(N_ROUNDS + 1)
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 fig, (above, below) = plt.subplots(
     2, 1, figsize=(3.54, 4.4), height_ratios=[1.5, 1], layout="constrained"
 )
@@ -84,11 +106,27 @@ for shift, name in zip([-0.25, 0.0, 0.25], STRATEGIES, strict=True):
     final[name] = errors[:, -1].mean()
     mean = errors.mean(axis=0)
     spread = errors.std(axis=0, ddof=1) / np.sqrt(N_REPETITIONS)
-    style = {"color": COLOURS[name], "marker": MARKERS[name], "ms": 3.5, "lw": 1.1, "capsize": 2}
+    style = {
+        "color": COLOURS[name],
+        "marker": MARKERS[name],
+        "ms": 3.5,
+        "lw": 1.1,
+        "capsize": 2,
+    }
     above.errorbar(numbers + shift, mean, spread, label=name, **style)
-    print(name + ":", *(f"{e:.3f} ± {s:.3f}" for e, s in zip(mean, spread, strict=True)))
-above.set(yscale="log", xticks=numbers, xlabel="measurements", ylabel="error, rms (units of y)")
-above.set_yticks([0.02, 0.05, 0.1, 0.2, 0.5], ["0.02", "0.05", "0.1", "0.2", "0.5"])
+    print(
+        name + ":",
+        *(f"{e:.3f} ± {s:.3f}" for e, s in zip(mean, spread, strict=True)),
+    )
+above.set(
+    yscale="log",
+    xticks=numbers,
+    xlabel="measurements",
+    ylabel="error, rms (units of y)",
+)
+above.set_yticks(
+    [0.02, 0.05, 0.1, 0.2, 0.5], ["0.02", "0.05", "0.1", "0.2", "0.5"]
+)
 above.minorticks_off()
 above.legend(loc="upper right", frameon=False)
 
@@ -97,31 +135,41 @@ below.axvspan(0.0, 2.0, color="0.92", lw=0)
 below.plot(grid, true_function(grid), color="black", lw=1.0)
 for level, name in zip([-2.2, -2.8, -3.4], STRATEGIES, strict=True):
     x = runs[name][0][0]
-    below.plot(x[N_FIRST:], np.full(len(x) - N_FIRST, level), "|", color=COLOURS[name], ms=6)
+    below.plot(
+        x[N_FIRST:],
+        np.full(len(x) - N_FIRST, level),
+        "|",
+        color=COLOURS[name],
+        ms=6,
+    )
 below.text(1.0, 2.2, "wanted here", ha="center", fontsize=7)
-below.set(xlabel="input x", ylabel="true function", xlim=(-4, 4), ylim=(-3.8, 2.8))
+below.set(
+    xlabel="input x", ylabel="true function", xlim=(-4, 4), ylim=(-3.8, 2.8)
+)
 below.set_yticks([-1, 0, 1])
 for ax in (above, below):
     ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: random choice wastes three measurements out of four outside the range of
-# interest. Largest error bars lead to gaps and edges wherever they are. The mean marginal gain
-# measures where the function is wanted, and needs about half of the measurements for the same
-# error.
+# What to look for: random choice wastes three measurements out of four outside
+# the range of interest. The largest error bars are in gaps and at edges,
+# wherever these are. The mean marginal gain measures where the function is
+# wanted, and needs about half of the measurements for the same error.
 #
-# With 20 repetitions and batches of three (``tests/benchmarks/active_learning.py``) random choice
-# ended at an error of 0.043 ± 0.004 after 42 measurements; the mean marginal gain was there after
-# 21 (50 %), the largest error bars after 27. On the robot arm, wanted in one of its two regions,
-# random choice ended at 0.0316 ± 0.0013 m after 110 measurements, in batches of ten; the mean
-# marginal gain was there after 70 (64 %; 0.0323 ± 0.0016 m at 60), the largest error bars not at
-# all.
+# With 20 repetitions and batches of three
+# (``tests/benchmarks/active_learning.py``) random choice ended at an error of
+# 0.043 ± 0.004 after 42 measurements; the mean marginal gain was there after 21
+# (50 %), the largest error bars after 27. On the robot arm, wanted in one of
+# its two regions, random choice ended at 0.0316 ± 0.0013 m after 110
+# measurements, in batches of ten; the mean marginal gain was there after 70 (64
+# %; 0.0323 ± 0.0016 m at 60), the largest error bars not at all.
 
 mean_curve = np.mean([curve for _, curve in runs["mean marginal gain"]], axis=0)
 needed = numbers[np.argmax(mean_curve < final["random"])]
 print(
-    f"random choice ends at {final['random']:.3f} after {numbers[-1]} measurements; the mean "
+    f"random choice ends at {final['random']:.3f} after {numbers[-1]} "
+    "measurements; the mean "
     f"marginal gain is there after {needed}"
 )
 assert final["mean marginal gain"] < 0.8 * final["random"]

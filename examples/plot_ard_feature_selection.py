@@ -2,12 +2,13 @@
 Feature selection by automatic relevance determination
 ======================================================
 
-Friedman's function has five inputs that matter; ten others are given with them. Two of the five act
-together, one acts by its square and so has no correlation with the target, and a decoy is a noisy
-copy of an input that matters. With ``prior="ard"`` every input has a prior of its own, whose width
-is inferred: inputs that are of no use are switched off (MacKay 1994; Neal 1996). What should be
-seen: the network finds the five and nothing else. Univariate tests miss the square, fall for the
-decoy, or both.
+Friedman's function depends on five inputs; here there are ten more. Two of the
+five act together. One acts by its square, so it is not correlated with the
+target. One of the other ten is a noisy copy of an input that matters. With
+``prior="ard"`` every input has a prior of its own, whose width is inferred, and
+inputs without effect are switched off (MacKay 1994; Neal 1996). What to look
+for: the network finds the five inputs and nothing else. Univariate tests miss
+the square, select the copy, or both.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +27,14 @@ TRUE = NAMES[:5]
 
 
 def make_data(n, rng):
-    """Fifteen columns and a target with noise of standard deviation 1 (Friedman 1991)."""
+    """Fifteen columns and a target with noise of standard deviation 1 (Friedman
+    1991).
+    """
     X = pd.DataFrame(rng.uniform(0, 1, (n, len(NAMES))), columns=NAMES)
-    y = 10 * np.sin(np.pi * X["product a"] * X["product b"]) + 20 * (X["square"] - 0.5) ** 2
+    y = (
+        10 * np.sin(np.pi * X["product a"] * X["product b"])
+        + 20 * (X["square"] - 0.5) ** 2
+    )
     y += 10 * X["linear 10"] + 5 * X["linear 5"] + rng.standard_normal(n)
     X["decoy"] = X["linear 10"] + 0.15 * rng.standard_normal(n)
     return X, y.to_numpy()
@@ -41,20 +47,30 @@ X_test, y_test = make_data(2000, rng)
 # %%
 # Relevances
 # ----------
-# ``feature_relevance_`` is the prior standard deviation of an input's weights, for standardised
-# inputs. Its lower bound is 0.001; there an input is off. It says whether an input is of use and
-# how bent the function is along it, not how large its effect is: inputs that act linearly need
-# small weights into the hidden units and large ones out of them. A start may end where an input of
-# use is off, at a far lower evidence; hence three starts.
+# ``feature_relevance_`` is the prior standard deviation of an input's weights,
+# for standardised inputs. Its lower bound is 0.001; an input at this bound is
+# switched off. The relevance shows whether an input is useful and how strongly
+# the function bends along it, not how large its effect is: inputs that act
+# linearly need small weights into the hidden units and large ones out of them.
+# A start may end at a minimum where a useful input is off, with a much lower
+# evidence. Therefore there are three starts.
 
-ard = EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0).fit(X, y)
+ard = EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0).fit(
+    X, y
+)
 F, p_values = f_regression(X, y)
 
 VERMILION = "#D55E00"  # Okabe and Ito
 plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6})
-fig, (left, right) = plt.subplots(1, 2, figsize=(6.5, 3.2), layout="constrained")
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(6.5, 3.2), layout="constrained"
+)
 RelevanceDisplay.from_estimator(ard, ax=left)
-left.set(xlabel="ARD: relevance (prior sd of weights)", xscale="log", xlim=(0.0008, 1))
+left.set(
+    xlabel="ARD: relevance (prior sd of weights)",
+    xscale="log",
+    xlim=(0.0008, 1),
+)
 order = np.argsort(p_values)
 right.barh(range(15), -np.log10(p_values[order]), color="0.6", height=0.7)
 right.axvline(-np.log10(0.05), color=VERMILION, lw=1.0, ls="--")
@@ -65,23 +81,28 @@ right.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: on the left the five inputs are on top, and the next is far below, with the
-# decoy among the noise. On the right the decoy is as significant as what it copies, and the square
-# is among the noise.
+# What to look for: on the left the five inputs are on top, and all others are
+# far below. On the right the copy is as significant as its original, and the
+# input that acts by its square is not significant.
 
-table = pd.DataFrame({"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES)
+table = pd.DataFrame(
+    {"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES
+)
 print(table.sort_values("relevance", ascending=False).round(4))
 assert set(table["relevance"].nlargest(5).index) == set(TRUE)
-assert table["relevance"][TRUE].min() > 1.5 * table["relevance"].drop(TRUE).max()
+assert (
+    table["relevance"][TRUE].min() > 1.5 * table["relevance"].drop(TRUE).max()
+)
 assert table["p_value"]["decoy"] < 1e-6
 assert table["p_value"]["square"] > 0.05
 
 # %%
 # Selection in a pipeline
 # -----------------------
-# ``SelectFromModel`` takes the relevances by name. What follows sees the chosen columns only. The
-# rivals: all columns, with one prior for all inputs; the five columns of largest F; and the ARD
-# network by itself, which needs no selection.
+# ``SelectFromModel`` takes the relevances by name. The next step sees only the
+# chosen columns. For comparison: all columns, with one prior for all inputs;
+# the five columns of largest F; and the ARD network by itself, which needs no
+# selection.
 
 select = SelectFromModel(
     EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0),
@@ -91,26 +112,43 @@ select = SelectFromModel(
 network = EvidenceMLPRegressor((6,), n_restarts=2, random_state=0)
 models = {
     "selected by ARD": make_pipeline(select, clone(network)),
-    "selected by F": make_pipeline(SelectKBest(f_regression, k=5), clone(network)),
+    "selected by F": make_pipeline(
+        SelectKBest(f_regression, k=5), clone(network)
+    ),
     "all columns": network,
 }
-models = {name: model.fit(X, y) for name, model in models.items()} | {"ARD network": ard}
+models = {name: model.fit(X, y) for name, model in models.items()} | {
+    "ARD network": ard
+}
 for name in ("selected by ARD", "selected by F"):
     print(f"{name}: {', '.join(X.columns[models[name][0].get_support()])}")
 
 # %%
 # Errors on new rows, with standard errors over these rows. Noise alone is 1.
 
-errors = {name: (model.predict(X_test) - y_test) ** 2 for name, model in models.items()}
+errors = {
+    name: (model.predict(X_test) - y_test) ** 2
+    for name, model in models.items()
+}
 mean, spread = {}, {}
 print(f"{'':18s}mean squared error")
 for name, squares in errors.items():
-    mean[name], spread[name] = squares.mean(), squares.std(ddof=1) / np.sqrt(len(squares))
+    mean[name], spread[name] = (
+        squares.mean(),
+        squares.std(ddof=1) / np.sqrt(len(squares)),
+    )
     print(f"{name:18s}{mean[name]:8.2f} ± {spread[name]:.2f}")
 
 fig, ax = plt.subplots(figsize=(4.2, 1.8), layout="constrained")
 places = range(len(errors))
-ax.barh(places, mean.values(), xerr=list(spread.values()), color="#0072B2", height=0.6, capsize=2)
+ax.barh(
+    places,
+    mean.values(),
+    xerr=list(spread.values()),
+    color="#0072B2",
+    height=0.6,
+    capsize=2,
+)
 ax.axvline(1.0, color="black", lw=0.8, ls="--")
 ax.text(1.03, -0.62, "noise alone", va="bottom", fontsize=7)
 ax.set_yticks(places, errors)

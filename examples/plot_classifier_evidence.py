@@ -1,13 +1,15 @@
 """
-Classifiers: evidence beside test error
-=======================================
+Classifiers: evidence and test error
+====================================
 
-Two classes in the plane, three round Gaussians each. Networks of several widths and weight decay
-rates are fitted to 150 points, and ranked by their evidence, which needs no other points. Does the
-ranking agree with the log loss on new points? D. J. C. MacKay asks this of his classifiers in
-*Bayesian Methods for Adaptive Models* (PhD thesis, 1992, chapter 5). The boundaries of the last
-picture are those of figure 5.22 of C. M. Bishop, *Pattern Recognition and Machine Learning* (2006):
-without regularisation, with the evidence's, and the best possible one.
+The data are two classes in the plane with three round Gaussians each. Networks
+of several widths and weight decay rates are fitted to 150 points and ranked by
+their evidence, which needs no other points. Does the ranking agree with the log
+loss on new points? D. J. C. MacKay asks this question in *Bayesian Methods for
+Adaptive Models* (PhD thesis, 1992, chapter 5). The last picture follows figure
+5.22 of C. M. Bishop, *Pattern Recognition and Machine Learning* (2006). It
+shows the boundary without regularisation, the boundary with the regularisation
+of highest evidence, and the best possible boundary.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +21,10 @@ from skbayesnn.displays import EvidenceVersusTestDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 CENTRES = np.array(
-    [[[-2.4, 0.6], [0.2, -1.6], [1.8, 1.9]], [[-0.6, 1.5], [2.2, -0.4], [-1.9, -1.6]]]
+    [
+        [[-2.4, 0.6], [0.2, -1.6], [1.8, 1.9]],
+        [[-0.6, 1.5], [2.2, -0.4], [-1.9, -1.6]],
+    ]
 )
 WIDTH = 0.75  # sd of every Gaussian
 
@@ -27,7 +32,9 @@ WIDTH = 0.75  # sd of every Gaussian
 def draw(n_rows, rng):
     """Points with their classes."""
     y = rng.integers(2, size=n_rows)
-    return CENTRES[y, rng.integers(3, size=n_rows)] + WIDTH * rng.standard_normal((n_rows, 2)), y
+    return CENTRES[
+        y, rng.integers(3, size=n_rows)
+    ] + WIDTH * rng.standard_normal((n_rows, 2)), y
 
 
 def true_probability(X):
@@ -44,46 +51,90 @@ X, y = draw(150, rng)
 
 def log_loss(model, X, y, moderated=True):
     """Minus mean log probability of the true class, in nats."""
-    return -np.mean(np.log(model.predict_proba(X, moderated=moderated)[np.arange(len(y)), y]))
+    return -np.mean(
+        np.log(
+            model.predict_proba(X, moderated=moderated)[np.arange(len(y)), y]
+        )
+    )
 
 
 # %%
 # Weight decay rates and widths
 # -----------------------------
-# One precision for all weights, fixed at nine values, in networks of three widths. Two starts each,
-# of which the one of higher evidence is kept.
+# One precision for all weights, fixed at nine values, in networks of three
+# widths. Of two starts the one of higher evidence is kept. All evidences are
+# Gaussian approximations (``measure_evidence=False``), so the comparison is
+# fair.
 
 ALPHAS, WIDTHS = np.geomspace(1e-3, 10, 9), [(2,), (4,), (8,)]
-model = EvidenceMLPClassifier(prior="single", n_restarts=2, combine="best", random_state=0)
+model = EvidenceMLPClassifier(
+    prior="single",
+    n_restarts=2,
+    combine="best",
+    measure_evidence=False,
+    random_state=0,
+)
 grid = {"hidden_layer_sizes": WIDTHS, "weight_precision": ALPHAS.tolist()}
 search = EvidenceSearch(model, grid).fit(X, y)
-evidence = np.reshape(search.results_["log_evidence"], (len(WIDTHS), len(ALPHAS)))
-losses = np.reshape([log_loss(fit, X_test, y_test) for fit in search.estimators_], evidence.shape)
-order = [p["hidden_layer_sizes"] for p in search.results_["params"]][:: len(ALPHAS)]
+evidence = np.reshape(
+    search.results_["log_evidence"], (len(WIDTHS), len(ALPHAS))
+)
+losses = np.reshape(
+    [log_loss(fit, X_test, y_test) for fit in search.estimators_],
+    evidence.shape,
+)
+order = [p["hidden_layer_sizes"] for p in search.results_["params"]][
+    :: len(ALPHAS)
+]
 best_possible = true_probability(X_test)
-best_possible = -np.mean(np.log(np.where(y_test == 1, best_possible, 1 - best_possible)))
+best_possible = -np.mean(
+    np.log(np.where(y_test == 1, best_possible, 1 - best_possible))
+)
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: safe for the colour-blind
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
-fig, (above, below) = plt.subplots(2, 1, figsize=(3.54, 4.2), sharex=True, layout="constrained")
+BLUE, ORANGE, GREEN = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+)  # Okabe and Ito: safe for the colour-blind
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
+fig, (above, below) = plt.subplots(
+    2, 1, figsize=(3.54, 4.2), sharex=True, layout="constrained"
+)
 for values, ax in [(evidence, above), (losses, below)]:
-    for row, colour, marker, sizes in zip(values, (BLUE, ORANGE, GREEN), "os^", order, strict=True):
+    for row, colour, marker, sizes in zip(
+        values, (BLUE, ORANGE, GREEN), "os^", order, strict=True
+    ):
         style = {"color": colour, "marker": marker, "ms": 4, "lw": 1.0}
         ax.plot(ALPHAS, row, label=f"{sizes[0]} hidden units", **style)
     ax.spines[["top", "right"]].set_visible(False)
 below.axhline(best_possible, color="0.4", lw=0.8, ls="--")
-below.text(ALPHAS[0], best_possible, "true probabilities", va="top", color="0.3", fontsize=7)
+below.text(
+    ALPHAS[0],
+    best_possible,
+    "true probabilities",
+    va="top",
+    color="0.3",
+    fontsize=7,
+)
 above.set(ylabel="log evidence (nats)", ylim=(-132, -76))
 below.set(xscale="log", ylim=(0.28, 0.75), xlabel="weight decay rate alpha")
 below.set_ylabel("test log loss (nats)")
-fig.legend(*above.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+fig.legend(
+    *above.get_legend_handles_labels(),
+    loc="outside upper center",
+    ncols=3,
+    frameon=False,
+)
 plt.show()
 
 # %%
 # Agreement
 # ---------
-# All fits at once, evidence against test error: MacKay's warning bell, which rings if they do not
-# agree. Open markers are fits that doubt their own evidence.
+# The picture shows evidence and test error of all fits. If they do not agree,
+# the model is wrong (MacKay's warning bell). Open markers are fits whose
+# verdict is doubtful.
 
 display = EvidenceVersusTestDisplay.from_estimator(
     search, X_test, y_test, group_by="hidden_layer_sizes", error=log_loss
@@ -92,16 +143,20 @@ display.ax_.set_ylabel("test log loss (nats)")
 plt.show()
 
 # %%
-# What should be seen: evidence and test error agree, in every width. The evidence has its peak
-# where the test error is nearly smallest. Two units are too few for six Gaussians, and the evidence
-# knows. The agreement is poorest where the weights are hardly held down at all, and a minimum is
-# found by luck.
+# What to look for: evidence and test error agree, in every width. The evidence
+# has its peak where the test error is nearly smallest. Two units are too few
+# for six Gaussians, and their evidence is lower. The agreement is poorest where
+# the weight decay is very weak and the starts end in different minima.
 
 together = spearmanr(display.log_evidence, display.test_error).statistic
 chosen = losses.ravel()[evidence.argmax()]
-print(f"rank correlation over {evidence.size} fits: {together:.2f}; {display.correlations_}")
 print(
-    f"test log loss: {chosen:.3f} at the highest evidence, {losses.min():.3f} smallest, "
+    f"rank correlation over {evidence.size} fits: {together:.2f}; "
+    f"{display.correlations_}"
+)
+print(
+    f"test log loss: {chosen:.3f} at the highest evidence, {losses.min():.3f} "
+    "smallest, "
     f"{best_possible:.3f} true probabilities"
 )
 assert together < -0.4
@@ -112,9 +167,10 @@ assert evidence[0].max() < evidence[2].max() - 5
 # %%
 # Boundaries
 # ----------
-# Eight hidden units three times: weights hardly held down (as above), with the single weight decay
-# rate that the evidence infers, and with one for each layer, the default. The lines are where both
-# classes are equally probable; the dashed line is the best possible one.
+# Eight hidden units, fitted three times: with very weak weight decay (as
+# above), with the single weight decay rate that the evidence infers, and with
+# one for each layer, the default. The lines are where both classes are equally
+# probable; the dashed line is the best possible one.
 
 BOUNDARIES = {
     "alpha = 0.001": {"prior": "single", "weight_precision": 1e-3},
@@ -124,21 +180,37 @@ BOUNDARIES = {
 axis = np.linspace(-5.0, 5.0, 121)
 plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 shape = (len(axis), len(axis))
-fig, axes = plt.subplots(1, 3, figsize=(7.1, 2.9), sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 3, figsize=(7.1, 2.9), sharey=True, layout="constrained"
+)
 results = {}
 for ax, (name, parameters) in zip(axes, BOUNDARIES.items(), strict=True):
-    fit = EvidenceMLPClassifier((8,), n_restarts=1, combine="best", random_state=0, **parameters)
+    fit = EvidenceMLPClassifier(
+        (8,), n_restarts=1, combine="best", random_state=0, **parameters
+    )
     fit.fit(X, y)
     training = log_loss(fit, X, y, moderated=False)
     results[name] = training, log_loss(fit, X_test, y_test), fit.log_evidence_
     surface = fit.predict_proba(plane)[:, 1].reshape(shape)
     best = true_probability(plane).reshape(shape)
-    ax.contour(axis, axis, best, [0.5], colors="black", linewidths=0.9, linestyles="--")
+    ax.contour(
+        axis, axis, best, [0.5], colors="black", linewidths=0.9, linestyles="--"
+    )
     ax.contour(axis, axis, surface, [0.5], colors=GREEN, linewidths=1.6)
     for label, marker, colour in [(0, "o", BLUE), (1, "s", ORANGE)]:
         points = X[y == label].T
-        ax.plot(*points, marker, color=colour, ms=2.8, mec="white", mew=0.3, label=f"class {label}")
-    ax.set(title=name, xlabel="$x_1$", aspect="equal", xlim=(-5, 5), ylim=(-5, 5))
+        ax.plot(
+            *points,
+            marker,
+            color=colour,
+            ms=2.8,
+            mec="white",
+            mew=0.3,
+            label=f"class {label}",
+        )
+    ax.set(
+        title=name, xlabel="$x_1$", aspect="equal", xlim=(-5, 5), ylim=(-5, 5)
+    )
 axes[0].set_ylabel("$x_2$")
 handles = [
     *axes[0].get_legend_handles_labels()[0],
@@ -149,9 +221,9 @@ fig.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# What should be seen: the network on the left has corners around single points. It
-# has the smallest training error, the largest test error and the lowest evidence. The precision per
-# layer has the most evidence.
+# What to look for: the network on the left has corners around single points. It
+# has the smallest training error, the largest test error and the lowest
+# evidence. The network with one precision per layer has the highest evidence.
 
 for name, (training, test, log_evidence) in results.items():
     print(

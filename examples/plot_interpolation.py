@@ -1,12 +1,13 @@
 """
-Interpolation with fixed basis functions: one table of evidence
-===============================================================
+Interpolation with fixed basis functions
+========================================
 
-The study of D. J. C. MacKay, "Bayesian interpolation", Neural Computation 4 (1992), with data of
-our own. Forty points of ``1.1 (1 - x + 2 x^2) exp(-x^2 / 2)`` with noise of standard deviation 0.1
-are interpolated by Legendre polynomials, radial basis functions, splines of every order, three
-Hermite functions, and a network. The curve is exactly a sum of three Hermite functions. The
-evidence, which knows only the forty points, should find that out.
+This example repeats the study of D. J. C. MacKay, "Bayesian interpolation",
+Neural Computation 4 (1992), with new data. Forty points of ``1.1 (1 - x + 2
+x^2) exp(-x^2 / 2)`` with noise of standard deviation 0.1 are interpolated by
+Legendre polynomials, radial basis functions, splines of every order, three
+Hermite functions, and a network. The curve is exactly a sum of three Hermite
+functions. The evidence, which uses only the forty points, should find this out.
 """
 
 import matplotlib.pyplot as plt
@@ -37,24 +38,30 @@ y = truth(X[:, 0]) + NOISE * rng.standard_normal(40)
 # %%
 # Every model
 # -----------
-# A model that is linear in its weights is an estimator without hidden layer behind a transformer.
-# ``standardize=False`` keeps the sizes of the features, which belong to the model. The precision of
-# the weights and the noise level are inferred in each.
+# A model that is linear in its weights is an estimator without hidden layer
+# behind a transformer. ``standardize=False`` keeps the sizes of the features,
+# which belong to the model. The precision of the weights and the noise level
+# are inferred in each.
 
 
 def interpolant(basis):
     """A fixed-basis model, not fitted yet."""
-    return make_pipeline(basis, EvidenceMLPRegressor((), noise="constant", standardize=False))
+    return make_pipeline(
+        basis, EvidenceMLPRegressor((), noise="constant", standardize=False)
+    )
 
 
 hermite = interpolant(HermiteFunctionFeatures(3)).fit(X, y)
-network = make_pipeline(EvidenceMLPRegressor((8,), noise="constant", random_state=0)).fit(X, y)
+network = make_pipeline(
+    EvidenceMLPRegressor((8,), noise="constant", random_state=0)
+).fit(X, y)
 
 # %%
-# The width ``r`` of radial functions is a continuous parameter that nobody knows beforehand. With a
-# log-uniform prior between 0.1 and 10 the evidence of the family is the average over a grid, which
-# is the ``log_evidence_`` of a search. It lies below the evidence of the best width: that is the
-# Occam factor of ``r``. The same is done for the degree of the polynomials and the order of the
+# The width ``r`` of radial functions is a continuous parameter that is not
+# known beforehand. With a log-uniform prior between 0.1 and 10 the evidence of
+# the family is the average over a grid, which is the ``log_evidence_`` of a
+# search. It is lower than the evidence of the best width by the Occam factor of
+# ``r``. The same is done for the degree of the polynomials and the order of the
 # splines: every value in the range has the same prior probability.
 
 WIDTHS, ORDERS = np.geomspace(0.1, 10.0, 13), range(1, 9)
@@ -82,13 +89,18 @@ families = {
 table = {
     "3 Hermite functions": (hermite[-1].log_evidence_, hermite),
     "network, 8 units": (network[-1].log_evidence_, network),
-    **{name: (found.log_evidence_, found.best_estimator_) for name, found in families.items()},
+    **{
+        name: (found.log_evidence_, found.best_estimator_)
+        for name, found in families.items()
+    },
 }
 between = np.linspace(-5, 5, 401)[:, None]
 print("model                 log evidence  noise  well determined  error")
 for name, (value, model) in table.items():
     last = model[-1]
-    error = np.sqrt(np.mean((model.predict(between) - truth(between[:, 0])) ** 2))
+    error = np.sqrt(
+        np.mean((model.predict(between) - truth(between[:, 0])) ** 2)
+    )
     print(
         f"{name:20s}  {value:7.1f} nats  {last.noise_std_:.3f}  "
         f"{last.n_effective_weights_:15.1f}  {error:.3f}"
@@ -98,26 +110,58 @@ print(f"best degree {best_degree}, best order of splines p = {best_order}")
 # %%
 # The curves of three models.
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: safe for the colour-blind
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+BLUE, ORANGE, GREEN = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+)  # Okabe and Ito: safe for the colour-blind
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 shown = {"3 Hermite functions": BLUE, "splines": GREEN, "Legendre": ORANGE}
-titles = {"splines": f"spline, p = {best_order}", "Legendre": f"Legendre, degree {best_degree}"}
+titles = {
+    "splines": f"spline, p = {best_order}",
+    "Legendre": f"Legendre, degree {best_degree}",
+}
 grid = np.linspace(-6, 6, 481)[:, None]
-fig, axes = plt.subplots(3, 1, figsize=(3.54, 4.4), sharex=True, layout="constrained")
+fig, axes = plt.subplots(
+    3, 1, figsize=(3.54, 4.4), sharex=True, layout="constrained"
+)
 for ax, (name, colour) in zip(axes, shown.items(), strict=True):
     model = table[name][1]
     mean = model.predict(grid)
     std = model[-1].predict_std(model[:-1].transform(grid), kind="epistemic")
-    ax.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, color=colour, alpha=0.25, lw=0)
+    ax.fill_between(
+        grid[:, 0],
+        mean - 2 * std,
+        mean + 2 * std,
+        color=colour,
+        alpha=0.25,
+        lw=0,
+    )
     ax.plot(grid[:, 0], mean, color=colour, lw=1.2)
     ax.plot(
-        grid[:, 0], truth(grid[:, 0]), color="black", lw=0.7, ls=(0, (4, 2)), label="true curve"
+        grid[:, 0],
+        truth(grid[:, 0]),
+        color="black",
+        lw=0.7,
+        ls=(0, (4, 2)),
+        label="true curve",
     )
     ax.plot(X[:, 0], y, "o", color="black", ms=2.0, mew=0, label="data")
-    ax.text(0.88, 0.93, titles.get(name, name), ha="right", va="top", transform=ax.transAxes)
+    ax.text(
+        0.88,
+        0.93,
+        titles.get(name, name),
+        ha="right",
+        va="top",
+        transform=ax.transAxes,
+    )
     ax.set(xlim=(-6, 6), ylim=(-1.6, 3.6), ylabel="$y$")
 axes[-1].set_xlabel("$x$")
-axes[0].fill_between([], [], [], color="0.5", alpha=0.4, lw=0, label="± 2 sd of the curve")
+axes[0].fill_between(
+    [], [], [], color="0.5", alpha=0.4, lw=0, label="± 2 sd of the curve"
+)
 handles, names = axes[0].get_legend_handles_labels()
 fig.legend(handles, names, loc="outside upper center", ncols=3, frameon=False)
 for ax in axes:
@@ -147,51 +191,87 @@ ax.spines[["top", "right", "left"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: all models find nearly the same curve where there are points, yet the Hermite
-# model is more probable than any other by more than ten nats, a factor of many thousands, because
-# it has no freedom to spare. Polynomials, which must wiggle outside the data, are the least
-# probable of the fixed bases.
+# What to look for: all models find nearly the same curve where there are
+# points, yet the Hermite model is more probable than any other by more than ten
+# nats, a factor of many thousands, because it has no unnecessary freedom.
+# Polynomials, which oscillate outside the data, are the least probable of the
+# fixed bases.
 
-rivals = {name: value for name, (value, _) in table.items() if name != "3 Hermite functions"}
+rivals = {
+    name: value
+    for name, (value, _) in table.items()
+    if name != "3 Hermite functions"
+}
 assert hermite[-1].log_evidence_ > max(rivals.values()) + 10
-assert all(rivals["Legendre"] < rivals[name] for name in families if name != "Legendre")
+assert all(
+    rivals["Legendre"] < rivals[name] for name in families if name != "Legendre"
+)
 assert abs(hermite[-1].noise_std_ / NOISE - 1) < 0.3
 
 # %%
 # Width and order
 # ---------------
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(3.54, 2.2), sharey=True, layout="constrained")
-for kernel, colour, marker in [("gaussian", BLUE, "o"), ("cauchy", ORANGE, "s")]:
-    style = {"color": colour, "marker": marker, "ms": 3, "lw": 1.0, "label": kernel.capitalize()}
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(3.54, 2.2), sharey=True, layout="constrained"
+)
+for kernel, colour, marker in [
+    ("gaussian", BLUE, "o"),
+    ("cauchy", ORANGE, "s"),
+]:
+    style = {
+        "color": colour,
+        "marker": marker,
+        "ms": 3,
+        "lw": 1.0,
+        "label": kernel.capitalize(),
+    }
     left.plot(WIDTHS, radial[kernel].results_["log_evidence"], **style)
-right.plot(ORDERS, splines.results_["log_evidence"], "o-", color=GREEN, ms=3, lw=1)
+right.plot(
+    ORDERS, splines.results_["log_evidence"], "o-", color=GREEN, ms=3, lw=1
+)
 for ax in (left, right):
     ax.axhline(hermite[-1].log_evidence_, color="0.4", lw=0.8, ls=(0, (4, 2)))
     ax.spines[["top", "right"]].set_visible(False)
 left.text(
-    0.1, hermite[-1].log_evidence_ - 1, "3 Hermite functions", va="top", color="0.3", fontsize=7
+    0.1,
+    hermite[-1].log_evidence_ - 1,
+    "3 Hermite functions",
+    va="top",
+    color="0.3",
+    fontsize=7,
 )
-left.set(xscale="log", xlabel="width $r$", ylim=(-64, 14), ylabel="log evidence (nats)")
+left.set(
+    xscale="log",
+    xlabel="width $r$",
+    ylim=(-64, 14),
+    ylabel="log evidence (nats)",
+)
 left.legend(loc="lower center", frameon=False)
 right.set(xticks=ORDERS, xlabel="order $p$ of the spline")
 plt.show()
 
 # %%
-# What should be seen: the best width lies between 0.5 and 2, near the size of the features of the
-# curve. Splines of moderate order are best. The smoother ones ripple where the curve is flat.
+# What to look for: the best width lies between 0.5 and 2, near the size of the
+# features of the curve. Splines of moderate order are best. The smoother ones
+# ripple where the curve is flat.
 
-best_widths = [found.best_params_["radialbasisfeatures__width"] for found in radial.values()]
+best_widths = [
+    found.best_params_["radialbasisfeatures__width"]
+    for found in radial.values()
+]
 assert all(0.5 < width < 2.0 for width in best_widths)
 assert 2 <= best_order <= 4
 
 # %%
-# What the models believe
-# -----------------------
-# Functions drawn from the prior of each model, at the inferred precision of its weights, show what
-# the model expected before it saw the data.
+# What the models assume
+# ----------------------
+# Functions drawn from the prior of each model, at the inferred precision of its
+# weights, show what the model expected before it saw the data.
 
-fig, axes = plt.subplots(2, 2, figsize=(3.54, 3.0), sharex=True, layout="constrained")
+fig, axes = plt.subplots(
+    2, 2, figsize=(3.54, 3.0), sharex=True, layout="constrained"
+)
 believed = {
     "3 Hermite functions": hermite,
     "Gaussian radial, best $r$": radial["gaussian"].best_estimator_,
@@ -199,8 +279,12 @@ believed = {
     "spline, p = 4": splines.estimators_[ORDERS.index(4)],
 }
 for ax, (name, model) in zip(axes.flat, believed.items(), strict=True):
-    drawn = model[-1].sample_prior(model[:-1].transform(between), n_samples=4, random_state=1)
-    for curve, colour in zip(drawn.T, [BLUE, ORANGE, GREEN, "0.45"], strict=True):
+    drawn = model[-1].sample_prior(
+        model[:-1].transform(between), n_samples=4, random_state=1
+    )
+    for curve, colour in zip(
+        drawn.T, [BLUE, ORANGE, GREEN, "0.45"], strict=True
+    ):
         ax.plot(between[:, 0], curve, color=colour, lw=0.9)
     ax.set_title(name, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
@@ -211,5 +295,6 @@ for ax in axes[:, 0]:
 plt.show()
 
 # %%
-# What should be seen: only the Hermite model believes that the curve is flat far from zero. The
-# spline of order 2 believes in a random walk, that of order 4 in slow waves of any height.
+# What to look for: only the Hermite model assumes that the curve is flat far
+# from zero. The spline of order 2 assumes a random walk, and that of order 4
+# slow waves of any height.

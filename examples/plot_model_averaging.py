@@ -2,13 +2,15 @@
 Averaging models instead of choosing one
 ========================================
 
-A search by evidence fits every candidate once and chooses the most probable one. It may predict
-with several of them instead: weighted by their posterior probabilities, equally, or by stacking,
-whose weights maximise the density of every training row under models that have not seen it (Yao et
-al. 2018). The phenols of 178 wines are to be predicted from twelve other measurements. What should
-be seen: the evidence of linear regression and of networks differs by a few nats, the small
-difference of two large terms, and here its choice is not the best one. Stacking looks at
-predictions, takes the network with four hidden units, and gains.
+A search by evidence fits every candidate once and chooses the most probable
+one. It can also predict with several of them: weighted by their posterior
+probabilities, with equal weights, or by stacking. The weights of stacking
+maximise the density of every training row under models that have not seen it
+(Yao et al. 2018). The target is the content of phenols in 178 wines, predicted
+from twelve other measurements. What to look for: the evidence of linear
+regression and of networks differs by only a few nats, and its choice is not the
+best one here. Stacking compares predictions, prefers the network with four
+hidden units, and predicts better.
 """
 
 import warnings
@@ -25,25 +27,34 @@ from skbayesnn.displays import EvidenceDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 wines = load_wine(as_frame=True).data
-X, y = wines.drop(columns="total_phenols"), wines["total_phenols"].rename("total phenols")
+X, y = (
+    wines.drop(columns="total_phenols"),
+    wines["total_phenols"].rename("total phenols"),
+)
 SIZES = [(), (2,), (4,)]
-warnings.simplefilter("ignore", ConvergenceWarning)  # a fit may end some nats low
+warnings.simplefilter(
+    "ignore", ConvergenceWarning
+)  # a fit may end some nats low
 folds = list(KFold(5, shuffle=True, random_state=0).split(X))
 
 # %%
 # One search
 # ----------
-# Trained on four fifths of the wines. Leave-one-out densities come in closed form with each fit, so
-# that stacking costs nothing more.
+# The search is trained on four fifths of the wines. Each fit gives
+# leave-one-out densities in closed form, so stacking needs no further fits.
 
 
 def make_search():
     """Three candidates, averaged by stacking."""
     model = EvidenceMLPRegressor(n_restarts=2, random_state=0)
-    return EvidenceSearch(model, {"hidden_layer_sizes": SIZES}, averaging="stacking")
+    return EvidenceSearch(
+        model, {"hidden_layer_sizes": SIZES}, averaging="stacking"
+    )
 
 
-searches = [make_search().fit(X.iloc[train], y.iloc[train]) for train, _ in folds]
+searches = [
+    make_search().fit(X.iloc[train], y.iloc[train]) for train, _ in folds
+]
 search, (_, test) = searches[0], folds[0]
 columns = ("log_evidence", "posterior_probability", "leave_one_out", "weight")
 print("hidden units  " + "  ".join(columns))
@@ -51,21 +62,27 @@ for i, sizes in enumerate(SIZES):
     values = (f"{search.results_[name][i]:{len(name)}.2f}" for name in columns)
     print(f"{sizes!s:12s}  " + "  ".join(values))
 mean, std = search.predict(X.iloc[test], return_std=True)
-print(f"first test wine: {mean[0]:.2f} ± {std[0]:.2f}, measured {y.iloc[test[0]]:.2f}")
+print(
+    f"first test wine: {mean[0]:.2f} ± {std[0]:.2f}, measured "
+    f"{y.iloc[test[0]]:.2f}"
+)
 
 # %%
-# The display draws evidence, the terms it is made of, and the test error. The gain in misfit from
-# more hidden units and their Occam factor nearly cancel, and the evidence decides by what is left.
-# The test error falls.
+# The display draws evidence, the terms it is made of, and the test error. The
+# gain in misfit from more hidden units and their Occam factor nearly cancel,
+# and the evidence decides by what is left. The test error falls.
 
-EvidenceDisplay.from_estimator(search, "hidden_layer_sizes", X.iloc[test], y.iloc[test])
+EvidenceDisplay.from_estimator(
+    search, "hidden_layer_sizes", X.iloc[test], y.iloc[test]
+)
 plt.show()
 
 # %%
 # Four ways to average
 # --------------------
-# The same for every fifth. A mixture's density is the weighted mean of its members' densities, so
-# that all four ways can be had from one search each.
+# The same for each of the five folds. The density of a mixture is the weighted
+# mean of the densities of its members, so one search per fold gives all four
+# averages.
 
 
 def shares(search):
@@ -79,51 +96,73 @@ def shares(search):
     }
 
 
-density = {name: np.empty(len(y)) for name in (*map(str, SIZES), *shares(search))}
+density = {
+    name: np.empty(len(y)) for name in (*map(str, SIZES), *shares(search))
+}
 for search, (_, test) in zip(searches, folds, strict=True):
     rows, truth = X.iloc[test], y.iloc[test]
-    members = np.stack([m.log_predictive_density(rows, truth) for m in search.estimators_])
+    members = np.stack(
+        [m.log_predictive_density(rows, truth) for m in search.estimators_]
+    )
     for sizes, values in zip(SIZES, members, strict=True):
         density[str(sizes)][test] = values
     for name, weights in shares(search).items():
         density[name][test] = logsumexp(members, b=weights[:, None], axis=0)
-    assert np.allclose(density["stacking"][test], search.log_predictive_density(rows, truth))
+    assert np.allclose(
+        density["stacking"][test], search.log_predictive_density(rows, truth)
+    )
 
 # %%
-# Differences from the choice by evidence, in nats per wine, with standard errors.
+# Differences from the choice by evidence, in nats per wine, with standard
+# errors.
 
 BLUE, GREY = "#0072B2", "0.45"
 plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6})
 gain, error = {}, {}
 for name, values in density.items():
     behind = values - density["best"]
-    gain[name], error[name] = behind.mean(), behind.std(ddof=1) / np.sqrt(len(y))
-    print(f"{name:9s} {values.mean():6.3f}, gain {gain[name]:6.3f} ± {error[name]:.3f}")
+    gain[name], error[name] = (
+        behind.mean(),
+        behind.std(ddof=1) / np.sqrt(len(y)),
+    )
+    print(
+        f"{name:9s} {values.mean():6.3f}, gain {gain[name]:6.3f} ± "
+        f"{error[name]:.3f}"
+    )
 
 fig, ax = plt.subplots(figsize=(3.9, 2.4), layout="constrained")
 for place, name in enumerate(density):
     style = (
-        {"color": GREY, "marker": "s"} if name.startswith("(") else {"color": BLUE, "marker": "o"}
+        {"color": GREY, "marker": "s"}
+        if name.startswith("(")
+        else {"color": BLUE, "marker": "o"}
     )
     ax.errorbar(gain[name], place, xerr=error[name], ms=4, capsize=2, **style)
 ax.axvline(0, color="black", lw=0.8)
 labels = [f"{name} alone" if name.startswith("(") else name for name in density]
 ax.set_yticks(range(len(density)), labels)
-ax.set(xlabel="gain over the choice by evidence\n(log density, nats per wine)", ylim=(6.5, -0.5))
+ax.set(
+    xlabel="gain over the choice by evidence\n(log density, nats per wine)",
+    ylim=(6.5, -0.5),
+)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where evidence and test error disagree, the model is wrong in some way, or the approximation is
-# rough (MacKay 1992, section 7.1). The verdicts tell how well the evidence is known. That of the
-# networks is measured to about half a nat, which is little beside the differences in the table;
-# that of linear regression, for which Student-t noise was chosen here, is a Gaussian approximation.
-# So it is rather the model that is wrong. Where one candidate is best both by evidence and by its
-# predictions, stacking gives it all the weight, and there is nothing to gain.
+# Where evidence and test error disagree, the model is wrong in some way, or the
+# approximation is rough (MacKay 1992, section 7.1). The verdicts tell how well
+# the evidence is known. That of the networks is measured to about half a nat,
+# which is little beside the differences in the table; that of linear
+# regression, for which Student-t noise was chosen here, is a Gaussian
+# approximation. So the model is more likely to be wrong. If one candidate is
+# best both by evidence and by its predictions, stacking gives it all the
+# weight.
 
 for i, sizes in enumerate(SIZES):
     print(sizes, searches[0].results_["verdict"][i])
 assert gain["stacking"] > 2 * error["stacking"]
 assert gain["stacking"] > gain["equal"] - 2 * error["equal"]
-spread = np.ptp([search.results_["log_evidence"] for search in searches], axis=1)
+spread = np.ptp(
+    [search.results_["log_evidence"] for search in searches], axis=1
+)
 assert np.median(spread) < 12

@@ -1,13 +1,15 @@
 """
-Moderated outputs: two sets of probabilities
-============================================
+Class probabilities that allow for uncertain weights
+====================================================
 
-A classifier whose weights are uncertain should not report the probabilities of its most probable
-weights. D. J. C. MacKay (*Bayesian Methods for Adaptive Models*, PhD thesis, 1992, section 5.2)
-gives it a second set of outputs, averaged over the posterior: ``predict_proba(X)`` returns these,
-``predict_proba(X, moderated=False)`` the others. The pictures follow his figures 5.1 (the average
-and an approximation of it), 5.2 (contours of both sets) and 5.3 (test errors of both), and figure
-5.23 of C. M. Bishop, *Pattern Recognition and Machine Learning* (2006).
+If the weights of a classifier are uncertain, the probabilities of its most
+probable weights are too extreme. D. J. C. MacKay (*Bayesian Methods for
+Adaptive Models*, PhD thesis, 1992, section 5.2) therefore averages the
+probabilities over the posterior: the *moderated* outputs. ``predict_proba(X)``
+returns them, and ``predict_proba(X, moderated=False)`` returns the others. The
+pictures follow his figures 5.1 (the average and an approximation of it), 5.2
+(contours of both outputs) and 5.3 (test errors of both), and figure 5.23 of C.
+M. Bishop, *Pattern Recognition and Machine Learning* (2006).
 """
 
 import matplotlib.pyplot as plt
@@ -18,16 +20,24 @@ from scipy.stats import norm
 from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.displays import ModeratedBoundaryDisplay
 
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+BLUE, ORANGE, GREEN, PURPLE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+)  # Okabe and Ito
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 
 # %%
 # What moderation does
 # --------------------
-# The weights are Gaussian, so the activation ``a`` of the output is too, with a mean and a standard
-# deviation ``s`` that depends on the input. The moderated output is the average of the logistic
-# function over it, ``psi(a, s^2)`` (equation 5.7 of the thesis). The well-known approximation
-# ``sigmoid(kappa a)`` with ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (5.8) has the right shape.
+# The weights are Gaussian, so the activation ``a`` of the output is too, with a
+# mean and a standard deviation ``s`` that depends on the input. The moderated
+# output is the average of the logistic function over it, ``psi(a, s^2)``
+# (equation 5.7 of the thesis). The well-known approximation ``sigmoid(kappa
+# a)`` with ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (5.8) has the right shape.
 
 a = np.linspace(-10.0, 10.0, 201)
 z = np.linspace(-8.0, 8.0, 2001)
@@ -53,63 +63,77 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The approximation is wrong by less than 0.02, yet by a large factor where the probability is tiny.
-# ``predict_proba`` uses exact quadrature.
+# The approximation is wrong by less than 0.02, yet by a large factor where the
+# probability is tiny. ``predict_proba`` uses exact quadrature.
 
 tail = psi(np.array([-9.0]), 2.0)[0]
 factor = expit(-9.0 / np.sqrt(1 + np.pi * 4 / 8)) / tail
 print(f"largest error of the approximation: {worst:.3f}")
-print(f"at a = -9, s = 2: exactly {tail:.5f}, approximation larger by a factor {factor:.1f}")
+print(
+    f"at a = -9, s = 2: exactly {tail:.5f}, approximation larger by a factor "
+    f"{factor:.1f}"
+)
 assert worst < 0.02
 assert factor > 2
 
 # %%
 # Six Gaussians
 # -------------
-# Two classes, three round Gaussians each, 100 points. The contours of the most probable outputs run
-# side by side to the edge of the picture; those of the moderated outputs open up where there are no
-# points. ``combine="best"`` takes the Gaussian around the best minimum, as the text does, so that
-# nothing need be measured. By default the average is over networks drawn from the posterior.
+# Two classes, three round Gaussians each, 100 points. The contours of the most
+# probable outputs are parallel up to the edge of the picture. Those of the
+# moderated outputs spread where there are no points. ``combine="best"`` takes
+# the Gaussian around the best minimum, as the text does, so that nothing need
+# be measured. By default the average is over networks drawn from the posterior.
 
 CENTRES = np.array(
-    [[[-2.4, 0.6], [0.2, -1.6], [1.8, 1.9]], [[-0.6, 1.5], [2.2, -0.4], [-1.9, -1.6]]]
+    [
+        [[-2.4, 0.6], [0.2, -1.6], [1.8, 1.9]],
+        [[-0.6, 1.5], [2.2, -0.4], [-1.9, -1.6]],
+    ]
 )
 
 
 def draw(n_rows, rng):
     """Points with their classes."""
     y = rng.integers(2, size=n_rows)
-    return CENTRES[y, rng.integers(3, size=n_rows)] + 0.75 * rng.standard_normal((n_rows, 2)), y
+    return CENTRES[
+        y, rng.integers(3, size=n_rows)
+    ] + 0.75 * rng.standard_normal((n_rows, 2)), y
 
 
 X, y = draw(100, np.random.default_rng(2))
 settings = {"combine": "best", "measure_evidence": False}
 model = EvidenceMLPClassifier((10,), random_state=0, **settings).fit(X, y)
-display = ModeratedBoundaryDisplay.from_estimator(model, X, y, margin=0.6, levels=(0.1, 0.5, 0.9))
+display = ModeratedBoundaryDisplay.from_estimator(
+    model, X, y, margin=0.6, levels=(0.1, 0.5, 0.9)
+)
 plt.show()
 
 # %%
-# What should be seen: nearly the same line of probability 1/2 in both. (It would be the very same
-# if the Gaussian over the weights were centred at the most probable ones; the library centres it
-# where it is closest to the posterior.) On the edge of the picture the moderated probabilities are
-# nearer to 1/2.
+# What to look for: nearly the same line of probability 1/2 in both. (It would
+# be the very same if the Gaussian over the weights were centred at the most
+# probable ones; the library centres it where it is closest to the posterior.)
+# On the edge of the picture the moderated probabilities are nearer to 1/2.
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
 sure, moderated = display.most_probable[edge], display.moderated[edge]
 print(
     "mean distance from 1/2 on the edge: most probable "
-    f"{np.mean(np.abs(sure - 0.5)):.3f}, moderated {np.mean(np.abs(moderated - 0.5)):.3f}"
+    f"{np.mean(np.abs(sure - 0.5)):.3f}, moderated "
+    f"{np.mean(np.abs(moderated - 0.5)):.3f}"
 )
-assert np.mean((display.most_probable > 0.5) == (display.moderated > 0.5)) > 0.95
+assert (
+    np.mean((display.most_probable > 0.5) == (display.moderated > 0.5)) > 0.95
+)
 assert np.mean(np.abs(moderated - 0.5) <= np.abs(sure - 0.5)) > 0.9
 assert np.mean(np.abs(moderated - 0.5)) < 0.9 * np.mean(np.abs(sure - 0.5))
 
 # %%
-# Moderation is a good thing
-# --------------------------
-# Many data sets and networks: the mean log loss, minus log probability of the true class, on 2000
-# new points, with either set of outputs.
+# Moderated outputs predict better
+# --------------------------------
+# Many data sets and networks: the mean log loss, minus log probability of the
+# true class, on 2000 new points, with either set of outputs.
 
 X_test, y_test = draw(2000, np.random.default_rng(1))
 
@@ -123,30 +147,46 @@ def log_loss(model, moderated):
 losses = []
 for seed in range(16):
     X, y = draw([100, 200][seed % 2], np.random.default_rng([7, seed]))
-    network = EvidenceMLPClassifier((10,), n_restarts=2, random_state=seed, **settings)
+    network = EvidenceMLPClassifier(
+        (10,), n_restarts=2, random_state=seed, **settings
+    )
     network.fit(X, y)
     losses.append([log_loss(network, moderated) for moderated in (False, True)])
 losses = np.array(losses)
 
 fig, ax = plt.subplots(figsize=(3.54, 3.2), layout="constrained")
 for first, colour, marker, rows in [(0, BLUE, "o", 100), (1, ORANGE, "s", 200)]:
-    ax.plot(*losses[first::2].T, marker, color=colour, ms=4, label=f"{rows} training points")
+    ax.plot(
+        *losses[first::2].T,
+        marker,
+        color=colour,
+        ms=4,
+        label=f"{rows} training points",
+    )
 ends = [losses.min() - 0.01, losses.max() + 0.01]
 ax.plot(ends, ends, color="0.5", lw=0.8, zorder=0)
 ax.set(xlim=ends, ylim=ends, aspect="equal")
-ax.set(xlabel="log loss, most probable (nats)", ylabel="log loss, moderated (nats)")
+ax.set(
+    xlabel="log loss, most probable (nats)", ylabel="log loss, moderated (nats)"
+)
 ax.legend(frameon=False, loc="upper left")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: nearly all networks lie on the line or below it, where the moderated outputs
-# predict better. The more a network loses by its certainty, the more it gains; where there is
-# little to gain, nothing is lost.
+# What to look for: nearly all networks lie on the line or below it, where the
+# moderated outputs predict better. Networks that are too certain gain most. The
+# others lose nothing.
 
 gain = losses[:, 0] - losses[:, 1]
-print(f"moderated outputs are better in {np.sum(gain > 0)} of {len(gain)} networks")
-print(f"gain: mean {gain.mean():.4f}, {gain.min():.4f} to {gain.max():.4f} nats per point")
+print(
+    f"moderated outputs are better in {np.sum(gain > 0)} of {len(gain)} "
+    "networks"
+)
+print(
+    f"gain: mean {gain.mean():.4f}, {gain.min():.4f} to {gain.max():.4f} nats "
+    "per point"
+)
 assert np.mean(gain > 0) > 0.6
 assert gain.mean() > 0.003
 assert gain.max() > 3 * max(0.0, -gain.min())

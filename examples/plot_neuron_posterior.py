@@ -1,13 +1,15 @@
 """
-A single neuron's posterior as the data arrive
-==============================================
+The posterior of a single neuron as data arrive
+===============================================
 
-A neuron with two inputs and a logistic output has two weights, so that their whole posterior
-distribution can be drawn, and averages over it can be computed exactly, by summing over a grid. D.
-J. C. MacKay does so in *Information Theory, Inference, and Learning Algorithms* (2003), chapter 41
-(figure 41.1: the posterior as points are added; figure 41.11: its Gaussian approximation in the
-space of weights, and the predictions of the approximation in the space of inputs). The points here
-are drawn from a neuron, so that one sees where the posterior should go.
+A neuron with two inputs and a logistic output has two weights. Their whole
+posterior distribution can be drawn, and averages over it can be computed
+exactly by summing over a grid. D. J. C. MacKay does this in *Information
+Theory, Inference, and Learning Algorithms* (2003), chapter 41. Figure 41.1
+shows the posterior as points are added. Figure 41.11 shows its Gaussian
+approximation in the space of weights, and the predictions of the approximation
+in the space of inputs. The points here are drawn from a known neuron, so you
+can see where the posterior should go.
 """
 
 import matplotlib.pyplot as plt
@@ -26,12 +28,14 @@ NUMBERS = [2, 5, 15, 80]
 # %%
 # The exact posterior on a grid
 # -----------------------------
-# The energy ``M(w) = G(w) + alpha E_W(w)`` at every point of a grid gives the posterior and,
-# added up, the evidence.
+# The energy ``M(w) = G(w) + alpha E_W(w)`` at every point of a grid gives the
+# posterior and, added up, the evidence.
 
 side = np.linspace(-20.0, 20.0, 501)
 weights = np.stack(np.meshgrid(side, side), axis=-1)
-log_prior = -0.5 * ALPHA * np.sum(weights**2, axis=-1) + np.log(ALPHA / (2 * np.pi))
+log_prior = -0.5 * ALPHA * np.sum(weights**2, axis=-1) + np.log(
+    ALPHA / (2 * np.pi)
+)
 
 
 def log_joint(n):
@@ -41,7 +45,7 @@ def log_joint(n):
 
 
 def exact(n):
-    """Posterior probability of every point of the grid, and the log evidence."""
+    """Posterior probability of every grid point, and the log evidence."""
     logs = log_joint(n)
     total = logsumexp(logs)
     return np.exp(logs - total), total + 2 * np.log(side[1] - side[0])
@@ -50,9 +54,10 @@ def exact(n):
 # %%
 # The Gaussian approximation
 # --------------------------
-# ``EvidenceMLPClassifier`` finds the most probable weights, and a Gaussian around them from the
-# second derivatives of ``M`` there. The neuron of the book has no bias here; a prior of its own,
-# with a large precision, holds the bias at zero.
+# ``EvidenceMLPClassifier`` finds the most probable weights, and a Gaussian
+# around them from the second derivatives of ``M`` there. The neuron of the book
+# has no bias here; a prior of its own, with a large precision, holds the bias
+# at zero.
 
 
 def fit(n):
@@ -62,11 +67,14 @@ def fit(n):
         prior=["weight", "weight", "bias"],
         weight_precision={"weight": ALPHA, "bias": 1e6},
         standardize=False,
+        measure_evidence=False,
     ).fit(X[:n], y[:n])
 
 
 def covariance(model, n):
-    """Of the Gaussian (41.22-41.24): inverse of ``A = alpha I + sum_n p (1 - p) x x^T``."""
+    """Of the Gaussian (41.22-41.24): inverse of ``A = alpha I + sum_n p (1 - p)
+    x x^T``.
+    """
     p = expit(X[:n] @ model.coefs_[0][:, 0])
     return np.linalg.inv(ALPHA * np.eye(2) + (X[:n].T * p * (1 - p)) @ X[:n])
 
@@ -74,15 +82,22 @@ def covariance(model, n):
 models = {n: fit(n) for n in NUMBERS}
 posteriors = {n: exact(n) for n in NUMBERS}
 for n, model in models.items():
-    assert np.allclose(np.diag(covariance(model, n)), model.coefs_std_[0][:, 0] ** 2, rtol=1e-3)
+    assert np.allclose(
+        np.diag(covariance(model, n)), model.coefs_std_[0][:, 0] ** 2, rtol=1e-3
+    )
 
 # %%
-# Above, the points so far with the exact predictions: averages of the neuron's output over the
-# posterior. Below, the posterior, and the Gaussian's contours of one and two standard deviations.
+# Above, the points so far with the exact predictions: averages of the neuron's
+# output over the posterior. Below, the posterior, and the Gaussian's contours
+# of one and two standard deviations.
 
 BLUE, ORANGE, YELLOW = "#0072B2", "#D55E00", "#F0E442"  # Okabe and Ito
-CLASSES = LinearSegmentedColormap.from_list("classes", ["#5DA8D6", "white", "#EE9A5E"])
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+CLASSES = LinearSegmentedColormap.from_list(
+    "classes", ["#5DA8D6", "white", "#EE9A5E"]
+)
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 axis = np.linspace(-4.0, 4.0, 41)
 places = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 LEVELS = [0.1, 0.25, 0.5, 0.75, 0.9]
@@ -92,25 +107,42 @@ def average(n, rows):
     """Probability of class 1, averaged over the exact posterior."""
     probability = posteriors[n][0].ravel()
     kept = probability > 1e-5 * probability.max()
-    w, share = weights.reshape(-1, 2)[kept], probability[kept] / probability[kept].sum()
-    return np.concatenate([expit(part @ w.T) @ share for part in np.array_split(rows, 10)])
+    w, share = (
+        weights.reshape(-1, 2)[kept],
+        probability[kept] / probability[kept].sum(),
+    )
+    return np.concatenate(
+        [expit(part @ w.T) @ share for part in np.array_split(rows, 10)]
+    )
 
 
 def show_classes(ax, surface, n):
     """Contours of the probability of class 1 with the points."""
     surface = surface.reshape(len(axis), len(axis))
     ax.contourf(axis, axis, surface, np.linspace(0, 1, 21), cmap=CLASSES)
-    lines = ax.contour(axis, axis, surface, LEVELS, colors="0.25", linewidths=0.7)
+    lines = ax.contour(
+        axis, axis, surface, LEVELS, colors="0.25", linewidths=0.7
+    )
     ax.clabel(lines, fontsize=6, fmt="%g", inline_spacing=1)
     for label, marker, colour in [(0, "o", BLUE), (1, "s", ORANGE)]:
         points = X[:n][y[:n] == label].T
-        ax.plot(*points, marker, color=colour, ms=3.5, mec="white", mew=0.4, label=f"class {label}")
+        ax.plot(
+            *points,
+            marker,
+            color=colour,
+            ms=3.5,
+            mec="white",
+            mew=0.4,
+            label=f"class {label}",
+        )
     ax.set(aspect="equal", xticks=[-4, 0, 4], yticks=[-4, 0, 4])
 
 
 turn = np.linspace(0, 2 * np.pi, 81)
 circle = np.stack([np.cos(turn), np.sin(turn)])
-fig, axes = plt.subplots(2, 4, figsize=(7.1, 4.3), sharey="row", layout="constrained")
+fig, axes = plt.subplots(
+    2, 4, figsize=(7.1, 4.3), sharey="row", layout="constrained"
+)
 for (above, below), n in zip(axes.T, NUMBERS, strict=True):
     show_classes(above, average(n, places), n)
     above.set(title=f"{n} points", xlabel="input $x_1$")
@@ -119,10 +151,25 @@ for (above, below), n in zip(axes.T, NUMBERS, strict=True):
     root = np.linalg.cholesky(covariance(models[n], n))
     mode = models[n].coefs_[0]
     for size in (1, 2):
-        below.plot(*(mode + size * root @ circle), color=ORANGE, lw=1.0, label="Gaussian, 1, 2 sd")
-    below.plot(*mode, "*", color=YELLOW, mec="black", mew=0.5, ms=7, label="most probable")
+        below.plot(
+            *(mode + size * root @ circle),
+            color=ORANGE,
+            lw=1.0,
+            label="Gaussian, 1, 2 sd",
+        )
+    below.plot(
+        *mode,
+        "*",
+        color=YELLOW,
+        mec="black",
+        mew=0.5,
+        ms=7,
+        label="most probable",
+    )
     below.plot(*W_TRUE, "x", color=BLUE, ms=5, mew=1.4, label="true weights")
-    below.set(xlim=(-4, 12), ylim=(-6, 10), aspect="equal", xlabel="weight $w_1$")
+    below.set(
+        xlim=(-4, 12), ylim=(-6, 10), aspect="equal", xlabel="weight $w_1$"
+    )
 axes[0, 0].set_ylabel("input $x_2$")
 axes[1, 0].set_ylabel("weight $w_2$")
 handles = [
@@ -133,17 +180,21 @@ fig.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
 plt.show()
 
 # %%
-# What should be seen: a few points only exclude directions. Their posterior is a wedge with a long
-# tail towards steep neurons, which no Gaussian has. With more points it gathers around the true
-# weights, and becomes nearly Gaussian. The evidence shows how good the approximation is: its error
-# falls to a few hundredths of a nat.
+# What to look for: a few points only exclude directions. Their posterior is a
+# wedge with a long tail towards steep neurons, which no Gaussian has. With more
+# points it gathers around the true weights, and becomes nearly Gaussian. The
+# evidence shows how good the approximation is: its error falls to a few
+# hundredths of a nat.
 
 print("points  log evidence: exact  Gaussian   area of the posterior (2 sd)")
 gaps = []
 for n, model in models.items():
     gaps.append(model.log_evidence_ - posteriors[n][1])
     area = 4 * np.pi * np.sqrt(np.linalg.det(covariance(model, n)))
-    print(f"{n:6d}  {posteriors[n][1]:19.3f}  {model.log_evidence_:8.3f}   {area:.2f}")
+    print(
+        f"{n:6d}  {posteriors[n][1]:19.3f}  {model.log_evidence_:8.3f}   "
+        f"{area:.2f}"
+    )
 assert abs(gaps[0]) > 0.2
 assert abs(gaps[-1]) < 0.05
 assert np.all(np.diff(np.abs(gaps)) < 0)
@@ -151,9 +202,10 @@ assert np.all(np.diff(np.abs(gaps)) < 0)
 # %%
 # Predictions of the approximation
 # --------------------------------
-# The same input space three times, for the first two points. The most probable neuron takes no
-# account of the width of the posterior: its contours are parallel. The average over the exact
-# posterior and the moderated output, which averages over the Gaussian (41.29-41.30), fan out.
+# The same input space three times, for the first two points. The most probable
+# neuron ignores the width of the posterior: its contours are parallel. The
+# average over the exact posterior and the moderated output, which averages over
+# the Gaussian (41.29-41.30), fan out.
 
 
 def predictions(n):
@@ -165,20 +217,29 @@ def predictions(n):
     }
 
 
-fig, axes = plt.subplots(1, 3, figsize=(7.1, 3.0), sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 3, figsize=(7.1, 3.0), sharey=True, layout="constrained"
+)
 for ax, (name, surface) in zip(axes, predictions(2).items(), strict=True):
     show_classes(ax, surface, 2)
     ax.set(title=name, xlabel="input $x_1$")
 axes[0].set_ylabel("input $x_2$")
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+fig.legend(
+    *ax.get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=2,
+    frameon=False,
+)
 plt.show()
 
 # %%
-# What should be seen: the moderated outputs have the shape of the exact averages. How much worse
-# than the exact averages do both predict, in nats per new point of the plane? Where the points say
-# little, the most probable neuron is far too sure and pays for it. The moderated outputs lose next
-# to nothing. Their Gaussian is not the one of the pictures above, around the most probable weights,
-# but the one closest to the skewed posterior: its centre lies further up the tail of steep neurons.
+# What to look for: the moderated outputs have the shape of the exact averages.
+# How much worse than the exact averages do both predict, in nats per new point
+# of the plane? Where there are few points, the most probable neuron is much too
+# certain and has a high loss. The moderated outputs lose almost nothing. Their
+# Gaussian is not the one of the pictures above, around the most probable
+# weights, but the one closest to the skewed posterior: its centre lies further
+# up the tail of steep neurons.
 
 print("excess log loss over the exact average (nats per point)")
 print("points  most probable  moderated")

@@ -2,9 +2,9 @@
 Noise that depends on the input, and outliers
 =============================================
 
-Constant Gaussian noise fails in two ways: where measurements are more precise in one region than in
-another, and where some of them are far off. Two data sets show both. The evidence tells which noise
-model the data support.
+Constant Gaussian noise is wrong if measurements are more precise in one region
+than in another, or if some of them are far off. This example has a data set of
+each kind. The evidence shows which noise model the data support.
 """
 
 import matplotlib.pyplot as plt
@@ -35,17 +35,22 @@ wrong = rng.permutation(200)[:14]
 y["outliers"][wrong] += rng.choice([-1, 1], 14) * rng.uniform(0.8, 2.5, 14)
 
 # %%
-# Every data set is fitted under every noise model. Only under constant noise can the evidence of a
-# network be measured; ``measure_evidence=False`` takes the Gaussian approximation for all, so that
-# they are compared by the same rule. The default, ``noise="auto"``, fits those for which residuals
-# under constant noise speak, and chooses the one with the highest evidence. The others predict with
-# it where their evidence per row is close.
+# Every data set is fitted under every noise model. The evidence of a network
+# can be measured only under constant noise. ``measure_evidence=False`` uses the
+# Gaussian approximation for all, so the comparison is fair. The default,
+# ``noise="auto"``, tests the residuals under constant noise, fits the noise
+# models that the tests suggest, and chooses the one with the highest evidence.
+# The others predict as well if their evidence per row is close.
 
 models = {}
 for data, targets in y.items():
     for noise in ("constant", "input_dependent", "student_t"):
         model = EvidenceMLPRegressor(
-            (8,), noise=noise, n_restarts=2, measure_evidence=False, random_state=0
+            (8,),
+            noise=noise,
+            n_restarts=2,
+            measure_evidence=False,
+            random_state=0,
         )
         models[data, noise] = model.fit(X, targets)
     print(f"{data}:")
@@ -55,29 +60,56 @@ for data, targets in y.items():
 # %%
 # Noise that depends on the input
 # -------------------------------
-# The intervals of constant noise are too wide on the left and too narrow on the right. With
-# ``noise="input_dependent"`` a second network learns the logarithm of the noise level. It is driven
-# by the evidence, not by the likelihood (MacKay 1992, chapter 6): a point that the first network
-# could fit exactly tells nothing about the noise. ``predict_std(X, kind="aleatoric")`` is the noise
-# level of each row.
+# The intervals of constant noise are too wide on the left and too narrow on the
+# right. With ``noise="input_dependent"`` a second network learns the logarithm
+# of the noise level. It is driven by the evidence, not by the likelihood
+# (MacKay 1992, chapter 6): a point that the first network could fit exactly
+# tells nothing about the noise. ``predict_std(X, kind="aleatoric")`` is the
+# noise level of each row.
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito: safe for colour-blind readers
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+BLUE, ORANGE, GREY = (
+    "#0072B2",
+    "#D55E00",
+    "0.45",
+)  # Okabe and Ito: safe for colour-blind readers
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 
 
 def show(ax, model, targets, colour):
     """Data, mean, and the interval that holds 95 % of new targets."""
     low, high = model.predict_interval(grid, 0.95).T
-    ax.fill_between(grid[:, 0], low, high, color=colour, alpha=0.25, lw=0, label="95 % interval")
+    ax.fill_between(
+        grid[:, 0],
+        low,
+        high,
+        color=colour,
+        alpha=0.25,
+        lw=0,
+        label="95 % interval",
+    )
     ax.plot(grid[:, 0], model.predict(grid), color=colour, lw=1.2, label="mean")
-    ax.plot(grid[:, 0], signal(grid), color="black", lw=0.7, ls="--", label="true function")
+    ax.plot(
+        grid[:, 0],
+        signal(grid),
+        color="black",
+        lw=0.7,
+        ls="--",
+        label="true function",
+    )
     ax.plot(X[:, 0], targets, ".", color=GREY, ms=2.5, label="data")
     ax.set(ylabel="target $y$", xlim=(-3.4, 3.4))
     ax.spines[["top", "right"]].set_visible(False)
 
 
 fig, axes = plt.subplots(
-    3, 1, figsize=(3.54, 5.6), sharex=True, height_ratios=[1, 1, 0.8], layout="constrained"
+    3,
+    1,
+    figsize=(3.54, 5.6),
+    sharex=True,
+    height_ratios=[1, 1, 0.8],
+    layout="constrained",
 )
 fits = [models["unequal", noise] for noise in ("constant", "input_dependent")]
 for ax, model, colour in zip(axes, fits, (ORANGE, BLUE), strict=False):
@@ -93,8 +125,12 @@ fig.legend(
 )
 for model, colour in zip(fits, (ORANGE, BLUE), strict=True):
     level = model.predict_std(grid, kind="aleatoric")
-    axes[2].plot(grid[:, 0], level, color=colour, lw=1.2, label=f'"{model.noise}"')
-axes[2].plot(grid[:, 0], noise_sd(grid), color="black", lw=0.7, ls="--", label="true")
+    axes[2].plot(
+        grid[:, 0], level, color=colour, lw=1.2, label=f'"{model.noise}"'
+    )
+axes[2].plot(
+    grid[:, 0], noise_sd(grid), color="black", lw=0.7, ls="--", label="true"
+)
 axes[2].set(yscale="log", ylim=(0.03, 1), xlabel="input $x$", ylabel="noise sd")
 axes[2].set_yticks([0.03, 0.1, 0.3, 1.0], ["0.03", "0.1", "0.3", "1"])
 axes[2].minorticks_off()
@@ -103,28 +139,40 @@ axes[2].spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: below, the blue curve follows the dashed one to within some 20 per cent. The
-# report has the terms of both networks; a noise network that is not needed switches itself off, and
-# the evidence then is that of constant noise, a little less.
+# What to look for: below, the blue curve follows the dashed one to within some
+# 20 per cent. The report has the terms of both networks; a noise network that
+# is not needed switches itself off, and the evidence then is that of constant
+# noise, a little less.
 
 print(models["unequal", "input_dependent"].evidence_report_)
 central = np.abs(grid[:, 0]) < 2.7
-found = models["unequal", "input_dependent"].predict_std(grid[central], kind="aleatoric")
+found = models["unequal", "input_dependent"].predict_std(
+    grid[central], kind="aleatoric"
+)
 ratio = found / noise_sd(grid[central])
 print(f"noise sd over the true one: {ratio.min():.2f} to {ratio.max():.2f}")
 assert 0.75 < ratio.min() < ratio.max() < 1.3
 evidence = {key: model.log_evidence_ for key, model in models.items()}
-assert evidence["unequal", "input_dependent"] > evidence["unequal", "constant"] + 20
-assert evidence["unequal", "input_dependent"] > evidence["unequal", "student_t"] + 5
+assert (
+    evidence["unequal", "input_dependent"]
+    > evidence["unequal", "constant"] + 20
+)
+assert (
+    evidence["unequal", "input_dependent"]
+    > evidence["unequal", "student_t"] + 5
+)
 
 # %%
 # Outliers
 # --------
-# Seven per cent of the targets are wrong by 8 to 25 standard deviations. Constant noise takes them
-# for noise, widens its intervals everywhere and loses the function. Student-t noise lets them be:
-# its tails are heavy, and how heavy the evidence decides.
+# Seven per cent of the targets are wrong by 8 to 25 standard deviations. With
+# constant noise the intervals are too wide everywhere, and the mean is wrong in
+# places. Student-t noise has heavy tails, so the outliers hardly matter. The
+# evidence decides how heavy the tails are.
 
-fig, axes = plt.subplots(2, 1, figsize=(3.54, 4.2), sharex=True, layout="constrained")
+fig, axes = plt.subplots(
+    2, 1, figsize=(3.54, 4.2), sharex=True, layout="constrained"
+)
 fits = [models["outliers", noise] for noise in ("constant", "student_t")]
 for ax, model, colour in zip(axes, fits, (ORANGE, BLUE), strict=True):
     show(ax, model, y["outliers"], colour)
@@ -141,22 +189,34 @@ axes[1].set(xlabel="input $x$")
 plt.show()
 
 # %%
-# What should be seen: the lower mean cannot be told from the true function, while the upper one
-# is drawn away in places.
+# What to look for: the lower mean is almost equal to the true function, while
+# the upper one is wrong in places.
 
 inside = np.abs(grid[:, 0]) < 3
 for model in fits:
     error = np.sqrt(np.mean((model.predict(grid) - signal(grid))[inside] ** 2))
-    print(f"{model.noise:10s} rms error of the mean {error:.3f}, noise sd {model.noise_std_:.2f}")
-print(f"degrees of freedom: {models['outliers', 'student_t'].degrees_of_freedom_}")
-errors = [np.mean((model.predict(grid) - signal(grid))[inside] ** 2) for model in fits]
+    print(
+        f"{model.noise:10s} rms error of the mean {error:.3f}, noise sd "
+        f"{model.noise_std_:.2f}"
+    )
+print(
+    f"degrees of freedom: {models['outliers', 'student_t'].degrees_of_freedom_}"
+)
+errors = [
+    np.mean((model.predict(grid) - signal(grid))[inside] ** 2) for model in fits
+]
 assert errors[1] < 0.25 * errors[0]
 assert evidence["outliers", "student_t"] > evidence["outliers", "constant"] + 30
 
 # %%
-# By default the choice is left to residuals and evidence.
+# By default the residuals and the evidence choose the noise model.
 
 for data, targets in y.items():
-    model = EvidenceMLPRegressor((8,), n_restarts=2, random_state=0).fit(X, targets)
+    model = EvidenceMLPRegressor((8,), n_restarts=2, random_state=0).fit(
+        X, targets
+    )
     print(f"{data}: {model.noise_}")
-    assert model.noise_ == {"unequal": "input_dependent", "outliers": "student_t"}[data]
+    assert (
+        model.noise_
+        == {"unequal": "input_dependent", "outliers": "student_t"}[data]
+    )

@@ -1,11 +1,12 @@
 """
-How many hidden units? Evidence beside test error
-=================================================
+How many hidden units? Evidence and test error
+==============================================
 
-MacKay's robot arm (D. J. C. MacKay, *Bayesian Methods for Adaptive Models*, PhD thesis, 1992,
-section 3.4, figures 3.3 to 3.12): from 200 noisy positions of a hand, networks of several widths
-and with two priors are fitted, and compared by their evidence, which needs no test data. Here the
-true positions are known, so that one can look whether the evidence chose well.
+The data are those of MacKay's robot arm (D. J. C. MacKay, *Bayesian Methods for
+Adaptive Models*, PhD thesis, 1992, section 3.4, figures 3.3 to 3.12): 200 noisy
+positions of a hand. Networks of several widths and with two priors are compared
+by their evidence, which needs no test data. The true positions are known here,
+so you can check the choice.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,9 @@ NOISE = 0.05  # m
 
 
 def hand(angles):
-    """Position of the hand, in m, from the angles of shoulder and elbow, in rad."""
+    """Position of the hand, in m, from the angles of shoulder and elbow, in
+    rad.
+    """
     shoulder, both = angles[:, 0], angles[:, 0] + angles[:, 1]
     return np.column_stack(
         [
@@ -32,12 +35,14 @@ def hand(angles):
 
 def draw_angles(n_rows, rng):
     """Random angles inside the two training regions."""
-    shoulder = rng.choice([-1.0, 1.0], n_rows) * rng.uniform(0.453, 1.932, n_rows)
+    shoulder = rng.choice([-1.0, 1.0], n_rows) * rng.uniform(
+        0.453, 1.932, n_rows
+    )
     return np.column_stack([shoulder, rng.uniform(0.534, 3.142, n_rows)])
 
 
 def error_in_cm(model, X, y):
-    """Root mean squared distance between predicted and true positions, in cm."""
+    """Root mean squared distance to the true positions, in cm."""
     return 100 * np.sqrt(np.mean(np.sum((model.predict(X) - y) ** 2, axis=1)))
 
 
@@ -50,14 +55,17 @@ y_test = hand(X_test)
 # %%
 # Occam's hill
 # ------------
-# Two lines choose the number of hidden units and the prior, with one fit per candidate on all rows:
-# one precision for all weights (``"single"``), or one for each layer (``"layer"``). By default the
-# evidence of the smaller networks would be measured, and that of the larger ones not, which takes
-# too long. ``measure_evidence=False`` takes the Gaussian approximation for all, as MacKay did, so
-# that they are compared by the same rule.
+# Two lines choose the number of hidden units and the prior, with one fit per
+# candidate on all rows: one precision for all weights (``"single"``), or one
+# for each layer (``"layer"``). By default the evidence of the smaller networks
+# would be measured, and that of the larger ones not, which takes too long.
+# ``measure_evidence=False`` takes the Gaussian approximation for all, as MacKay
+# did, so the comparison is fair.
 
 WIDTHS = [(n,) for n in (5, 6, 8, 10, 13, 20)]
-model = EvidenceMLPRegressor(noise="shared", n_restarts=2, measure_evidence=False, random_state=0)
+model = EvidenceMLPRegressor(
+    noise="shared", n_restarts=2, measure_evidence=False, random_state=0
+)
 grid = {"hidden_layer_sizes": WIDTHS, "prior": ["layer", "single"]}
 search = EvidenceSearch(model, grid).fit(X, y)
 EvidenceDisplay.from_estimator(
@@ -66,12 +74,16 @@ EvidenceDisplay.from_estimator(
 plt.show()
 
 # %%
-# What should be seen: with the single precision the evidence has a peak at 8 to 10 units. Small
-# networks cannot describe the arm, large ones waste prior probability. With one precision per layer
-# units that are not needed are switched off and removed, so that the evidence falls less. By and
-# large, where the evidence is higher the test error is smaller.
+# What to look for: with the single precision the evidence has a peak at 8 to 10
+# units. Small networks cannot describe the arm, large ones waste prior
+# probability. With one precision per layer units that are not needed are
+# switched off and removed, so that the evidence falls less. In general the test
+# error is smaller where the evidence is higher.
 
-print(f"chosen: {search.best_params_}, test error {error_in_cm(search, X_test, y_test):.2f} cm")
+print(
+    f"chosen: {search.best_params_}, test error "
+    f"{error_in_cm(search, X_test, y_test):.2f} cm"
+)
 evidence = search.results_["log_evidence"].reshape(len(WIDTHS), 2)
 errors = [error_in_cm(fit, X_test, y_test) for fit in search.estimators_]
 layer, single = evidence.T
@@ -83,10 +95,13 @@ assert error_in_cm(search, X_test, y_test) < 1.1 * min(errors)
 # %%
 # What the hill is made of
 # ------------------------
-# The likelihood of the best fit rises with every unit. The Occam factor, the share of the prior
-# probability that the data leave to the weights, falls. Their sum has the peak.
+# The likelihood of the best fit rises with every unit. The Occam factor, the
+# share of the prior probability that the data leave to the weights, falls.
+# Their sum has the peak.
 
-alone = EvidenceSearch(model.set_params(prior="single"), {"hidden_layer_sizes": WIDTHS[1:]})
+alone = EvidenceSearch(
+    model.set_params(prior="single"), {"hidden_layer_sizes": WIDTHS[1:]}
+)
 EvidenceDisplay.from_estimator(alone.fit(X, y), "hidden_layer_sizes")
 plt.show()
 
@@ -94,17 +109,19 @@ misfit = alone.results_["term_misfit"] + alone.results_["term_noise_normaliser"]
 assert misfit[-1] > misfit[0] + 10
 
 # %%
-# Does the evidence know the test error?
-# --------------------------------------
-# Many fits, each from one random start. MacKay's warning bell: where evidence and test error
-# disagree over many fits, the model is wrong.
+# Does the evidence predict the test error?
+# -----------------------------------------
+# The picture shows many fits, each from one random start. If evidence and test
+# error disagree over many fits, the model is wrong (MacKay's warning bell).
 
 grid = {
     "prior": ["layer", "single"],
     "hidden_layer_sizes": [(n,) for n in (5, 6, 8, 12, 20)],
     "random_state": [1, 2],
 }
-one_start = EvidenceMLPRegressor(noise="shared", n_restarts=1, measure_evidence=False)
+one_start = EvidenceMLPRegressor(
+    noise="shared", n_restarts=1, measure_evidence=False
+)
 many = EvidenceSearch(one_start, grid).fit(X, y)
 display = EvidenceVersusTestDisplay.from_estimator(
     many, X_test, y_test, group_by="prior", error=error_in_cm
@@ -112,13 +129,17 @@ display = EvidenceVersusTestDisplay.from_estimator(
 plt.show()
 
 # %%
-# What should be seen: the prior per layer has more evidence and smaller errors, but for one fit of
-# 20 units, far on the left, whose training had not ended after the 300 steps that ``max_iter``
-# allows. Over all fits, evidence and error agree. Among the fits of this prior that found all there
-# is to find, whose errors are nearly equal, the order by evidence means little.
+# What to look for: the prior per layer has a higher evidence and smaller
+# errors, except for one fit of 20 units, far on the left, whose training had
+# not ended after the 300 steps that ``max_iter`` allows. Over all fits,
+# evidence and error agree. Among the good fits of this prior the errors are
+# nearly equal, and the order by evidence means little.
 
 together = spearmanr(display.log_evidence, display.test_error).statistic
-print(f"rank correlation of evidence and test error over {len(display.test_error)} fits:")
+print(
+    f"rank correlation of evidence and test error over "
+    f"{len(display.test_error)} fits:"
+)
 print(f"  {together:.2f}; by prior: {display.correlations_}")
 assert together < -0.7
 assert display.correlations_["single"] < -0.5

@@ -2,13 +2,15 @@
 Occam's hill for fixed basis functions
 ======================================
 
-How many basis functions should a model have? In D. J. C. MacKay's study (*Bayesian Methods for
-Adaptive Models*, PhD thesis, 1992, chapter 2; "Bayesian interpolation", *Neural Computation* 4,
-1992) it depends on the kind. The evidence of polynomials has a hill: every degree adds freedom that
-must be paid for. The evidence of radial basis functions rises to a plateau: where there are enough
-of them, further ones say the same with smaller weights. The points are those of
-:ref:`sphx_glr_auto_examples_plot_interpolation.py`, which compares the winners and shows the hills
-over the width of radial functions and the order of splines.
+How many basis functions should a model have? In D. J. C. MacKay's study
+(*Bayesian Methods for Adaptive Models*, PhD thesis, 1992, chapter 2; "Bayesian
+interpolation", *Neural Computation* 4, 1992) the answer depends on their kind.
+The evidence of polynomials has a maximum, because every degree adds freedom and
+lowers the Occam factor. The evidence of radial basis functions rises to a
+plateau: if there are enough of them, more functions change nothing. The points
+are those of :ref:`sphx_glr_auto_examples_plot_interpolation.py`. That example
+compares the best models and shows the evidence over the width of radial
+functions and the order of splines.
 """
 
 import matplotlib.pyplot as plt
@@ -37,43 +39,57 @@ y_test = truth(X_test[:, 0]) + NOISE * rng.standard_normal(500)
 
 def search(basis, name, values):
     """Fits with every value of a parameter of the basis."""
-    model = make_pipeline(basis, EvidenceMLPRegressor((), noise="constant", standardize=False))
+    model = make_pipeline(
+        basis, EvidenceMLPRegressor((), noise="constant", standardize=False)
+    )
     return EvidenceSearch(model, {name: list(values)}).fit(X, y)
 
 
 # %%
 # Polynomials
 # -----------
-# The evidence by the degree, the terms that it consists of, and the error on 500 new points. Each
-# model has inferred its own weight decay rate and noise level.
+# The evidence by the degree, the terms that it consists of, and the error on
+# 500 new points. Each model has inferred its own weight decay rate and noise
+# level.
 
 DEGREES = range(2, 21)
 legendre = search(LegendreFeatures(), "legendrefeatures__degree", DEGREES)
-display = EvidenceDisplay.from_estimator(legendre, "legendrefeatures__degree", X_test, y_test)
+display = EvidenceDisplay.from_estimator(
+    legendre, "legendrefeatures__degree", X_test, y_test
+)
 plt.show()
 
 # %%
-# What should be seen: the misfit improves up to the top of the hill, and hardly beyond. The Occam
-# factor falls all the time. The degree of highest evidence has the smallest test error, or nearly.
+# What to look for: the misfit improves up to the top of the hill, and hardly
+# beyond. The Occam factor falls all the time. The degree of highest evidence
+# has the smallest test error, or nearly.
 
 
 def test_errors(found):
     """Root mean squared errors on new points."""
     return np.array(
-        [np.sqrt(np.mean((m.predict(X_test) - y_test) ** 2)) for m in found.estimators_]
+        [
+            np.sqrt(np.mean((m.predict(X_test) - y_test) ** 2))
+            for m in found.estimators_
+        ]
     )
 
 
 evidence, errors = legendre.results_["log_evidence"], test_errors(legendre)
 best = int(np.argmax(evidence))
 print(
-    f"degree {DEGREES[best]} has the highest evidence and the test error {errors[best]:.3f}; "
-    f"smallest test error {errors.min():.3f} at degree {DEGREES[errors.argmin()]}; noise {NOISE}"
+    f"degree {DEGREES[best]} has the highest evidence and the test error "
+    f"{errors[best]:.3f}; "
+    f"smallest test error {errors.min():.3f} at degree "
+    f"{DEGREES[errors.argmin()]}; noise {NOISE}"
 )
 assert 10 <= DEGREES[best] <= 17
 assert evidence[best] > max(evidence[0] + 20, evidence[-1] + 2)
 assert errors[best] < 1.1 * errors.min()
-occam = sum(np.array(legendre.results_[f"term_{name}"]) for name in ("weight_prior", "log_det"))
+occam = sum(
+    np.array(legendre.results_[f"term_{name}"])
+    for name in ("weight_prior", "log_det")
+)
 assert np.all(np.diff(occam) < 0)
 
 # %%
@@ -82,14 +98,26 @@ assert np.all(np.diff(occam) < 0)
 # Gaussian functions of width 0.7, evenly spaced over the range of the points.
 
 CENTRES = [4, 6, 8, 10, 13, 16, 20, 30, 45, 60, 90]
-radial = search(RadialBasisFeatures(width=0.7), "radialbasisfeatures__n_centers", CENTRES)
+radial = search(
+    RadialBasisFeatures(width=0.7), "radialbasisfeatures__n_centers", CENTRES
+)
 radial_errors = test_errors(radial)
 gamma = [model[-1].n_effective_weights_ for model in radial.estimators_]
-prior_sd = [model[-1].weight_precisions_[0] ** -0.5 for model in radial.estimators_]
+prior_sd = [
+    model[-1].weight_precisions_[0] ** -0.5 for model in radial.estimators_
+]
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: safe for the colour-blind
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
-fig, axes = plt.subplots(2, 2, figsize=(7.1, 3.9), sharex=True, layout="constrained")
+BLUE, ORANGE, GREEN = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+)  # Okabe and Ito: safe for the colour-blind
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
+fig, axes = plt.subplots(
+    2, 2, figsize=(7.1, 3.9), sharex=True, layout="constrained"
+)
 panels = [
     (radial.results_["log_evidence"], "log evidence (nats)", BLUE),
     (radial_errors, "test RMSE", BLUE),
@@ -112,15 +140,19 @@ for ax in axes[1]:
 plt.show()
 
 # %%
-# What should be seen: too few functions leave gaps between them. From some sixteen on nothing
-# changes any more, neither the evidence nor the test error nor the number of well-determined
-# weights; the weights become smaller, as the number of functions that add up grows. One may
-# therefore take as many as one likes: the prior, not the number of functions, is the model.
+# What to look for: too few functions leave gaps between them. From some sixteen
+# on nothing changes any more, neither the evidence nor the test error nor the
+# number of well-determined weights; the weights become smaller, as the number
+# of functions that add up grows. You can therefore use as many as you like: the
+# prior defines the model, not the number of functions.
 
 plateau = np.array(CENTRES) >= 20
 top = np.array(radial.results_["log_evidence"])
 print(
-    "log evidence:", ", ".join(f"{n}: {value:.1f}" for n, value in zip(CENTRES, top, strict=True))
+    "log evidence:",
+    ", ".join(
+        f"{n}: {value:.1f}" for n, value in zip(CENTRES, top, strict=True)
+    ),
 )
 assert np.ptp(top[plateau]) < 3
 assert top[0] < top[plateau].min() - 10

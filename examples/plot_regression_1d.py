@@ -2,10 +2,11 @@
 Regression with error bars
 ==========================
 
-Fits a smooth function of one input to 60 noisy points, with no points in the middle of the range.
-The network infers its weight decay rates and the noise level from these points alone. Its error
-bars have two parts: the noise, which is the same everywhere, and what the points leave open about
-the weights, which grows in the gap and beyond the last points.
+A network is fitted to 60 noisy points of a smooth function of one input. There
+are no points in the middle of the range. The network infers its weight decay
+rates and the noise level from the points. Its error bars have two parts: the
+noise, which is the same everywhere, and the uncertainty of the weights, which
+grows in the gap and beyond the last points.
 """
 
 import sys
@@ -25,20 +26,24 @@ def true_function(x):
 
 
 # %%
-# The inputs lie between -3 and -0.9 and between 0.9 and 3; the noise has standard deviation 0.1.
+# The inputs lie between -3 and -0.9 and between 0.9 and 3; the noise has
+# standard deviation 0.1.
 
 rng = np.random.default_rng(0)
 x = np.concatenate([rng.uniform(-3.0, -0.9, 30), rng.uniform(0.9, 3.0, 30)])
 y = true_function(x) + NOISE * rng.standard_normal(len(x))
 
-model = EvidenceMLPRegressor(hidden_layer_sizes=(8,), random_state=0).fit(x[:, None], y)
+model = EvidenceMLPRegressor(hidden_layer_sizes=(8,), random_state=0).fit(
+    x[:, None], y
+)
 print(f"noise: estimated {model.noise_std_:.3f}, true {NOISE}")
 print(f"log evidence: {model.log_evidence_:.1f} nats")
 
 # %%
-# ``predict_std`` gives the two parts of the error bar. Their squares add up to the square of the
-# total. ``sample_y`` draws whole functions from the posterior, without noise: all of them pass
-# near the points, and they differ where there are none.
+# ``predict_std`` gives the two parts of the error bar. Their squares add up to
+# the square of the total. ``sample_y`` draws whole functions from the
+# posterior, without noise: all of them pass near the points, and they differ
+# where there are none.
 
 grid = np.linspace(-3.8, 3.8, 400)
 X_grid = grid[:, None]
@@ -47,12 +52,20 @@ weights_only = model.predict_std(X_grid, kind="epistemic")
 functions = model.sample_y(X_grid, n_samples=5, random_state=1)
 
 # %%
-# The dark band holds two standard deviations due to the weights on either side of the mean; the
-# light band adds the noise. About 95 % of new points should lie in the light band.
+# The dark band holds two standard deviations due to the weights on either side
+# of the mean; the light band adds the noise. About 95 % of new points should
+# lie in the light band.
 
-BLUE, ORANGE = "#0072B2", "#D55E00"  # Okabe and Ito: safe for colour-blind readers
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
-fig, ax = plt.subplots(figsize=(3.54, 2.9), layout="constrained")  # inches; 9 cm wide
+BLUE, ORANGE = (
+    "#0072B2",
+    "#D55E00",
+)  # Okabe and Ito: safe for colour-blind readers
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
+fig, ax = plt.subplots(
+    figsize=(3.54, 2.9), layout="constrained"
+)  # inches; 9 cm wide
 ax.fill_between(
     grid,
     mean - 2 * total,
@@ -72,25 +85,59 @@ ax.fill_between(
 lines = ax.plot(grid, functions, color=BLUE, lw=0.5, alpha=0.8)
 lines[0].set_label("posterior functions")
 ax.plot(grid, mean, color=BLUE, lw=1.6, label="predictive mean")
-ax.plot(grid, true_function(grid), color=ORANGE, lw=1.2, ls=(0, (4, 2)), label="true function")
-ax.plot(x, y, "o", ms=2.6, mfc="black", mec="white", mew=0.3, label="training points")
+ax.plot(
+    grid,
+    true_function(grid),
+    color=ORANGE,
+    lw=1.2,
+    ls=(0, (4, 2)),
+    label="true function",
+)
+ax.plot(
+    x,
+    y,
+    "o",
+    ms=2.6,
+    mfc="black",
+    mec="white",
+    mew=0.3,
+    label="training points",
+)
 ax.set(xlim=(grid[0], grid[-1]), xlabel="input x", ylabel="target y")
 ax.spines[["top", "right"]].set_visible(False)
-fig.legend(loc="outside upper center", ncols=2, frameon=False, handlelength=1.8, columnspacing=1.2)
+fig.legend(
+    loc="outside upper center",
+    ncols=2,
+    frameon=False,
+    handlelength=1.8,
+    columnspacing=1.2,
+)
 if "--save" in sys.argv:
-    fig.savefig(Path(__file__).parents[1] / "doc" / "images" / "regression_1d.png", dpi=220)
+    fig.savefig(
+        Path(__file__).parents[1] / "doc" / "images" / "regression_1d.png",
+        dpi=220,
+    )
 plt.show()
 
 # %%
-# What should be seen: the noise level is found from the points, the error bars due to the weights
-# are several times wider in the gap and outside than among the points, and the true function lies
-# inside the bands.
+# What to look for: the noise level is found from the points, the error bars due
+# to the weights are several times wider in the gap and outside than among the
+# points, and the true function lies inside the bands.
 
 among = (np.abs(grid) > 1.1) & (np.abs(grid) < 2.8)
 gap, outside = np.abs(grid) < 0.4, np.abs(grid) > 3.5
-for name, region in [("among the points", among), ("in the gap", gap), ("outside", outside)]:
-    print(f"sd due to the weights, median {name}: {np.median(weights_only[region]):.3f}")
-assert abs(model.noise_std_ / NOISE - 1) < 0.2  # 60 points determine it to about 10 %
+for name, region in [
+    ("among the points", among),
+    ("in the gap", gap),
+    ("outside", outside),
+]:
+    print(
+        f"sd due to the weights, median {name}: "
+        f"{np.median(weights_only[region]):.3f}"
+    )
+assert (
+    abs(model.noise_std_ / NOISE - 1) < 0.2
+)  # 60 points determine it to about 10 %
 assert np.median(weights_only[gap]) > 3 * np.median(weights_only[among])
 assert np.median(weights_only[outside]) > 2 * np.median(weights_only[among])
 assert np.mean(np.abs(true_function(grid) - mean) < 2 * total) > 0.9

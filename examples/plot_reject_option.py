@@ -1,13 +1,14 @@
 """
-Reject option and unequal costs: what probabilities are for
-===========================================================
+Decisions with unequal costs, and refusing to decide
+====================================================
 
-Is a tumour malignant? To miss one costs ten times as much as a false alarm, and there is a third
-choice: a further examination, which settles the matter at a price. The cheapest decision follows
-from the probability, provided that the probability can be believed. Here 57 patients are known and
-512 others are to be decided. What should be seen: with so few rows, most probable outputs are too
-sure of themselves; moderated outputs, averaged over what the data leave open about the weights,
-cost what they say, and no more than those of logistic regression.
+Is a tumour malignant? A missed tumour costs ten times as much as a false alarm.
+There is a third choice: a further examination, which settles the matter at a
+price. The cheapest decision follows from the probability, if the probability is
+right. Here 57 patients are known and 512 others are to be decided. What to look
+for: with so few rows the most probable outputs are overconfident. Moderated
+outputs, which average over the uncertainty of the weights, cost what they
+predict, and no more than those of logistic regression.
 """
 
 import matplotlib.pyplot as plt
@@ -29,33 +30,43 @@ malignant = y == 0
 # %%
 # Decisions
 # ---------
-# With probability ``p`` that the tumour is malignant, sending the patient home costs ``10 p`` on
-# average, treatment ``1 - p``, and a further examination 0.3, whatever it finds. The smallest of
-# the three is the expected cost. Between ``p = 0.03`` and ``p = 0.7`` that is the examination.
+# With probability ``p`` that the tumour is malignant, sending the patient home
+# costs ``10 p`` on average, treatment ``1 - p``, and a further examination 0.3,
+# whatever it finds. The smallest of the three is the expected cost. Between ``p
+# = 0.03`` and ``p = 0.7`` that is the examination.
 
 MISSED, FALSE_ALARM, EXAMINATION = 10.0, 1.0, 0.3
 
 
 def decide(p, price=EXAMINATION):
-    """Cheapest decision (0: home, 1: treat, 2: examine), and what it is expected to cost."""
-    costs = np.stack([MISSED * p, FALSE_ALARM * (1 - p), np.full(len(p), price)])
+    """Cheapest decision (0: home, 1: treat, 2: examine), and what it is
+    expected to cost.
+    """
+    costs = np.stack(
+        [MISSED * p, FALSE_ALARM * (1 - p), np.full(len(p), price)]
+    )
     return np.argmin(costs, axis=0), np.min(costs, axis=0)
 
 
 def bill(decision, malignant, price=EXAMINATION):
     """What the decisions cost in truth."""
-    true_costs = [MISSED * malignant, FALSE_ALARM * ~malignant, np.full(len(malignant), price)]
+    true_costs = [
+        MISSED * malignant,
+        FALSE_ALARM * ~malignant,
+        np.full(len(malignant), price),
+    ]
     return np.choose(decision, true_costs)
 
 
 # %%
 # Ten training sets
 # -----------------
-# Each tenth of the patients once is the training set, and the others are predicted. With
-# ``hidden_layer_sizes="auto"`` the evidence decides how many hidden units there are: none. A
-# network with two hidden units is fitted as well, to see what moderation does where the data leave
-# much open. Both fits are small, so that moderated outputs are averages over networks drawn from
-# the posterior. Its rivals have scikit-learn's default settings.
+# Each tenth of the patients once is the training set, and the others are
+# predicted. With ``hidden_layer_sizes="auto"`` the evidence decides how many
+# hidden units there are: none. A network with two hidden units is fitted as
+# well, to show the effect of moderation if the weights are very uncertain. Both
+# fits are small, so moderated outputs are averages over networks drawn from the
+# posterior. The other models have scikit-learn's defaults.
 
 ours = {
     "evidence": EvidenceMLPClassifier("auto", random_state=0),
@@ -63,7 +74,9 @@ ours = {
 }
 rivals = {
     "LogisticRegression": make_pipeline(StandardScaler(), LogisticRegression()),
-    "MLPClassifier": make_pipeline(StandardScaler(), MLPClassifier(max_iter=1000, random_state=0)),
+    "MLPClassifier": make_pipeline(
+        StandardScaler(), MLPClassifier(max_iter=1000, random_state=0)
+    ),
 }
 predicted, truth, chosen = {}, [], []
 folds = StratifiedKFold(10, shuffle=True, random_state=0)
@@ -76,7 +89,9 @@ for others, few in folds.split(X, y):
             predicted.setdefault(f"{name}, {kind}", []).append(p)
     for name, model in rivals.items():
         model.fit(X[few], malignant[few])
-        predicted.setdefault(name, []).append(model.predict_proba(X[others])[:, 1])
+        predicted.setdefault(name, []).append(
+            model.predict_proba(X[others])[:, 1]
+        )
     chosen.append(ours["evidence"].hidden_layer_sizes_)
 print("hidden units chosen by evidence:", *chosen)
 
@@ -90,34 +105,68 @@ for name, sets in predicted.items():
     for p, m in zip(sets, truth, strict=True):
         decision, expected = decide(p)
         cost = bill(decision, m)
-        rows.append([log_loss(m, p), np.mean(decision == 2), expected.mean(), cost.mean()])
+        rows.append(
+            [
+                log_loss(m, p),
+                np.mean(decision == 2),
+                expected.mean(),
+                cost.mean(),
+            ]
+        )
     table[name] = rows = np.array(rows)
     loss, examined, expected, cost = rows.mean(axis=0)
     _, _, expected_error, error = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
     print(
-        f"{name:30s}{loss:8.3f}{examined:10.0%}{expected:9.3f} ± {expected_error:.3f}"
+        f"{name:30s}{loss:8.3f}{examined:10.0%}{expected:9.3f} ± "
+        f"{expected_error:.3f}"
         f"{cost:8.3f} ± {error:.3f}"
     )
 
 # %%
-# What should be seen: expected and true costs agree for moderated outputs, with and without hidden
-# units, and for logistic regression. All others believe that they will be cheaper than they are.
-# With two hidden units the most probable outputs hardly ever ask for an examination, and cost more
-# than twice as much.
+# What to look for: expected and true costs agree for moderated outputs, with
+# and without hidden units, and for logistic regression. All others
+# underestimate their costs. With two hidden units the most probable outputs
+# hardly ever choose an examination, and cost more than twice as much.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 fig, ax = plt.subplots(figsize=(4.6, 2.4), layout="constrained")
 for place, rows in enumerate(table.values()):
     _, _, expected, cost = rows.mean(axis=0)
     _, _, _, error = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
-    label = {"believed": "expected from the probabilities", "true": "true, with standard error"}
+    label = {
+        "believed": "expected from the probabilities",
+        "true": "true, with standard error",
+    }
     labels = label if place == 0 else dict.fromkeys(label)
     ax.plot([expected, cost], [place, place], color="0.75", lw=1.5, zorder=0)
-    ax.plot(expected, place, "o", mfc="white", color=ORANGE, ms=5, label=labels["believed"])
-    ax.errorbar(cost, place, xerr=error, fmt="s", color=BLUE, ms=4, capsize=2, label=labels["true"])
+    ax.plot(
+        expected,
+        place,
+        "o",
+        mfc="white",
+        color=ORANGE,
+        ms=5,
+        label=labels["believed"],
+    )
+    ax.errorbar(
+        cost,
+        place,
+        xerr=error,
+        fmt="s",
+        color=BLUE,
+        ms=4,
+        capsize=2,
+        label=labels["true"],
+    )
 ax.set_yticks(range(len(table)), table)
-ax.set(xlabel="cost per patient (false alarm = 1)", xlim=(0, None), ylim=(5.5, -0.5))
+ax.set(
+    xlabel="cost per patient (false alarm = 1)",
+    xlim=(0, None),
+    ylim=(5.5, -0.5),
+)
 fig.legend(loc="outside upper center", ncols=2, frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
@@ -125,28 +174,39 @@ plt.show()
 # %%
 # Calibration
 # -----------
-# The same as calibration curves: a class predicted with probability 0.8 should come true eight
-# times in ten. Points below the diagonal on the right, and above it on the left, are overconfident.
-# Each patient is predicted nine times, by different models, so that error bars of independent rows
-# would be too short; they are left out. The most probable outputs of two hidden units, on the left,
-# are nearly all at 0 or 1: few patients are between, and the curve jumps there.
+# The same as calibration curves: a class predicted with probability 0.8 should
+# come true eight times in ten. Points below the diagonal on the right, and
+# above it on the left, are overconfident. Each patient is predicted nine times,
+# by different models, so that error bars of independent rows would be too
+# short; they are left out. The most probable outputs of two hidden units, on
+# the left, are nearly all at 0 or 1: few patients are between, and the curve
+# jumps there.
 
 fig, axes = plt.subplots(1, 2, figsize=(6.5, 3.6), layout="constrained")
 groups = [[name for name in predicted if name.startswith("2 hidden")]]
 groups += [["evidence, moderated", *rivals]]
 for ax, names in zip(axes, groups, strict=True):
     pooled = {
-        name.removeprefix("2 hidden units, "): np.concatenate(predicted[name]) for name in names
+        name.removeprefix("2 hidden units, "): np.concatenate(predicted[name])
+        for name in names
     }
     CalibrationDisplay.from_predictions(
-        np.concatenate(truth), pooled, n_bins=8, ax=ax, line_kw={"elinewidth": 0}
+        np.concatenate(truth),
+        pooled,
+        n_bins=8,
+        ax=ax,
+        line_kw={"elinewidth": 0},
     )
-    ax.set(xlabel="predicted probability of a malignant tumour", ylabel="malignant among these")
+    ax.set(
+        xlabel="predicted probability of a malignant tumour",
+        ylabel="malignant among these",
+    )
 plt.show()
 
 # %%
-# What does a further examination have to cost to be of use? True costs against its price: free of
-# charge everyone would be examined, and at a price of 10/11 or above no one.
+# At which price is a further examination useful? If it were free, everyone
+# would be examined; at a price of 10/11 or above, no one. The picture shows the
+# true costs for prices in between.
 
 prices = np.linspace(0.02, 1.0, 50)
 STYLES = {
@@ -168,14 +228,18 @@ for name, style in STYLES.items():
         for c in prices
     ]
     ax.plot(prices, curve, label=name, **({"lw": 1.1} | style))
-ax.set(xlabel="price of an examination (false alarm = 1)", ylabel="cost per patient", xlim=(0, 1))
+ax.set(
+    xlabel="price of an examination (false alarm = 1)",
+    ylabel="cost per patient",
+    xlim=(0, 1),
+)
 ax.set_ylim(0, None)
 fig.legend(loc="outside upper center", ncols=2, frameon=False, columnspacing=1)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The numbers behind these statements.
+# These are the numbers.
 
 mean = {name: rows.mean(axis=0) for name, rows in table.items()}
 assert all(sizes == () for sizes in chosen)
@@ -184,7 +248,10 @@ assert abs(expected - cost) < 0.25 * cost
 assert cost < 1.15 * mean["LogisticRegression"][3]
 assert loss < 1.1 * mean["LogisticRegression"][0]
 assert mean["MLPClassifier"][2] < 0.75 * mean["MLPClassifier"][3]
-plain, moderated = mean["2 hidden units, most probable"], mean["2 hidden units, moderated"]
+plain, moderated = (
+    mean["2 hidden units, most probable"],
+    mean["2 hidden units, moderated"],
+)
 assert plain[2] < 0.3 * plain[3]
 assert abs(moderated[2] - moderated[3]) < 0.25 * moderated[3]
 assert moderated[3] < 0.5 * plain[3]

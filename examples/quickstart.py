@@ -1,11 +1,12 @@
 """
-Quickstart: error bars and evidence on real data
-================================================
+Quick start: error bars and evidence on real data
+=================================================
 
-Fits a network to 426 of the 569 images of breast tissue that come with scikit-learn. From the means
-of ten features of the cell nuclei it predicts the largest radius in the other images, with error
-bars. Nothing is tuned and no validation set is held out: the size of the network, the weight decay
-rates and the noise level are inferred from the training rows.
+This example fits a network to 426 of the 569 images of breast tissue that come
+with scikit-learn. It predicts the largest radius of the cell nuclei in the
+other images from the means of ten features, with error bars. You need not tune
+anything, and no validation set is held out. The size of the network, the weight
+decay rates and the noise level are inferred from the training rows.
 """
 
 import numpy as np
@@ -27,21 +28,35 @@ print(f"hidden layers: {model.hidden_layer_sizes_}")
 
 mean, std = model.predict(X_test, return_std=True)
 for row in range(5):
-    print(f"image {row}: {mean[row]:5.2f} +- {std[row]:.2f}, measured {y_test[row]:5.2f}")
+    print(
+        f"image {row}: {mean[row]:5.2f} +- {std[row]:.2f}, measured "
+        f"{y_test[row]:5.2f}"
+    )
 
 # %%
-# The error bars should match the errors: about 95 % of the measurements lie in their intervals.
+# The error bars should match the errors: about 95 % of the measurements lie in
+# their intervals.
 
 interval = model.predict_interval(X_test, coverage=0.95)
 inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
 linear = BayesianRidge().fit(X_train, y_train).predict(X_test)
-print(f"test error (root mean square):  {np.sqrt(np.mean((mean - y_test) ** 2)):.2f}")
-print(f"test error of a linear model:   {np.sqrt(np.mean((linear - y_test) ** 2)):.2f}")
-print(f"median width of 95 % intervals: {np.median(interval[:, 1] - interval[:, 0]):.2f}")
+print(
+    f"test error (root mean square):  "
+    f"{np.sqrt(np.mean((mean - y_test) ** 2)):.2f}"
+)
+print(
+    f"test error of a linear model:   "
+    f"{np.sqrt(np.mean((linear - y_test) ** 2)):.2f}"
+)
+print(
+    f"median width of 95 % intervals: "
+    f"{np.median(interval[:, 1] - interval[:, 0]):.2f}"
+)
 print(f"measurements inside:            {inside.sum()} of {len(inside)}")
 
 # %%
-# The log evidence compares models on the training rows alone; the report shows what it is made of.
+# The log evidence compares models on the training rows alone; the report shows
+# what it is made of.
 
 print(f"log evidence: {model.log_evidence_:.1f} nats")
 print(model.evidence_report_)

@@ -57,7 +57,7 @@ def check_magnitudes(rows, standardize):
         if found > largest:
             advice = "" if standardize else ", or standardize=True"
             raise ValueError(
-                f"{name} has values up to {found:.0e}, whose powers overflow: the largest possible "
+                f"{name} has values up to {found:.0e}, which would overflow. The largest allowed "
                 f"is {largest:.0e}. Use other units{advice}."
             )
     total = np.sum(rows.weight / MOST_REPETITIONS)

@@ -28,7 +28,7 @@ def model_discrimination(
         Fitted estimators of this package, or pipelines that end with one, of the same task, with
         the same outputs or classes. They may use different features of ``X_candidates``.
     X_candidates : array-like of shape (n_candidates, n_features)
-        Where one could measure.
+        Inputs at which a measurement is possible.
     probabilities : array-like of shape (2,), default=(0.5, 0.5)
         Present probabilities of the models, to be normalised. Those given the data are the softmax
         of both ``log_evidence_``.
@@ -46,12 +46,13 @@ def model_discrimination(
     Returns
     -------
     ndarray of shape (n_candidates,)
-        In nats; exactly at most the entropy of the probabilities, ``log 2`` if these are equal.
+        In nats. The exact values are at most the entropy of the probabilities, which is ``log 2``
+        if these are equal.
 
     Raises
     ------
     TypeError
-        If an estimator is none of this package.
+        If an estimator is not one of this package.
     ValueError
         If the models do not predict the same kind of target, if inputs have other features than in
         `fit`, or if the probabilities make no sense.

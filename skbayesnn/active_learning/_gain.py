@@ -26,10 +26,10 @@ def information_gain(
 ):
     """Expected information gain of a measurement at every candidate.
 
-    The gain is the mutual information between the target that would be measured at a candidate
-    and what is asked for (MacKay 1992, chapters 4 and 5). With the sensitivity ``g`` of the output
-    at the candidate, ``g_u`` at a point of interest ``u``, the Hessian ``A``, ``s^2 = g^T A^-1 g``,
-    ``c_u = g^T A^-1 g_u`` and noise variance ``nu^2`` the kinds for one output are:
+    The gain is the mutual information between the target that would be measured at a candidate and
+    the quantity of interest (MacKay 1992, chapters 4 and 5). With the sensitivity ``g`` of the
+    output at the candidate, ``g_u`` at a point of interest ``u``, the Hessian ``A``, ``s^2 = g^T
+    A^-1 g``, ``c_u = g^T A^-1 g_u`` and noise variance ``nu^2`` the kinds for one output are:
 
     - ``"total"``: about all weights, ``1/2 log(1 + s^2/nu^2)`` (4.9);
     - ``"marginal"``: about the output at every point of interest by itself,
@@ -41,26 +41,26 @@ def information_gain(
     - ``"q_optimal"``: by how much the variance of the outputs falls on average,
       ``c_u^2 / (nu^2 + s^2)``; summed over outputs.
 
-    Several outputs are measured together and wanted together; scalars become matrices. Noise that
-    depends on the inputs has the variance of each input; Student-t noise counts as Gaussian noise
-    of its variance.
+    If there are several outputs, they are measured and predicted together, and scalars become
+    matrices. For input-dependent noise the variance is that at each input. Student-t noise counts
+    as Gaussian noise of the same variance.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
         A fitted estimator of this package, or a pipeline that ends with one.
     X_candidates : array-like of shape (n_candidates, n_features)
-        Where one could measure.
+        Inputs at which a measurement is possible.
     X_interest : array-like of shape (n_points, n_features), optional
-        Where predictions matter. Every kind but ``"total"`` needs them.
+        Inputs at which predictions are wanted. Every kind except ``"total"`` needs them.
     kind : str, optional
         One of the above. Default: ``"mean_marginal"`` with points of interest, else ``"total"``.
-        Classifiers have ``"total"``, ``"marginal"`` and ``"mean_marginal"``, which are about the
-        *classes* at the points of interest, so that ``"predicted_target"`` is the same.
+        Classifiers have ``"total"``, ``"marginal"`` and ``"mean_marginal"``. These are about the
+        *classes* at the points of interest, so ``"predicted_target"`` would be the same.
     interest_weight : array-like of shape (n_points,), optional
         Relative importance ``P_u`` of the points of interest; by default equal.
     method : {"approximation", "exact"}, default="approximation"
-        For evidence classifiers; the others have no choice. ``"approximation"`` expands the mutual
+        For evidence classifiers only. ``"approximation"`` expands the mutual
         information for weak correlation: ``1/2 kappa^2 kappa_u^2 f'(kappa a) f'(kappa_u a_u)
         c_u^2`` for two classes (5.22); with more classes, averages over quasi-random activations
         take the place of ``kappa f'``. It is too small where activations are uncertain and strongly
@@ -79,7 +79,7 @@ def information_gain(
     Raises
     ------
     TypeError
-        If the estimator is none of this package.
+        If the estimator is not one of this package.
     ValueError
         If inputs have other features than in `fit`, points of interest are missing, or the kind
         does not exist for this estimator.
@@ -89,8 +89,9 @@ def information_gain(
     Notes
     -----
     *Several minima.* Gains are averaged over the minima with their shares in the predictions. This
-    is what a measurement tells about the weights if one is told which minimum is right; what it
-    tells about that is left out (`model_discrimination` measures it for two models).
+    is what a measurement tells about the weights if it is known which minimum is right. What it
+    tells about the choice of the minimum is not included (`model_discrimination` measures it for
+    two models).
 
     *Samplers.* Mutual information between the prediction and the drawn networks. Classifiers: by
     the joint class probabilities over the draws. Regression: the total gain of one output by
@@ -99,10 +100,9 @@ def information_gain(
     represented by their means and covariances. With ``m`` independent draws a total gain cannot
     exceed ``log m``, and chance correlation adds some ``1/(2m)`` to each marginal gain.
 
-    *The model is taken to be right*, precisions and noise level are kept fixed, and outputs are
-    linearised in the weights. Far outside the data error bars are large because the model knows
-    no better, and total gains are largest there: name points of interest, and candidates that are
-    plausible themselves.
+    *Assumptions.* The model is right, precisions and noise level are fixed, and outputs are linear
+    in the weights. Far outside the data the error bars, and therefore the total gains, are largest.
+    Give points of interest, and candidates at which you would really measure.
 
     References
     ----------

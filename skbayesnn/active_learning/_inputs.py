@@ -73,8 +73,8 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
         names = ", ".join(cls.__name__ for cls in allowed)
         given = "an estimator class" if isinstance(model, type) else repr(model)
         raise TypeError(
-            f"Needed is a fitted {names}, or a Pipeline whose last step is one; got {given}. "
-            "Of a search, hand over best_estimator_."
+            f"The estimator must be a fitted {names}, or a Pipeline that ends in one; got {given}. "
+            "For a search, pass its best_estimator_."
         )
     check_is_fitted(model)
     return model, lambda X: model._check_X(before_final_step(estimator, X))
@@ -94,7 +94,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
             options = ", ".join(map(repr, options))
             raise ValueError(f"{name} must be one of {options}; got {value!r}.")
     if X_interest is None and interest_weight is not None:
-        raise ValueError("interest_weight needs X_interest, the points that it weights.")
+        raise ValueError("interest_weight can be used only with X_interest.")
     if is_classifier(model) and kind in REGRESSION_ONLY:
         raise ValueError(
             f"kind={kind!r} exists for regression only; for a classifier choose 'total', "
@@ -104,7 +104,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
         return Question(kind, method, None, None, model._y_scaling.scale)
     if X_interest is None:
         raise ValueError(
-            f"kind={kind!r} needs X_interest: the points about which the measurements shall tell."
+            f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
         )
     X_interest = prepare(X_interest)
     weight = _normalised(interest_weight, len(X_interest))
@@ -112,9 +112,9 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
         n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
         if n_draws < DRAWS_PER_TARGET * wanted:
             raise ValueError(
-                f"The joint gain about {wanted} outputs cannot be told from {n_draws} draws, whose "
-                f"chance correlations pile up: draw at least {DRAWS_PER_TARGET * wanted}, take "
-                "fewer points of interest, or choose kind='mean_marginal'."
+                f"The joint gain about {wanted} outputs cannot be estimated from {n_draws} draws. "
+                f"Use at least {DRAWS_PER_TARGET * wanted} draws, fewer points of interest, or "
+                "kind='mean_marginal'."
             )
     return Question(kind, method, X_interest, weight, model._y_scaling.scale)
 
@@ -131,7 +131,7 @@ def _normalised(interest_weight, n_points):
             f"{weight.shape}."
         )
     if np.any(weight < 0) or not np.any(weight > 0):
-        raise ValueError("interest_weight must not be negative, and not zero everywhere.")
+        raise ValueError("interest_weight must not be negative, and at least one must be positive.")
     return weight / weight.sum()
 
 

@@ -33,32 +33,33 @@ def select(
 ):
     """Choose several measurements that are informative together.
 
-    Greedy: the candidate of the largest gain is taken, the inverse Hessian is updated as if it had
-    been measured, and so on. The update has rank one for every output and needs no target:
-    variances do not depend on the values found. So ten points spread out, where the ten largest
-    gains of `information_gain` may lie side by side. For the total gain in regression the gain of
-    the whole set is at least ``1 - 1/e`` of the largest possible (Nemhauser, Wolsey & Fisher 1978).
+    The choice is greedy: take the candidate of largest gain, update the inverse Hessian as if it
+    had been measured, and repeat. The update has rank one for every output and needs no target,
+    because variances do not depend on the measured values. Ten points chosen in this way spread
+    out, while the ten largest gains of `information_gain` may lie next to each other. For the total
+    gain in regression the gain of the whole set is at least ``1 - 1/e`` of the largest possible
+    (Nemhauser, Wolsey & Fisher 1978).
 
     Parameters
     ----------
     estimator : estimator or Pipeline
         A fitted estimator of this package, or a pipeline that ends with one.
     X_candidates : array-like of shape (n_candidates, n_features)
-        Where one could measure; each row can be chosen once. To allow repeated measurements, repeat
-        the row.
+        Inputs at which a measurement is possible. Each row can be chosen once. To allow repeated
+        measurements, repeat the row.
     n : int
         How many to choose, at most ``n_candidates``.
     X_interest : array-like of shape (n_points, n_features), optional
-        Where predictions matter.
+        Inputs at which predictions are wanted.
     kind : str, optional
-        As in `information_gain`, without ``"marginal"``, which is not one number per candidate.
+        As in `information_gain`, except ``"marginal"``, which has several numbers per candidate.
     interest_weight : array-like of shape (n_points,), optional
         Relative importance of the points of interest; by default equal.
     method : {"approximation", "exact"}, default="approximation"
         As in `information_gain`.
     price : float, optional
-        Price of a measurement, in the units of the gain: choosing stops when the best candidate's
-        gain is lower (MacKay 1992, section 4.7).
+        Price of a measurement, in the units of the gain. The selection stops when the gain of the
+        best candidate is lower (MacKay 1992, section 4.7).
     return_gains : bool, default=False
         Also return the gains.
 
@@ -72,7 +73,7 @@ def select(
     Raises
     ------
     TypeError
-        If the estimator is none of this package, or ``n`` or ``price`` are no numbers.
+        If the estimator is not one of this package, or ``n`` or ``price`` are not numbers.
     ValueError
         As `information_gain`; also if ``n`` is larger than the number of candidates.
 
@@ -82,8 +83,8 @@ def select(
     and covariances, so that gains differ from those of `information_gain` where drawn outputs are
     far from normally distributed. A measured class updates the Hessian by the curvature of its log
     likelihood at the most probable activations, which does not depend on the label. Precisions and
-    noise levels are not re-estimated before the next fit: choose no more at once than the
-    experiment demands.
+    noise levels are not re-estimated before the next fit, so choose no more candidates at once than
+    necessary.
 
     Examples
     --------
@@ -101,8 +102,8 @@ def select(
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
     if question.kind == "marginal":
         raise ValueError(
-            "kind='marginal' gives one gain per point of interest, by which candidates cannot be "
-            "ordered: choose 'mean_marginal' or 'joint'."
+            "kind='marginal' gives several gains per candidate, so candidates cannot be ranked. "
+            "Use 'mean_marginal' or 'joint'."
         )
     _check_choice(n, len(X), price)
     return _greedy(*linear_models(model), question, is_classifier(model), X, n, price, return_gains)
@@ -111,10 +112,11 @@ def select(
 def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     """Choose the rows of a large training set that are worth keeping.
 
-    Starts from the prior and takes, one by one, the row that tells most about the weights given
-    those taken before: the row that increases ``1/2 log det A`` most (MacKay 1992, equation 4.9).
-    The network is linearised at its most probable weights, with the precisions and the noise found:
-    a fit to part of the rows will do. Targets are not needed.
+    The function starts from the prior and takes one row after the other. It takes the row that
+    tells most about the weights given the rows before, that is the row that increases
+    ``1/2 log det A`` most (MacKay 1992, equation 4.9). The network is linearised at its most
+    probable weights, with the precisions and the noise of the fit. A fit to a part of the rows is
+    good enough. Targets are not needed.
 
     Parameters
     ----------
@@ -139,15 +141,15 @@ def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     Raises
     ------
     TypeError
-        If the estimator is no evidence estimator, or ``n`` or ``price`` are no numbers.
+        If the estimator is not an evidence estimator, or ``n`` or ``price`` are not numbers.
     ValueError
         If inputs have other features than in `fit`, or ``n`` is larger than their number.
 
     Notes
     -----
-    The rows kept lie where they determine the weights, which is towards the borders of the data
-    and where the function bends. They are no random sample, and are informative only if the model
-    is right.
+    The rows that are kept determine the weights best. They lie towards the borders of the data and
+    where the function bends. They are not a random sample, and are informative only if the model is
+    right.
 
     Examples
     --------

@@ -26,7 +26,7 @@ class ModeratedBoundaryDisplay(Display):
 
     Moderated outputs average over the posterior. They lie nearer to 1/2, the more so the farther
     the inputs are from the data, while the contour of 1/2 itself stays where it is for two classes
-    and one minimum (MacKay 1992, section 5.2). It is made by `from_estimator`.
+    and one minimum (MacKay 1992, section 5.2). Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class ModeratedBoundaryDisplay(Display):
         estimator : fitted classifier, or Pipeline that ends in one
             `EvidenceMLPClassifier` or `HMCMLPClassifier`.
         X : array-like of shape (n_samples, n_features)
-            Rows that say over which range the two inputs vary, and at which values (medians; most
-            frequent ones of categories) any others are held.
+            Rows that define the range of the two inputs and the values of any others (medians;
+            most frequent ones of categories).
         y : array-like of shape (n_samples,), optional
             Classes of these rows, drawn as points.
         features : tuple of two int or str, default=(0, 1)
@@ -118,16 +118,16 @@ class ModeratedBoundaryDisplay(Display):
         class_of_interest : int, bool or str, optional
             The class whose probability is shown; of two classes the second by default.
         fixed : dict, optional
-            Values at which other inputs are held, by number or name.
+            Values of other inputs, by number or name.
         margin : float, default=0.2
-            How far to go beyond the rows, as a fraction of their range.
+            Margin beyond the rows, as a fraction of their range.
         grid_resolution : int, default=80
             Number of values of each input.
         ax : matplotlib Axes or two of them, optional
             Where to draw; by default in a new figure with two panels. In one Axes the two sets of
             contours lie over each other.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------

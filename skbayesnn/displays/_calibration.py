@@ -19,7 +19,7 @@ class CalibrationDisplay(Display):
     histogram of the probability integral transform (PIT), flat if calibrated (Dawid 1984).
     U-shaped: error bars too small; a hump: too large. Classifiers: how often the class occurs
     among rows with similar predicted probability, for moderated and for most probable outputs
-    (MacKay 1992, section 5.2), and the histogram of these probabilities. It is made by
+    (MacKay 1992, section 5.2), and the histogram of these probabilities. Create it with
     `from_estimator`, `from_pit` or `from_predictions`.
 
     Parameters
@@ -90,9 +90,9 @@ class CalibrationDisplay(Display):
         n_bins, strategy : int and {"uniform", "quantile"}
             Classifiers: as in `from_predictions`.
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. In one Axes the curves alone.
+            Where to draw; by default in a new figure. With one Axes only the curves are drawn.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class CalibrationDisplay(Display):
         ax : matplotlib Axes or two of them, optional
             Where to draw; by default in a new figure. In one Axes the curve alone.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
@@ -170,9 +170,9 @@ class CalibrationDisplay(Display):
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width, or of equal numbers of rows.
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. In one Axes the curves alone.
+            Where to draw; by default in a new figure. With one Axes only the curves are drawn.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class CalibrationDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. In one Axes the curves alone.
+            Where to draw; by default in a new figure. With one Axes only the curves are drawn.
         line_kw : dict, optional
             Style of the curves (``Axes.plot`` or ``Axes.errorbar``).
 

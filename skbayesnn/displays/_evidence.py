@@ -64,7 +64,7 @@ class EvidenceDisplay(Display):
 
     The evidence is the best fit's likelihood times the Occam factor, the fraction of the prior's
     volume that the data leave to the weights (MacKay 1992, chapter 2). Larger models fit better
-    and pay for it: hence a hill. It is made by `from_estimator`.
+    but have smaller Occam factors, so the evidence has a maximum. Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ class EvidenceDisplay(Display):
             From ``(estimator, X_test, y_test)`` to the test error. By default the root mean
             squared error of regressors, the log loss of classifiers.
         ax : matplotlib Axes or one per panel, optional
-            Where to draw; by default in a new figure. In one Axes the evidence alone.
+            Where to draw; by default in a new figure. With one Axes only the evidence is drawn.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class EvidenceDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes or one per panel, optional
-            Where to draw; by default in a new figure. In one Axes the evidence alone.
+            Where to draw; by default in a new figure. With one Axes only the evidence is drawn.
         terms : {"parts", "each"} or None, default="parts"
             Draw misfit and Occam factor, or each term of the evidence that varies, or none, each
             relative to its value at the highest evidence.

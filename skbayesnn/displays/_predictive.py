@@ -22,8 +22,8 @@ BANDS = ("#CFE6F5", "#8EC3E6")  # light: everything; dark: weights alone
 class PredictiveDisplay(Display):
     """Mean, error bars, drawn functions and data along one input.
 
-    The error bars have two parts (MacKay 1992, section 2.6; Bishop 5.172-5.173): what the data
-    leave open about the weights, and the noise. It is made by `from_estimator`.
+    The error bars have two parts (MacKay 1992, section 2.6; Bishop 5.172-5.173): the uncertainty
+    of the weights, and the noise. Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ class PredictiveDisplay(Display):
         estimator : fitted regressor, or Pipeline that ends in one
             `EvidenceMLPRegressor` or `HMCMLPRegressor`.
         X : array-like of shape (n_samples, n_features)
-            Rows that say over which range the input varies, and at which values (medians; most
-            frequent ones of categories) the others are held.
+            Rows that define the range of the input and the values of the others (medians; most
+            frequent ones of categories).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of these rows, drawn as points.
         feature : int or str, default=0
@@ -120,19 +120,19 @@ class PredictiveDisplay(Display):
         output : int, default=0
             Which output, if there are several.
         fixed : dict, optional
-            Values at which other inputs are held, by number or name.
+            Values of other inputs, by number or name.
         n_functions : int, default=5
             Functions drawn from the posterior.
         margin : float, default=0.1
-            How far to go beyond the rows, as a fraction of their range.
+            Margin beyond the rows, as a fraction of their range.
         grid_resolution : int, default=200
             Number of values of the input.
         random_state : int, RandomState instance or None, default=0
-            Seeds the drawn functions.
+            Seed of the drawn functions.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------

@@ -15,7 +15,7 @@ class RelevanceDisplay(Display):
 
     With ``prior="ard"`` each input has a precision ``alpha`` of its own; its relevance is
     ``alpha^(-1/2)`` (MacKay 1994; Neal 1996), in units of
-    standardised inputs. It is made by `from_estimator`.
+    standardised inputs. Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class RelevanceDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------

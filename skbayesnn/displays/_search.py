@@ -5,7 +5,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_consistent_length
 
-DOUBTS = ("doubtful", "chains do not agree")
+DOUBTS = ("doubtful", "chains have not converged")
 
 
 def check_search(search):

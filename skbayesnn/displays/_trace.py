@@ -40,8 +40,8 @@ class Trace:
 class TraceDisplay(Display):
     """Energy, prior and noise standard deviations, and outputs along the chains, with R-hat.
 
-    Chains that have converged cover the same range and cannot be told apart. R-hat is that of
-    Vehtari et al. (2021). It is made by `from_estimator`.
+    Chains that have converged cover the same range and look alike. R-hat is that of
+    Vehtari et al. (2021). Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class TraceDisplay(Display):
             Where to draw, one per trace (or one alone, for the energy); by default in a new
             figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------

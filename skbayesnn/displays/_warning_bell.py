@@ -19,7 +19,7 @@ class EvidenceVersusTestDisplay(Display):
 
     If the models are right, fits of higher evidence have smaller test error. Poor agreement is a
     warning bell: the prior or an approximation is wrong (MacKay 1992, section 7.1, figures 3.3,
-    3.11 and 3.12). The legend holds Spearman's rank correlation of every group. It is made by
+    3.11 and 3.12). The legend holds Spearman's rank correlation of every group. Create it with
     `from_estimators` or `from_estimator`.
 
     Parameters
@@ -90,7 +90,7 @@ class EvidenceVersusTestDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class EvidenceVersusTestDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
@@ -233,4 +233,4 @@ def _verdict(model):
     if report is not None:
         return report.minima[0].verdict
     diagnostics = getattr(model, "diagnostics_", None)
-    return "" if diagnostics is None or diagnostics.converged else "chains do not agree"
+    return "" if diagnostics is None or diagnostics.converged else "chains have not converged"

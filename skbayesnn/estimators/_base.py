@@ -26,8 +26,8 @@ from skbayesnn.inference import (
 )
 
 TOO_EXTREME = (
-    "X, y or sample_weight have values too far apart to be calculated with. Use standardize=True, "
-    "other units, or smaller weights."
+    "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
+    "standardize=True, other units, or smaller weights."
 )
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
@@ -100,7 +100,7 @@ class BayesianMLP(BaseEstimator):
     _limits = Limits()
 
     def fit(self, X, y, sample_weight=None):
-        """Infer the weights with all precisions and noise levels from training data.
+        """Fit the weights, precisions and noise levels to training data.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class BayesianMLP(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets; class labels for the classifier.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts: weight 2 equals repeating the row, weight 0 leaving it out.
+            How often each row counts. Weight 2 repeats the row, weight 0 leaves it out.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class BayesianMLP(BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters or data make no sense.
+            If parameters or data are invalid.
         """
         with _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)
@@ -275,8 +275,8 @@ class BayesianMLP(BaseEstimator):
         if not self._result.problem.deadline.passed:
             return None
         return (
-            f"The fit has reached max_time={self.max_time:g} seconds and has ended with what was "
-            "found by then. Raise max_time for more starts, networks, noise models or draws."
+            f"The fit has reached max_time={self.max_time:g} seconds and uses the best it found "
+            "until then. Raise max_time for more starts, networks, noise models or draws."
         ), ConvergenceWarning
 
     def _trouble_with_units(self):
@@ -292,8 +292,8 @@ class BayesianMLP(BaseEstimator):
             return None
         return (
             "The standard deviation of the noise or of the prior of some weights is at its bound "
-            f"of {free.prior.upper:g}, as X and y are not standardised. Use standardize=True or "
-            "other units."
+            f"of {free.prior.upper:g}, because X and y are not standardised. Use standardize=True "
+            "or other units."
         ), UserWarning
 
     def _input_scaling_folded_in(self, network, theta):

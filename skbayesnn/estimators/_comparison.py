@@ -1,4 +1,4 @@
-"""Whether an evidence fit was good enough, judged by samples of the same posterior."""
+"""Compare an evidence fit with samples from the same posterior."""
 
 from dataclasses import dataclass
 
@@ -18,14 +18,14 @@ class Comparison:
     Attributes
     ----------
     quantities : dict
-        What was compared: name to (evidence fit, samples).
+        The quantities that were compared: from name to (evidence fit, samples).
     shift : float
         Root mean squared difference of predictive means in units of the samples' predictive
         standard deviation; for classifiers the mean absolute difference of class probabilities.
     doubts : tuple of str
-        What speaks against the evidence fit; empty if nothing does.
+        Reasons against the evidence fit; empty if there are none.
     converged : bool
-        Whether the samples can judge: without agreement between chains there is no verdict.
+        Whether the chains have converged. If not, there is no verdict.
     log_evidence_std : tuple of float
         Standard errors of both log evidences; ``nan`` where none was measured.
     """
@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def adequate(self):
-        """Whether the evidence fit does; ``None`` if the chains do not agree."""
+        """Whether the evidence fit is good enough; ``None`` if chains have not converged."""
         return not self.doubts if self.converged else None
 
     def __repr__(self):
@@ -56,7 +56,7 @@ class Comparison:
             )
         lines.append(f"  difference of predictions {self.shift:.3g}")
         if not self.converged:
-            lines.append("No verdict: the chains do not agree, see diagnostics_.")
+            lines.append("No verdict: the chains have not converged, see diagnostics_.")
         elif self.adequate:
             lines.append("The evidence fit is adequate here.")
         else:

@@ -16,8 +16,9 @@ LEAST_DRAWS = 8
 class Diagnostics:
     """Convergence of the chains of a sampler.
 
-    Functions are compared, not weights: hidden units may change places without any change of the
-    network's outputs. R-hat and effective sample sizes (ESS) are those of Vehtari et al. (2021).
+    The chains are compared by the outputs of their networks, not by their weights, because hidden
+    units may change places without any change of the outputs. R-hat and effective sample sizes
+    (ESS) are those of Vehtari et al. (2021).
 
     Attributes
     ----------
@@ -25,19 +26,19 @@ class Diagnostics:
         Largest rank-normalised split R-hat of any output at up to 200 training rows, outputs of a
         noise network included.
     bulk_ess, tail_ess : float
-        Smallest effective number of draws, for means and for 5 % and 95 % quantiles.
+        Smallest effective sample size, for means and for 5 % and 95 % quantiles.
     median_bulk_ess : float
         Over the outputs and rows.
     hyper_r_hat, hyper_ess : dict
         R-hat and bulk ESS of the logarithm of every inferred precision, and of the degrees of
         freedom of Student-t noise, by name.
     n_chains, n_draws : int
-        Draws are those kept of each chain.
+        Number of chains, and draws kept of each.
     acceptance : float
         Mean acceptance probability.
     acceptance_by_chain : ndarray of shape (n_chains,)
     divergences : int
-        Trajectories given up because the energy exploded.
+        Number of divergent trajectories, in which the error of the energy became huge.
     n_gradients : int
         Leapfrog steps of all chains after warm-up.
     step_size : ndarray of shape (n_chains,)

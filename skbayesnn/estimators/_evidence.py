@@ -116,16 +116,16 @@ class EvidenceMLP(BayesianMLP):
             ), category
         if not best.converged and np.isnan(self.log_evidence_std_):
             return (
-                "The precisions of the best minimum did not settle, so log_evidence_ may be too "
-                "low by some nats. Try more n_restarts or fewer hidden units, and a larger "
+                "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
+                "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "
                 "max_iter if n_iter_ has reached it."
             ), ConvergenceWarning
         hidden = self._result.posed.posterior.network.hidden_layer_sizes
         if len(hidden) > 2 and np.sum(best.gamma) < NOTHING:
             return (
-                "The network has learnt nothing: its outputs are constant. Either X tells nothing "
-                "of y, or training has failed. Try another random_state, more n_restarts, fewer "
-                "hidden layers, or hidden_layer_sizes='auto'."
+                "The network has learnt nothing: its outputs are constant. Either y does not "
+                "depend on X, or training has failed. Try another random_state, more n_restarts, "
+                "fewer hidden layers, or hidden_layer_sizes='auto'."
             ), ConvergenceWarning
         return None
 

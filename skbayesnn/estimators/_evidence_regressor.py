@@ -10,134 +10,158 @@ from skbayesnn.estimators._regression import Regression
 class EvidenceMLPRegressor(Regression, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
-    The weights have Gaussian priors in groups. The precision of every group and the noise level are
-    inferred from the training data by maximising the evidence (MacKay 1992); the posterior of the
-    weights is approximated by a Gaussian around each minimum found. Predictions carry error bars,
-    and ``log_evidence_`` compares this model with any other.
+    The weights have Gaussian priors in groups. The precision of each group and the noise level are
+    inferred from the training data by maximising the evidence (MacKay 1992). A Gaussian around each
+    minimum approximates the posterior of the weights. Predictions have error bars, and
+    ``log_evidence_`` compares this model with others of the same targets.
 
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"``: no hidden
-        layer, one of 2, 4, 8 and 16 units, and two of 4 are tried; then, if two of 4 are better
-        than one, two layers, else one layer of doubled width as long as the evidence rises by more
-        than 1 nat and ``n_samples * n_weights**2`` stays below 1e9. No network has more weights
-        than there are targets. Networks are compared from two starts, all under constant noise; one
-        start is, if there is one, the narrower network of that depth with random units added.
-        From 5,000 rows on networks are compared by the log density of rows that are held out (a
-        tenth of them, 5,000 at most), from two starts: no hidden layer, one of 4, 8 and 16 units,
-        two of 16, doubled widths as long as that rises by 0.01 nats per row, and a third layer. The
-        smallest within 0.01 nats of the best is chosen.
+        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` chooses them by
+        the evidence:
+
+        * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
+        * If two layers of 4 units are better than one, it widens two layers, otherwise one. The
+          width is doubled while the evidence rises by more than 1 nat and ``n_samples *
+          n_weights**2`` stays below 1e9.
+        * No network has more weights than there are targets.
+        * Each network is trained from two starts, with constant noise. If there is a narrower
+          network of the same depth, one start is that network with random units added.
+
+        From 5,000 rows on, networks are compared by the log density of held-out rows (a tenth of
+        them, at most 5,000): no hidden layer, one layer of 4, 8 and 16 units, two layers of 16,
+        doubled widths while the density rises by 0.01 nats per row, and a third layer. The smallest
+        network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
-        Non-linearity of the hidden units.
+        Activation function of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
-        Which weights share a precision: all; those of a layer (hidden weights and hidden biases
-        apart); or, for automatic relevance determination, additionally one group per input. An
-        array holds a group label for every weight, layer by layer, each layer's matrix of shape
-        (inputs + 1, units) in row-major order with the biases in its last row.
+        Which weights share a precision.
+
+        * ``"single"``: all weights and biases.
+        * ``"layer"``: the weights of each layer; the biases of each hidden layer are a group of
+          their own.
+        * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
+          input are a group of their own.
+        * An array: one group label per weight, layer by layer. Each layer's matrix has shape
+          (inputs + 1, units), in row-major order, with the biases in its last row.
     weight_precision : "auto", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
-        named groups.
+        Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
+        group, or a dict by group name. ``"auto"`` infers them.
     noise_std : "auto", float, array-like or dict, default="auto"
-        Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
-        number of the output.
+        Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
+        or a dict by the number of the output. ``"auto"`` infers it.
     noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
-        ``"constant"``, ``"shared"``: Gaussian noise with one level per output, or with one for all
-        outputs, equal in units of y.
-        ``"input_dependent"``: the level is a function of the inputs, whose logarithm a second
-        network learns (MacKay 1992, chapter 6). ``"student_t"``: Student-t noise, for data with
-        outliers; its degrees of freedom are chosen by evidence from 2.5 to 40, and a row is an
-        outlier in all its outputs (Lange, Little & Taylor 1989). ``"auto"``: constant, unless
-        ``noise_std`` is given or a test of the residuals (see `EvidenceReport`) speaks for
-        input-dependent (p < 0.01) or Student-t noise (p < 0.5). Then that is fitted, too, and the
-        noise model of highest evidence is chosen, constant noise if it is within a nat; minima
-        under the others predict with it if their evidence per row is close. From 5,000 rows on,
-        with hidden layers to be chosen or without evidence, that under which rows held out have the
-        highest log density.
+        Noise model.
+
+        * ``"constant"``: Gaussian, one level per output.
+        * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
+        * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
+          function of the inputs (MacKay 1992, chapter 6).
+        * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
+          chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
+          Taylor 1989).
+        * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
+          input-dependent (p < 0.01) or Student-t noise (p < 0.5). These are then fitted as well,
+          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
+          of that. Means under input-dependent noise are combined with those under constant noise.
+          If ``noise_std`` is given, the noise is constant.
+          From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
+          log density of held-out rows decides.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
-        Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
-        level linear in the inputs. Its activation and kind of prior are those of the first network.
+        Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
+        level is linear in the inputs. The noise network has the activation and kind of prior of the
+        first network.
     standardize : bool, default=True
-        Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False``
-        keeps the user's units throughout.
+        Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
+        keeps the units of the user.
     n_restarts : int, default=5
-        Random starts.
+        Number of random starts.
     combine : str, default="posterior"
-        What predicts. ``"posterior"``: networks drawn from the posterior, which measuring the
-        evidence leaves (see ``measure_evidence``), units that are pruned at the minima and all
-        precisions included; where it was not measured to within 1 nat, as ``"tempered"``, but with
-        each minimum of the network at several precisions. The others combine Gaussians around the
-        distinct minima. ``"tempered"``: with weights that fall by a factor ``e`` for every 0.05
-        nats in the mean of log evidence and leave-one-out log density per row (the latter up to
-        that of highest evidence); the minima of all networks that ``hidden_layer_sizes="auto"`` has
-        tried take part, unless ``noise`` is ``"input_dependent"`` or ``"student_t"``, and those of
-        all noise models that ``noise="auto"`` has tried. The rest take those of the chosen network
-        and noise: ``"best"``, the one of highest evidence; ``"evidence"``, weighted by it;
-        ``"equal"``; ``"stacking"``, with the weights that maximise the leave-one-out predictive
-        density.
+        What predicts.
+
+        * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
+          posterior by that measurement. Otherwise as ``"tempered"``, but with each minimum at
+          several precisions.
+        * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"``
+          has tried (unless ``noise`` is ``"input_dependent"`` or ``"student_t"``) and of the noise
+          models that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05
+          nats in the mean of the log evidence and the leave-one-out log density per row (which
+          counts at most as much as that of the minimum of highest evidence).
+        * ``"best"``: the minimum of highest evidence.
+        * ``"evidence"``: the minima of the chosen network and noise model, weighted by their
+          evidence.
+        * ``"equal"``: the same minima with equal weights.
+        * ``"stacking"``: the same minima with the weights that maximise the leave-one-out
+          predictive density.
+
+        All except ``"posterior"`` use the Gaussian around each minimum.
     hessian : {"auto", "exact", "gauss_newton"}, default="auto"
-        Curvature at the minimum. ``"gauss_newton"`` is cheaper and makes the evidence approximate.
-        ``"auto"``: exact, but from 5,000 rows on, with fewer than 50 rows for each weight, networks
-        are trained on batches of the rows and have no evidence; error bars come from Gauss-Newton
-        curvature in Kronecker factors. The two others ask for an evidence there, too, as long as
-        there are no more than 3,000 weights and 1e10 rows times squared weights.
+        Curvature at the minimum.
+
+        * ``"exact"``: the Hessian.
+        * ``"gauss_newton"``: the Gauss-Newton matrix. It is faster, and the evidence is
+          approximate.
+        * ``"auto"``: exact. But from 5,000 rows on, networks with fewer than 50 rows per weight are
+          trained on batches of the rows and have no evidence. Their error bars come from
+          Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
+          as well, for up to 3,000 weights and 1e10 rows times squared weights.
     measure_evidence : bool or "auto", default="auto"
-        Whether the evidence is measured by annealing from the minima and from the prior, which
-        takes seconds to minutes, and works under Gaussian noise and for classes. ``"auto"``: for
-        up to 128 weights, if rows times weights are no more than 10,000.
+        Whether to measure the evidence by annealing from the minima and from the prior. This takes
+        seconds to minutes. It is available for Gaussian noise and for classes. ``"auto"`` measures
+        networks of up to 128 weights, if rows times weights are at most 10,000.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
-        than 3000 weights, or more than 1e10 rows times squared weights, and no more weights
-        than targets, one step is a descent of up to 1000 quasi-Newton steps with the re-estimation
-        of the precisions that follows it, and there is no evidence.
+        than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
+        step is a descent of up to 1000 quasi-Newton steps, followed by a re-estimation of the
+        precisions. There is then no evidence.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
-        (per 100 weights, for more than 100).
+        (with more than 100 weights: per 100 weights).
     random_state : int, RandomState instance or None, default=None
-        Seeds the initial weights.
+        Seed of the initial weights.
     max_time : float or None, default=None
-        Seconds after which the fit ends with the best it has found, and warns. What has begun is
-        brought to a usable end, so that it may take somewhat longer. Results then depend on the
+        Seconds after which the fit stops, uses the best it has found, and warns. Work in progress
+        is brought to a usable end, so a fit may take somewhat longer. Results then depend on the
         speed of the machine.
     n_jobs : int, optional
-        Processes over which starts are spread (joblib).
+        Number of parallel processes for the starts (joblib).
     verbose : int, default=0
-        If positive, print the method and the memory of every search, and a line per start and per
+        If positive, print the method and memory of every search, and a line per start and per
         network tried.
     warm_start : bool, default=False
-        Start from the minima of the previous fit, besides random starts up to ``n_restarts``.
+        Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 
     Attributes
     ----------
     log_evidence_ : float
-        Logarithm of the evidence, in nats, as a density over y in its own units (MacKay 1992,
-        equations 2.27, 3.8, 3.15), of the network of ``hidden_layer_sizes_``: as measured by
-        annealing, or ``logsumexp`` over the distinct minima in Laplace's approximation; ``nan`` if
-        not available.
+        Logarithm of the evidence of the network with ``hidden_layer_sizes_``, in nats, as a density
+        over y in its own units (MacKay 1992, equations 2.27, 3.8, 3.15). Measured by annealing, or
+        Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if not available.
     log_evidence_std_ : float
-        Its standard error, in nats; ``nan`` where it was not measured.
+        Its standard error, in nats; ``nan`` if it was not measured.
     evidence_report_ : EvidenceReport
-        Every term of Laplace's approximation, per minimum, what was measured, and a verdict.
+        Verdict, every term of Laplace's approximation for each minimum, and what was measured.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
-        Log predictive density of every training row without one unit of its weight, in closed form
-        (Rasmussen & Williams 2006, 5.12, in the linearised posterior); ``nan`` where the weight is
-        zero.
+        Log predictive density of every training row if one unit of its weight is left out. It is
+        computed in closed form (Rasmussen & Williams 2006, 5.12, in the linearised posterior) and
+        is ``nan`` where the weight is zero.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group at the best minimum (standardised units).
     weight_group_names_ : list of str
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Noise standard deviation at the best minimum, in units of y. If it depends on the inputs:
-        its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` tells it
-        for each row.
+        Noise standard deviation at the best minimum, in units of y. For input-dependent noise: its
+        geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
+        each row.
     noise_ : str
         The noise model: ``noise``, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
-        Log evidence of each noise model that was fitted; with ``noise="auto"``.
+        Log evidence of each noise model that was fitted; only with ``noise="auto"``.
     degrees_of_freedom_ : float
-        Of Student-t noise at the best minimum.
+        Of Student-t noise, at the best minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
-        Weights of the noise network at the best minimum, from X to the logarithm of the noise's
-        precision (one over the variance) in units of y; with input-dependent noise.
+        With input-dependent noise: weights of the noise network at the best minimum, from X to the
+        logarithm of the noise precision (one over the variance) in units of y.
     n_effective_weights_ : float
         ``gamma``, the number of well-determined weights at the best minimum.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -151,12 +175,12 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     growth_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``. From 5,000
-        rows on with ``held_out_log_density`` (nats per row) instead of the evidence.
+        rows on they have ``held_out_log_density`` (nats per row) instead of the evidence.
     networks_ : list of FittedNetwork
-        All distinct minima; with ``combine="posterior"`` or ``"tempered"`` those of other networks
-        and noise models tried come last.
+        All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
+        networks and noise models that were tried come last.
     n_iter_ : int
-        Most training steps that any start took.
+        Largest number of training steps of any start.
     n_outputs_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -249,7 +273,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         check_is_fitted(self)
         noise = self._result.best.noise
         if noise is None:
-            raise AttributeError("Only input-dependent noise has a network of its own.")
+            raise AttributeError(
+                "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
+            )
         layers = self._input_scaling_folded_in(noise.network, noise.theta)
         layers[-1][-1] -= 2.0 * np.log(self._y_scaling.scale)
         return [w[:-1] for w in layers], [w[-1] for w in layers]
@@ -259,7 +285,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         """Degrees of freedom of Student-t noise at the best minimum."""
         check_is_fitted(self)
         if self.noise_ != "student_t":
-            raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
+            raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return self._result.best.likelihood.degrees_of_freedom
 
     def _noise_std_of(self, minimum):

@@ -64,14 +64,14 @@ class HMCMLP(BayesianMLP):
 
     @classmethod
     def from_evidence(cls, fitted, **parameters):
-        """A sampler of the same model whose first chains start from an evidence fit's minima.
+        """Make a sampler of the same model. Its first chains start at the minima of the fit.
 
         Parameters
         ----------
         fitted : EvidenceMLPRegressor or EvidenceMLPClassifier
             After ``fit``.
         **parameters
-            Parameters of the sampler that are not those of ``fitted``.
+            Parameters of the sampler that differ from those of ``fitted``.
 
         Returns
         -------
@@ -218,40 +218,38 @@ class HMCMLP(BayesianMLP):
                 message += ", and log_evidence_ is nan"
         elif self.sampler == "stochastic_dynamics" and found.divergences:
             message = (
-                f"The dynamics is unstable ({found.divergences} trajectories exploded): make "
-                "step_size smaller"
+                f"The dynamics are unstable ({found.divergences} trajectories diverged). "
+                "Reduce step_size"
             )
         elif np.isnan(found.r_hat):
             message = (
-                f"{found.n_draws} draws per chain are too few to tell whether the chains agree. "
-                "Raise n_draws"
+                f"{found.n_draws} draws per chain are too few to check convergence. Raise n_draws"
             )
         elif found.r_hat > LARGEST_R_HAT:
             message = (
-                f"The chains do not agree: R-hat of the outputs is {found.r_hat:.3f}, above "
+                f"The chains have not converged: R-hat of the outputs is {found.r_hat:.3f}, above "
                 f"{LARGEST_R_HAT}. Raise n_warmup and n_draws, or simplify the model"
             )
             if self.evidence and found.r_hat > ASTRAY:
-                message += ". log_evidence_ is nan, as it is measured from where the chains are"
+                message += ". log_evidence_ is nan, because it is estimated from the chains"
         elif stuck and not found.acceptance > 0.5:
             message = (
-                f"{found.divergences} trajectories were given up because the energy exploded: "
-                "make step_size smaller, or raise n_warmup"
+                f"{found.divergences} trajectories diverged. Reduce step_size or raise n_warmup"
             )
         else:
             return None
         return message + "; see diagnostics_.", ConvergenceWarning
 
     def to_inference_data(self):
-        """Draws for ArviZ, an optional dependency.
+        """Return the draws for ArviZ, an optional dependency.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            As the version of ArviZ has it. Groups ``posterior`` (weights in standardised units,
-            prior and noise standard deviations, degrees of freedom of Student-t noise, weights of
-            a noise network) and ``sample_stats`` (energy, acceptance, leapfrog
-            steps, divergences).
+            The type depends on the version of ArviZ. Groups ``posterior`` (weights in standardised
+            units, prior and noise standard deviations, degrees of freedom of Student-t noise,
+            weights of a noise network) and ``sample_stats`` (energy, acceptance, leapfrog steps,
+            divergences).
         """
         check_is_fitted(self)
         try:

@@ -8,88 +8,96 @@ from skbayesnn.estimators._hmc import HMCMLP
 class HMCMLPClassifier(Classification, HMCMLP):
     """Classification that averages over networks drawn from the posterior.
 
-    Weights and prior precisions are sampled by Hamiltonian Monte Carlo (Neal 1992, 1996): the
-    reference for the Gaussian approximation of `EvidenceMLPClassifier`. Class probabilities are
-    means over the drawn networks, and therefore moderated.
+    Weights and prior precisions are sampled by Hamiltonian Monte Carlo (Neal 1992, 1996). Use it to
+    check the Gaussian approximation of `EvidenceMLPClassifier`. Class probabilities are averages
+    over the sampled networks.
 
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"``: those of
-        the estimator given as ``init``, else chosen by the evidence of Gaussian approximations as
-        in `EvidenceMLPClassifier`; the first chains start at the minima found
-        meanwhile. With ``warm_start`` the choice of the last fit stays.
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` takes those
+        of the estimator given as ``init``. Without one it chooses them by the evidence of Gaussian
+        approximations, as `EvidenceMLPClassifier` does, and the first chains start at the minima
+        that were found. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
-        Non-linearity of the hidden units.
+        Activation function of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
         Which weights share a precision, as in `EvidenceMLPClassifier`.
     weight_precision : "auto", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
-        named groups. Free ones are sampled; their standard deviations are log-uniform a priori.
+        Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
+        group, or a dict by group name. Others are sampled; the prior of their standard deviations
+        is log-uniform.
     standardize : bool, default=True
-        Shift and scale inputs to mean 0 and standard deviation 1 inside. ``False``
-        keeps the user's units throughout.
+        Shift and scale inputs internally to mean 0 and standard deviation 1. ``False`` keeps the
+        units of the user.
     sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
-        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps while warming up, one size for all
-        chains. With hidden layers trajectories have at most 64 steps, or up to 256 with 64 to
-        1024 rows: the number of rows or 65,536 divided by it, whichever is less. Without hidden
-        layers, and with at most 200 weights that may be large (classes are nearly separable), slice
-        sampling along random lines (Neal 2003; Murray, Adams & MacKay 2010) and of the precisions
-        follows every trajectory.
-        The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
-        Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
-        dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions
-        are fixed their positions are the weights themselves.
+        * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size during warm-up. All chains
+          have the same step size. With hidden layers, trajectories have at most 64 steps; with 64
+          to 1024 rows at most 256 steps: the number of rows, or 65,536 divided by it, whichever is
+          less. Without hidden layers, and with at most 200 weights that may be large (classes that
+          are nearly separable), every trajectory is followed by slice sampling along random lines
+          (Neal 2003; Murray, Adams & MacKay 2010) and of the precisions.
+        * ``"hmc"``: Hamiltonian Monte Carlo without metric (Duane et al. 1987; Neal 1992).
+        * ``"langevin"``: the Langevin method (MacKay 2003, algorithm 41.4).
+        * ``"stochastic_dynamics"``: Neal's (1992) stochastic dynamics, which keeps part of the
+          momentum and has no Metropolis test.
+
+        If precisions are fixed, the positions of the last three are the weights themselves.
     step_size : float, optional
-        Of the classics; by default adapted during warm-up to 80 % acceptance.
+        Of the classic samplers. By default it is adapted during warm-up to 80 % acceptance.
     n_steps : int, optional
-        Leapfrog steps per transition of the classics; by default 20, 1 and 1.
+        Leapfrog steps per transition of the classic samplers, by default 20, 1 and 1.
     n_chains : int, default=4
-        Chains; they advance together as one batch, each with random numbers of its own.
+        Number of chains. They advance together, each with its own random numbers.
     n_warmup : int, default=150
-        Transitions in which chains tune themselves; not kept.
+        Transitions in which the chains tune themselves. They are not kept.
     n_draws : int, default=500
         Draws kept of every chain.
     thin : int or "auto", default="auto"
-        Transitions per draw kept: with ``sampler="auto"`` up to 4 for networks with hidden units,
-        where rows times weights are few enough for that to take seconds.
+        Transitions per draw that is kept. ``"auto"``: with ``sampler="auto"`` up to 4 for networks
+        with hidden units, if rows and weights are few enough for this to take only seconds;
+        otherwise 1.
     dtype : {"float64", "float32"}, default="float64"
-        In which drawn weights are stored.
+        Type in which drawn weights are stored.
     init : {"modes", "prior"} or fitted estimator, default="modes"
-        Where chains start: each at a minimum of its own; at draws from the prior; or the first at
-        the minima of a fitted `EvidenceMLPClassifier` (see `from_evidence`).
+        Where the chains start.
+
+        * ``"modes"``: each chain at a minimum of its own.
+        * ``"prior"``: at draws from the prior.
+        * A fitted `EvidenceMLPClassifier`: the first chains start at its minima (see
+          `from_evidence`).
     evidence : bool, default=True
-        Estimate ``log_evidence_`` as well, by a separate run. ``False`` saves its time.
+        Also estimate ``log_evidence_``, by a separate run. ``False`` saves its time.
     random_state : int, RandomState instance or None, default=None
-        Seeds everything.
+        Seed of all random numbers.
     max_time : float or None, default=None
-        Seconds after which the fit ends with the best it has found, and warns. What has begun is
-        brought to a usable end: chains are warmed up and leave four draws at least. Results then
-        depend on the speed of the machine.
+        Seconds after which the fit stops, uses the best it has found, and warns. Work in progress
+        is brought to a usable end: the chains are warmed up and keep at least four draws. Results
+        then depend on the speed of the machine.
     n_jobs : int, optional
-        Processes over which chains are spread (joblib); draws do not depend on it.
+        Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
-        Print progress if positive.
+        If positive, print progress.
     warm_start : bool, default=False
-        Go on with the chains of the last fit if only ``n_draws`` was raised: the result equals that
-        of one longer fit. After any other change the fit begins anew.
+        Continue the chains of the last fit if only ``n_draws`` was raised. The result equals that
+        of one longer fit. After any other change the fit starts again.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     log_evidence_ : float
-        Logarithm of the evidence in nats, by sequential Monte Carlo (Neal 2001;
-        Del Moral et al. 2006); ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
+        Logarithm of the evidence in nats, by sequential Monte Carlo (Neal 2001; Del Moral et al.
+        2006). ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     hidden_layer_sizes_ : tuple of int
     growth_ : tuple of Candidate
-        Networks tried with ``hidden_layer_sizes="auto"``, as of an evidence estimator.
+        With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison
-        With a fitted estimator as ``init``: its predictions, noise and evidence beside those of the
-        samples, and whether it is adequate.
+        If ``init`` is a fitted estimator: its predictions, noise and evidence compared with those
+        of the samples, and whether it is adequate.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
@@ -99,7 +107,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
     coefs_, intercepts_ : list of ndarray
         Weights of the draw of highest density in the units of X.
     networks_ : sequence of FittedNetwork
-        All drawn networks, chain by chain.
+        All sampled networks, chain by chain.
     n_iter_ : int
         Transitions of each chain.
     n_outputs_ : int

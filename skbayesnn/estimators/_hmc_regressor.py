@@ -11,124 +11,136 @@ from skbayesnn.estimators._regression import Regression
 class HMCMLPRegressor(Regression, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
 
-    Weights, prior precisions and noise levels are all sampled, by Hamiltonian Monte Carlo (Neal
-    1992, 1996): the reference for the Gaussian approximation of `EvidenceMLPRegressor`. The linear
-    output layer is integrated out while sampling and drawn exactly afterwards.
+    Weights, prior precisions and noise levels are sampled by Hamiltonian Monte Carlo (Neal 1992,
+    1996). Use it to check the Gaussian approximation of `EvidenceMLPRegressor`. The linear output
+    layer is integrated out during sampling and drawn exactly afterwards.
 
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"``: those of
-        the estimator given as ``init``, else chosen by the evidence of Gaussian approximations as
-        in `EvidenceMLPRegressor`, under constant noise; the first chains start at the minima found
-        meanwhile. With ``warm_start`` the choice of the last fit stays.
+        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those of
+        the estimator given as ``init``. Without one it chooses them by the evidence of Gaussian
+        approximations, as `EvidenceMLPRegressor` does with constant noise, and the first chains
+        start at the minima that were found. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
-        Non-linearity of the hidden units.
+        Activation function of the hidden units.
     prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
         Which weights share a precision, as in `EvidenceMLPRegressor`.
     weight_precision : "auto", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): all, one per group, or those of the
-        named groups. Free ones are sampled; their standard deviations are log-uniform a priori.
+        Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
+        group, or a dict by group name. Others are sampled; the prior of their standard deviations
+        is log-uniform.
     noise_std : "auto", float, array-like or dict, default="auto"
-        Fixes the noise standard deviation (units of y): for all outputs, one per output, or by the
-        number of the output.
+        Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
+        or a dict by the number of the output. ``"auto"`` samples it.
     noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
-        ``"constant"``, ``"shared"``: Gaussian noise with one level per output, or with one for all
-        outputs, equal in units of y.
-        ``"input_dependent"``: the level is a function of the inputs, whose logarithm is the output
-        of a second network; its weights are sampled with those of the first.
-        ``"student_t"``: Student-t noise, for data with outliers, of 2.5, 5, 10, 20 or 40 degrees of
-        freedom, which are sampled; a row is an outlier in all its outputs (Lange, Little & Taylor
-        1989; Geweke 1993). ``"auto"``: that of the estimator given as ``init``, else chosen before
-        sampling as `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit
-        stays.
+        Noise model.
+
+        * ``"constant"``: Gaussian, one level per output.
+        * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
+        * ``"input_dependent"``: Gaussian; the logarithm of the level is the output of a second
+          network, whose weights are sampled with those of the first.
+        * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom (2.5, 5,
+          10, 20 or 40) are sampled. A row is an outlier in all its outputs (Lange, Little & Taylor
+          1989; Geweke 1993).
+        * ``"auto"``: that of the estimator given as ``init``. Without one it is chosen before
+          sampling, as `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit
+          is kept.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
-        Units of each hidden layer of the noise network; ``()`` makes the logarithm of the noise
-        level linear in the inputs. Its activation and kind of prior are those of the first network.
+        Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
+        level is linear in the inputs. The noise network has the activation and kind of prior of the
+        first network.
     standardize : bool, default=True
-        Shift and scale inputs and targets to mean 0 and standard deviation 1 inside. ``False``
-        keeps the user's units throughout.
+        Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
+        keeps the units of the user.
     sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
-        ``"auto"``: Hamiltonian Monte Carlo that tunes its steps and metric while warming up,
-        the output layer integrated out. Step sizes are the same for all chains. With hidden layers
-        trajectories have at most 64 steps, or up to 256 with 64 to 1024 rows: the number of rows
-        or 65,536 divided by it, whichever is less.
-        The others are the classics, without metric: Hamiltonian Monte Carlo (Duane et al. 1987;
-        Neal 1992), the Langevin method (MacKay 2003, algorithm 41.4), and Neal's (1992) stochastic
-        dynamics, which keeps part of the momentum and makes no Metropolis test. Where precisions
-        are fixed their positions are the weights themselves.
+        * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size and metric during warm-up,
+          with the output layer integrated out. All chains have the same step size. With hidden
+          layers, trajectories have at most 64 steps; with 64 to 1024 rows at most 256 steps: the
+          number of rows, or 65,536 divided by it, whichever is less.
+        * ``"hmc"``: Hamiltonian Monte Carlo without metric (Duane et al. 1987; Neal 1992).
+        * ``"langevin"``: the Langevin method (MacKay 2003, algorithm 41.4).
+        * ``"stochastic_dynamics"``: Neal's (1992) stochastic dynamics, which keeps part of the
+          momentum and has no Metropolis test.
+
+        If precisions are fixed, the positions of the last three are the weights themselves.
     step_size : float, optional
-        Of the classics; by default adapted during warm-up to 80 % acceptance.
+        Of the classic samplers. By default it is adapted during warm-up to 80 % acceptance.
     n_steps : int, optional
-        Leapfrog steps per transition of the classics; by default 20, 1 and 1.
+        Leapfrog steps per transition of the classic samplers, by default 20, 1 and 1.
     n_chains : int, default=4
-        Chains; they advance together as one batch, each with random numbers of its own.
+        Number of chains. They advance together, each with its own random numbers.
     n_warmup : int, default=150
-        Transitions in which chains tune themselves; not kept.
+        Transitions in which the chains tune themselves. They are not kept.
     n_draws : int, default=500
         Draws kept of every chain.
     thin : int or "auto", default="auto"
-        Transitions per draw kept: with ``sampler="auto"`` up to 4 for networks with hidden units,
-        where rows times weights are few enough for that to take seconds.
+        Transitions per draw that is kept. ``"auto"``: with ``sampler="auto"`` up to 4 for networks
+        with hidden units, if rows and weights are few enough for this to take only seconds;
+        otherwise 1.
     dtype : {"float64", "float32"}, default="float64"
-        In which drawn weights are stored.
+        Type in which drawn weights are stored.
     init : {"modes", "prior"} or fitted estimator, default="modes"
-        Where chains start: each at a minimum of its own; at draws from the prior; or the first at
-        the minima of a fitted `EvidenceMLPRegressor` (see `from_evidence`).
+        Where the chains start.
+
+        * ``"modes"``: each chain at a minimum of its own.
+        * ``"prior"``: at draws from the prior.
+        * A fitted `EvidenceMLPRegressor`: the first chains start at its minima (see
+          `from_evidence`).
     evidence : bool, default=True
-        Estimate ``log_evidence_`` as well, by a separate run. ``False`` saves its time.
+        Also estimate ``log_evidence_``, by a separate run. ``False`` saves its time.
     random_state : int, RandomState instance or None, default=None
-        Seeds everything.
+        Seed of all random numbers.
     max_time : float or None, default=None
-        Seconds after which the fit ends with the best it has found, and warns. What has begun is
-        brought to a usable end: chains are warmed up and leave four draws at least. Results then
-        depend on the speed of the machine.
+        Seconds after which the fit stops, uses the best it has found, and warns. Work in progress
+        is brought to a usable end: the chains are warmed up and keep at least four draws. Results
+        then depend on the speed of the machine.
     n_jobs : int, optional
-        Processes over which chains are spread (joblib); draws do not depend on it.
+        Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
-        Print progress if positive.
+        If positive, print progress.
     warm_start : bool, default=False
-        Go on with the chains of the last fit if only ``n_draws`` was raised: the result equals that
-        of one longer fit. After any other change the fit begins anew.
+        Continue the chains of the last fit if only ``n_draws`` was raised. The result equals that
+        of one longer fit. After any other change the fit starts again.
 
     Attributes
     ----------
     log_evidence_ : float
-        Logarithm of the evidence in nats, as a density over y in its own
-        units, by sequential Monte Carlo (Neal 2001;
-        Del Moral et al. 2006); ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
+        Logarithm of the evidence in nats, as a density over y in its own units, by sequential Monte
+        Carlo (Neal 2001; Del Moral et al. 2006). ``nan`` with ``evidence=False``, and if R-hat
+        exceeds 1.5.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     hidden_layer_sizes_ : tuple of int
     growth_ : tuple of Candidate
-        Networks tried with ``hidden_layer_sizes="auto"``, as of an evidence estimator.
+        With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison
-        With a fitted estimator as ``init``: its predictions, noise and evidence beside those of the
-        samples, and whether it is adequate.
+        If ``init`` is a fitted estimator: its predictions, noise and evidence compared with those
+        of the samples, and whether it is adequate.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
         Those of a noise network come last.
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Posterior mean of the noise standard deviation, in units of y. If it depends on the inputs:
-        of its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` tells it
-        for each row.
+        Posterior mean of the noise standard deviation, in units of y. For input-dependent noise: of
+        its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
+        each row.
     noise_ : str
         The noise model: ``noise``, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
-        Log evidence of Gaussian approximations under each noise model that was fitted to choose
-        one; with ``noise="auto"``.
+        Log evidence of a Gaussian approximation for each noise model that was fitted; only with
+        ``noise="auto"``.
     degrees_of_freedom_ : float
-        Geometric posterior mean of those of Student-t noise.
+        Geometric posterior mean of the degrees of freedom of Student-t noise.
     feature_relevance_ : ndarray of shape (n_features,)
         Posterior mean of the prior standard deviation of each input's weights (standardised units);
         with ``prior="ard"``.
     coefs_, intercepts_ : list of ndarray
         Weights of the draw of highest density in the units of X and y.
     networks_ : sequence of FittedNetwork
-        All drawn networks, chain by chain.
+        All sampled networks, chain by chain.
     n_iter_ : int
         Transitions of each chain.
     n_outputs_ : int
@@ -225,7 +237,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         """Geometric posterior mean of the degrees of freedom of Student-t noise."""
         check_is_fitted(self)
         if self.noise_ != "student_t":
-            raise AttributeError("degrees_of_freedom_ is there with Student-t noise only.")
+            raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return float(np.exp(np.mean(np.log(self._result.draws.noise))))
 
     def _is_same_model(self, fitted):

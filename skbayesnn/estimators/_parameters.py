@@ -106,9 +106,9 @@ def _check_growth(estimator):
     """Raise unless the estimator can choose its own hidden layers."""
     if not isinstance(estimator.prior, str):
         raise ValueError(
-            "prior given as an array labels the weights of one network, so that "
-            "hidden_layer_sizes='auto' is not possible with it. Give hidden_layer_sizes, or one of "
-            "the priors 'single', 'layer' and 'ard'."
+            "hidden_layer_sizes='auto' cannot be combined with an array as prior, which labels the "
+            "weights of one network. Give hidden_layer_sizes, or one of the priors 'single', "
+            "'layer' and 'ard'."
         )
 
 

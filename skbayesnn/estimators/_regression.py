@@ -31,7 +31,7 @@ class Regression(RegressorMixin):
         return tags
 
     def predict(self, X, return_std=False, return_cov=False):
-        """Predictive mean, with its standard deviation or covariance if wanted.
+        """Predict the mean, and optionally its standard deviation or covariance.
 
         Parameters
         ----------
@@ -81,12 +81,12 @@ class Regression(RegressorMixin):
         X : array-like of shape (n_samples, n_features)
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Everything; what comes from the weights; what comes from the noise.
+            The total; the part of the weights; the part of the noise.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y; the squares of the parts add up to that of the total.
+            In units of y. The squares of the parts add up to the square of the total.
         """
         covariance = self.predict_output_cov(X, kind)
         return self._shaped(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)))
@@ -178,7 +178,8 @@ class Regression(RegressorMixin):
     def sample_y(self, X, n_samples=1, random_state=0):
         """Functions drawn from the posterior, without noise.
 
-        By the evidence estimators linearised in the weights; by the samplers drawn networks.
+        Functions of evidence estimators are networks that the measurement of the evidence has
+        drawn, or linear in the weights. Those of samplers are sampled networks.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class Regression(RegressorMixin):
         n_samples : int, default=1
             Number of functions; each is drawn jointly over all rows.
         random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------
@@ -207,7 +208,7 @@ class Regression(RegressorMixin):
         n_samples : int, default=1
             Number of functions.
         random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------
@@ -239,8 +240,8 @@ class Regression(RegressorMixin):
         ratio = np.where(free, 1.0, values / scale)
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(
-                f"noise_std of {self.noise_std} and targets that vary by {scale} are too far apart "
-                "to be calculated with. Is noise_std in the units of y?"
+                f"noise_std={self.noise_std} and the standard deviation of the targets ({scale}) "
+                "differ by too many orders of magnitude. Give noise_std in the units of y."
             )
         return {
             "noise_precision": (free, ratio**-2.0),
@@ -255,8 +256,8 @@ class Regression(RegressorMixin):
         given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
         if self.noise == "input_dependent" and given:
             raise ValueError(
-                "noise_std fixes a noise level that is the same everywhere; leave it at 'auto' "
-                "with noise='input_dependent'."
+                "noise_std fixes one noise level for all inputs. Leave it at 'auto' with "
+                "noise='input_dependent'."
             )
 
     def _keep_noise(self, result):

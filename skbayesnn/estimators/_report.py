@@ -17,18 +17,18 @@ UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12
 
 @dataclass(frozen=True)
 class MinimumReport:
-    """One distinct minimum.
+    """Report on one distinct minimum.
 
     Attributes
     ----------
     log_evidence : float
-        In nats, for targets in their own units; ``nan`` if it cannot be had.
+        In nats, for targets in their own units; ``nan`` if not available.
     terms : EvidenceTerms
-        What it is the sum of.
+        Its terms.
     weight : float
         Share of this minimum in the predictions.
     gamma : dict
-        Well-determined weights of every group.
+        Number of well-determined weights of every group.
     weight_precisions : dict
         ``alpha`` of every group (standardised units).
     noise_std : ndarray of shape (n_outputs,) or None
@@ -40,7 +40,7 @@ class MinimumReport:
     gradient_norm, smallest_eigenvalue : float
         Of the energy at the minimum.
     hidden_layer_sizes : tuple of int
-        What is left after pruning.
+        Hidden units after pruning.
     pruned : tuple of Pruned
         Deleted hidden units with the reason.
     n_iter : int
@@ -53,8 +53,8 @@ class MinimumReport:
         ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
         classifiers and where the noise is not constant and Gaussian.
     verdict : str
-        Where the evidence was measured, that of the report. Else what speaks against the Gaussian
-        approximation; ``"trusted"`` where it is exact; ``"not measured"`` where nothing is known.
+        If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
+        Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
     noise_network : MinimumReport or None
         The same of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
         both networks together have one.
@@ -82,7 +82,7 @@ class MinimumReport:
 
 @dataclass(frozen=True, repr=False)
 class EvidenceReport:
-    """Evidence of a fitted model and where it comes from.
+    """Evidence of a fitted model with its terms, and a verdict.
 
     The terms of the best minimum are attributes of the report as well: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
@@ -93,15 +93,15 @@ class EvidenceReport:
     Attributes
     ----------
     log_evidence : float
-        In nats, for targets in their own units: as measured by annealing, or, where it was not or
-        Laplace's approximation is exact, ``laplace_log_evidence``.
+        In nats, for targets in their own units. Measured by annealing, or ``laplace_log_evidence``
+        if nothing was measured or Laplace's approximation is exact.
     log_evidence_std : float
         Its standard error; ``nan`` if it was not measured.
     laplace_log_evidence : float
         ``logsumexp`` over the distinct minima of this network whose evidence is available.
     verdict : str
-        ``"trusted"``: to within a nat, as measured, or as Laplace's approximation is exact.
-        ``"doubtful: ..."`` with the reason. ``"not measured"``: nothing is known of its error.
+        ``"trusted"``: right to within a nat, because it was measured or Laplace's approximation is
+        exact. ``"doubtful: ..."`` with the reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
         Those of this network, best evidence first; then those of other networks that predict
         together with it.
@@ -307,9 +307,9 @@ def _verdict(minimum, n_targets, exact):
     if not minimum.exact:
         doubts.append("Gauss-Newton Hessian: the evidence is approximate")
     if not minimum.converged:
-        doubts.append("hyperparameters not converged")
+        doubts.append("the hyperparameters did not converge")
     if minimum.fits_everything:
-        doubts.append("the targets are fitted exactly, nothing tells the noise level")
+        doubts.append("the targets are fitted exactly, so the noise level is undetermined")
     if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
         doubts.append("the Hessian is nearly singular")
     if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):

@@ -35,13 +35,13 @@ TRIALS, FEW_TRIALS = 120, 30  # of steps towards a minimum, where Hessians are c
 class Trouble(Enum):
     """Why there is no evidence."""
 
-    ROTATION = "hidden units can be rotated into each other: the minimum is not a point"
+    ROTATION = "linear hidden units have no isolated minimum"
     INDEFINITE = "the Hessian is not positive definite"
-    NOT_REACHED = "the minimum was not reached"
+    NOT_REACHED = "training did not reach the minimum"
     SINGULAR = "the curvature is numerically singular"
-    STRUCTURED = "curvature of so large a network is in Kronecker factors, which give none"
-    BATCHES = "training on batches of many rows ends before a minimum"
-    NOISE_NETWORK = "the minimum of the noise network has none"
+    STRUCTURED = "the curvature of so large a network is approximated by Kronecker factors"
+    BATCHES = "training on batches of rows ends before the minimum"
+    NOISE_NETWORK = "the noise network has no evidence"
 
 
 OF_SIZE = Trouble.STRUCTURED, Trouble.BATCHES  # where no search could find an evidence

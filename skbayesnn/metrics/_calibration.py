@@ -58,7 +58,7 @@ def quantile_calibration_error(pit, *, sample_weight=None):
     Returns
     -------
     float
-        Between 0 and 0.5, mean over the outputs: the smaller, the better. Perfect predictions of
+        Between 0 and 0.5, mean over the outputs: lower is better. Perfect predictions of
         ``n`` independent targets have about ``0.31 / sqrt(n)``.
 
     Raises
@@ -121,7 +121,7 @@ def expected_calibration_error(y_true, y_proba, *, n_bins=10, labels=None, sampl
     Returns
     -------
     float
-        Between 0 and 1: the smaller, the better.
+        Between 0 and 1: lower is better.
 
     Raises
     ------

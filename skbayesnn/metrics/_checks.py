@@ -54,7 +54,7 @@ def row_weights(sample_weight, n_rows):
             f"sample_weight must have shape ({n_rows},), one weight per row; got {weight.shape}."
         )
     if np.any(weight < 0) or not np.any(weight > 0):
-        raise ValueError("sample_weight must not be negative, and not zero everywhere.")
+        raise ValueError("sample_weight must not be negative, and at least one must be positive.")
     return weight / weight.sum()
 
 

@@ -22,7 +22,7 @@ def log_density_gaussian(y_true, mean, std):
     Returns
     -------
     ndarray of the shape of `y_true`
-        In nats, y in its own units: the larger, the better.
+        In nats, y in its own units: higher is better.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def crps_gaussian(y_true, mean, std):
     Returns
     -------
     ndarray of the shape of `y_true`
-        In units of y: the smaller, the better.
+        In units of y: lower is better.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def crps_samples(y_true, samples, *, fair=False):
     Returns
     -------
     ndarray of the shape of `y_true`
-        In units of y: the smaller, the better.
+        In units of y: lower is better.
 
     Raises
     ------
@@ -150,12 +150,12 @@ def interval_score(y_true, interval, *, coverage=0.95):
     interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
         Lower and upper ends, as `predict_interval` of the regressors gives them.
     coverage : float, default=0.95
-        Probability that the intervals are meant to hold, between 0 and 1.
+        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
     ndarray of the shape of `y_true`
-        In units of y: the smaller, the better.
+        In units of y: lower is better.
 
     Raises
     ------

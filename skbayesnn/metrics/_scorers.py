@@ -1,4 +1,4 @@
-"""Scorers ``(estimator, X, y, sample_weight=None)``: the greater, the better."""
+"""Scorers ``(estimator, X, y, sample_weight=None)``: higher is better."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ def log_density_scorer(estimator, X, y, sample_weight=None):
     Returns
     -------
     float
-        In nats per row, y in its own units, joint over the outputs: the greater, the better.
+        In nats per row, y in its own units, joint over the outputs: higher is better.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def neg_crps_scorer(estimator, X, y, sample_weight=None):
     Returns
     -------
     float
-        In units of y, mean over the outputs: the greater, the better.
+        In units of y, mean over the outputs: higher is better.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def neg_calibration_error_scorer(estimator, X, y, sample_weight=None):
     Returns
     -------
     float
-        A probability: the greater, the better.
+        A probability: higher is better.
 
     Raises
     ------
@@ -157,13 +157,13 @@ def make_coverage_scorer(coverage=0.95):
     Parameters
     ----------
     coverage : float, default=0.95
-        Probability that the intervals are meant to hold, between 0 and 1.
+        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
     callable
         Scorer ``(estimator, X, y, sample_weight=None)`` of regressors: minus the distance of
-        `interval_coverage` from ``coverage``, the greater, the better.
+        `interval_coverage` from ``coverage``, higher is better.
 
     Raises
     ------
@@ -192,13 +192,13 @@ def make_interval_scorer(coverage=0.95):
     Parameters
     ----------
     coverage : float, default=0.95
-        Probability that the intervals are meant to hold, between 0 and 1.
+        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
     callable
-        Scorer ``(estimator, X, y, sample_weight=None)`` of regressors, in units of y: the greater,
-        the better.
+        Scorer ``(estimator, X, y, sample_weight=None)`` of regressors, in units of y: higher is
+        better.
 
     Raises
     ------

@@ -99,11 +99,11 @@ def _verdict(model, report):
     diagnostics = getattr(model, "diagnostics_", None)
     if diagnostics is None:
         return ""
-    return "chains agree" if diagnostics.converged else "chains do not agree"
+    return "chains have converged" if diagnostics.converged else "chains have not converged"
 
 
 def compare(models):
-    """Fitted models of the same targets side by side, the most probable first.
+    """Compare fitted models of the same targets, the most probable first.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ def compare(models):
     Returns
     -------
     ComparisonTable
-        Columns ``model`` (name); ``posterior_probability`` of each, all being equally probable
-        before the data (MacKay 1992, equation 2.4); ``log_evidence`` and its standard error
+        Columns ``model`` (name); ``posterior_probability``, if all were equally probable before
+        the data (MacKay 1992, equation 2.4); ``log_evidence`` and its standard error
         ``log_evidence_std`` (nats, ``y`` in its own units); ``bic`` (Bishop 4.139) and ``gpe``, the
         generalised prediction error in units of ``y`` squared (MacKay 1992, section 3.5), of the
         best minimum; ``leave_one_out``, the mean leave-one-out log predictive density;
         ``n_weights`` after pruning; ``n_effective_weights`` (gamma) and ``effective_fraction``
-        (gamma/k); ``verdict``. What a model does not offer is ``nan``.
+        (gamma/k); ``verdict``. ``nan`` where a model does not have a value.
 
     Raises
     ------

@@ -60,33 +60,39 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence: one fit per candidate, on all rows.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
-    section 2.2), so that no rows need to be set aside and no candidate is fitted more than once.
+    section 2.2). The search therefore holds out no rows and fits each candidate only once.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        What is searched over: it, or its last step, has ``log_evidence_`` after ``fit``.
+        Estimator to search over. It, or its last step, must have ``log_evidence_`` after ``fit``.
     param_grid : dict or list of dict
-        Parameter names (``step__name`` in a pipeline) with lists of values to try; of a list of
-        grids each is tried.
+        Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
+        such grids.
     averaging : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        What predicts: the candidate of highest evidence; all candidates that have an evidence,
-        weighted by their posterior probabilities, or equally; with the weights that maximise
-        their leave-one-out predictive density, which evidence estimators have in closed form
-        (Yao et al. 2018); or with weights that fall slowly with the evidence per row, and for
-        regressors with that density, as ``combine="tempered"`` weighs minima.
+        What predicts.
+
+        * ``"best"``: the candidate of highest evidence.
+        * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
+          probabilities.
+        * ``"equal"``: the same candidates with equal weights.
+        * ``"stacking"``: the same candidates with the weights that maximise the leave-one-out
+          predictive density (Yao et al. 2018). Only evidence estimators have it.
+        * ``"tempered"``: the same candidates with weights that fall slowly with the evidence per
+          row, and for regressors with the leave-one-out density, like ``combine="tempered"`` of
+          the estimators.
     n_jobs : int, optional
-        Candidates fitted at the same time (joblib).
+        Number of candidates that are fitted in parallel (joblib).
     verbose : int, default=0
-        Print a line per candidate if positive.
+        If positive, print a line per candidate.
 
     Attributes
     ----------
     results_ : dict of arrays
-        A column per entry, in the order of the grid, as ``pandas.DataFrame`` takes them:
+        Columns for a ``pandas.DataFrame``, with candidates in the order of the grid:
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
         units), ``log_evidence_std`` (standard error; 0 where the evidence is not sampled),
-        ``posterior_probability`` (all candidates being equally probable before the data),
+        ``posterior_probability`` (if all candidates were equally probable before the data),
         ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
@@ -102,10 +108,10 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     weights_ : ndarray of shape (n_candidates,)
         Share of every candidate in the predictions.
     log_evidence_ : float
-        Of the whole family: the logarithm of the mean evidence, all candidates being equally
-        probable before the data. Over a log-uniform grid of a continuous parameter this includes
-        the Occam factor of that parameter (MacKay 1992, section 2.3). Candidates without evidence
-        count as zero.
+        Log evidence of the whole family: the logarithm of the mean evidence, if all candidates were
+        equally probable before the data. Over a log-uniform grid of a continuous parameter this
+        includes the Occam factor of that parameter (MacKay 1992, section 2.3). Candidates without
+        evidence count as zero.
     classes_ : ndarray of shape (n_classes,)
         Class labels; classifiers only.
     n_features_in_ : int

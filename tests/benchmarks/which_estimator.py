@@ -32,7 +32,7 @@ import sys
 from time import perf_counter, process_time
 
 import numpy as np
-from reporting import counted_warnings, print_table
+from reporting import counted_warnings, print_table, write_csv
 from speed import peak_megabytes
 
 import skbayesnn
@@ -163,6 +163,7 @@ def main():
     parser.add_argument("--restarts", type=int, help="n_restarts instead of its default")
     parser.add_argument("--curve-rows", nargs="+", type=int, default=[10, 20, 40, 80, 160])
     parser.add_argument("--sets", nargs="+", type=int, default=[0, 1, 2], help="seeds of curves")
+    parser.add_argument("--csv", help="file for the rows; one part only")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -171,7 +172,8 @@ def main():
         fit_here(args.child, args.rows[0], args.features, args.widths[0], options)
         return
     if "cost" in args.parts:
-        print_table("Default fits of the four estimators, one BLAS thread", cost(args))
+        rows = cost(args)
+        print_table("Default fits of the four estimators, one BLAS thread", rows)
     if "gaussian" in args.parts:
         with blas_threads(1):
             rows = [
@@ -180,6 +182,13 @@ def main():
                 for index in args.sets
             ]
         print_table("Evidence fits over samples, 13 weights", rows)
+    if args.csv:
+        write_csv(args.csv, [_shortened(row) for row in rows])
+
+
+def _shortened(row):
+    """Numbers with four digits."""
+    return {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in row.items()}
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def test_warning_bell_of_a_search():
 def test_fits_without_evidence_are_left_out_and_doubtful_ones_open():
     search = widths()
     evidence = np.array([np.nan, 3.0, 2.0, 1.0])
-    verdict = ["no evidence", "doubtful: x", "trusted", "chains do not agree"]
+    verdict = ["no evidence", "doubtful: x", "trusted", "chains have not converged"]
     search = changed(search, log_evidence=evidence, verdict=verdict)
     display = EvidenceVersusTestDisplay.from_estimator(search, X[TEST], Y[TEST])
     assert_array_equal(display.log_evidence, [3.0, 2.0, 1.0])

@@ -374,7 +374,7 @@ def warnings_of(kind="one output", **options):
 def test_chains_that_do_not_agree():
     model, messages = warnings_of(init="prior", **(QUICK | {"n_warmup": 0}))
     assert len(messages) == 1
-    assert "The chains do not agree: R-hat of the outputs is" in messages[0]
+    assert "The chains have not converged: R-hat of the outputs is" in messages[0]
     assert ", above 1.05. " in messages[0]
     assert "Raise n_warmup and n_draws" in messages[0]
     assert not model.diagnostics_.converged
@@ -383,7 +383,7 @@ def test_chains_that_do_not_agree():
 def test_too_few_draws_to_tell():
     model, messages = warnings_of(**(QUICK | {"n_draws": 7}))
     assert len(messages) == 1
-    assert "7 draws per chain are too few to tell" in messages[0]
+    assert "7 draws per chain are too few to check convergence" in messages[0]
     assert np.isnan(model.diagnostics_.r_hat)
     assert not model.diagnostics_.converged
     assert "NOT converged" in repr(model.diagnostics_)
@@ -403,8 +403,8 @@ def test_chains_that_agree_are_silent(kind):
 def test_unstable_dynamics():
     model, messages = warnings_of(sampler="stochastic_dynamics", step_size=30.0)
     assert len(messages) == 1
-    assert "The dynamics is unstable" in messages[0]
-    assert "make step_size smaller" in messages[0]
+    assert "The dynamics are unstable" in messages[0]
+    assert "Reduce step_size" in messages[0]
     assert model.diagnostics_.divergences > 0
     assert np.all(np.isfinite(model.predict(GRID)))
 
@@ -415,6 +415,6 @@ def test_steps_that_are_far_too_long(sampler):
     options = {"init": EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())}
     model, messages = warnings_of(sampler=sampler, step_size=1e3, n_chains=1, **options)
     assert len(messages) == 1
-    assert "make step_size smaller" in messages[0] or "do not agree" in messages[0]
+    assert "Reduce step_size" in messages[0] or "not converged" in messages[0]
     assert model.diagnostics_.acceptance < 0.01
     assert np.all(np.isfinite(model.predict(GRID)))

@@ -22,7 +22,7 @@ Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(60)
 
 
 def broken_off(model, y):
-    with pytest.warns(ConvergenceWarning, match="max_time=0.001 seconds and has ended"):
+    with pytest.warns(ConvergenceWarning, match="max_time=0.001 seconds and uses"):
         return model.fit(X, y)
 
 

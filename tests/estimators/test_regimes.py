@@ -120,7 +120,7 @@ def fit(model, X, y, sample_weight=None):
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight)
     best = model.evidence_report_.minima[0]
-    expected = [] if best.converged else ["The precisions of the best minimum did not settle"]
+    expected = [] if best.converged else ["The hyperparameters of the best minimum did not"]
     if np.isnan(model.log_evidence_):
         assert best.verdict.startswith("no evidence: ")
         reason = best.verdict.removeprefix("no evidence: ")
@@ -320,7 +320,7 @@ def make_sampler(task, noise="constant", **options):
     return HMCMLPRegressor(noise=noise, noise_hidden_layer_sizes=(2,), **options)
 
 
-chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains do not agree")
+chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains have not converged")
 
 
 @chains_are_too_short

@@ -95,7 +95,7 @@ def test_weights_are_repetitions():
     ("call", "message"),
     [
         (lambda: quantile_calibration_error([0.5, 1.2]), "pit must lie between 0 and 1"),
-        (lambda: quantile_calibration_error([0.5], sample_weight=[0]), "not zero everywhere"),
+        (lambda: quantile_calibration_error([0.5], sample_weight=[0]), "must not be negative"),
         (lambda: quantile_calibration_error([0.5], sample_weight=[1, 1]), r"shape \(1,\)"),
         (lambda: expected_calibration_error([0, 1], [0.5, 2.0]), "y_proba must lie between"),
         (lambda: expected_calibration_error([0, 1], [0.5]), r"got \(2,\) and \(1,\)"),

@@ -1,12 +1,13 @@
 """
-Quick start: real data, error bars, calibration
-===============================================
+Are the error bars right?
+=========================
 
-178 wines from three growers were analysed in a laboratory. Their content of flavanoids is to be
-predicted from the twelve other measurements. Weight decay rates and noise level are inferred from
-the training rows: nothing is tuned, and no validation set is held out. What should be seen: errors
-a fifth smaller than those of linear regression and no larger than those of a Gaussian process, and
-error bars that hold what they promise.
+Good error bars are as short as they can be while the measurements still lie
+inside. This example predicts the content of flavanoids in 178 wines from twelve
+other measurements, and checks the error bars by cross-validation. What should
+be seen: errors a fifth smaller than those of linear regression and no larger
+than those of a Gaussian process, and intervals that contain as many
+measurements as they should.
 """
 
 import matplotlib.pyplot as plt
@@ -31,19 +32,31 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # %%
 # Fit and predict
 # ---------------
-# Inputs need no scaling beforehand. ``predict`` returns the standard deviation of every prediction
-# if asked, in the units of ``y``: what the data leave open about the weights, and the noise.
+# Inputs need no scaling beforehand. ``predict`` can return the standard
+# deviation of every prediction in the units of ``y``. It includes the
+# uncertainty of the weights and the noise.
 
 model = EvidenceMLPRegressor(random_state=0).fit(X_train, y_train)
 mean, std = model.predict(X_test, return_std=True)
 for row in range(5):
-    print(f"predicted {mean[row]:4.1f} ± {std[row]:.1f}, measured {y_test[row]:4.1f}")
+    print(
+        f"predicted {mean[row]:4.1f} ± {std[row]:.1f}, measured "
+        f"{y_test[row]:4.1f}"
+    )
 
 # %%
-# The same as a picture: the bars are intervals that should hold 95 % of the measurements.
+# In the picture the bars are intervals that should contain 95 % of the
+# measurements.
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.45"  # Okabe and Ito
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+BLUE, ORANGE, GREEN, GREY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "0.45",
+)  # Okabe and Ito
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 interval = model.predict_interval(X_test, coverage=0.95)
 inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
 fig, ax = plt.subplots(figsize=(3.54, 3.3), layout="constrained")
@@ -53,8 +66,21 @@ for rows, colour, marker, label in (
     (~inside, ORANGE, "s", "measured outside"),
 ):
     bars = np.abs(interval[rows] - mean[rows, None]).T
-    ax.errorbar(y_test[rows], mean[rows], bars, fmt=marker, ms=3, lw=0.7, color=colour, label=label)
-ax.set(xlabel="measured flavanoids", ylabel="predicted, with 95 % interval", xlim=(0, 4.2))
+    ax.errorbar(
+        y_test[rows],
+        mean[rows],
+        bars,
+        fmt=marker,
+        ms=3,
+        lw=0.7,
+        color=colour,
+        label=label,
+    )
+ax.set(
+    xlabel="measured flavanoids",
+    ylabel="predicted, with 95 % interval",
+    xlim=(0, 4.2),
+)
 ax.legend(frameon=False, loc="upper left")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
@@ -62,10 +88,11 @@ plt.show()
 # %%
 # What was inferred
 # -----------------
-# The evidence, the probability of the training targets under a model, compares models without rows
-# set aside. By it the network has chosen its size, from what ``growth_`` lists: linear regression
-# (no hidden layer) is less probable by several nats, and so are networks that are too narrow, too
-# wide or too deep.
+# The evidence is the probability of the training targets under a model. It
+# compares models without held-out rows. The network has chosen its size by
+# evidence from the networks in ``growth_``. Linear regression (no hidden layer)
+# has an evidence several nats lower, and so have networks that are too narrow,
+# too wide or too deep.
 
 for candidate in model.growth_:
     sizes, evidence = candidate.hidden_layer_sizes, candidate.log_evidence
@@ -73,32 +100,40 @@ for candidate in model.growth_:
 assert model.hidden_layer_sizes_ == (4,)
 
 # %%
-# These numbers come from a fast approximation. The evidence of the network chosen, which is a small
-# one, is measured as well. The report says what the evidence is made of, how many weights the data
-# determine, and whether the number can be trusted.
+# These numbers come from a fast approximation. The chosen network is small, so
+# its evidence is measured as well. The report says what the evidence is made
+# of, how many weights the data determine, and whether the number can be
+# trusted.
 
 print(model.evidence_report_)
 
 # %%
-# Are the error bars right?
-# -------------------------
-# Every wine is now predicted by a model that was trained without it, in five folds. Other
-# estimators do the same: a Gaussian process, Bayesian linear regression, and scikit-learn's network
-# with its default settings. The last gives no error bars; it gets the standard deviation of its
-# training residuals.
+# Cross-validation
+# ----------------
+# Every wine is now predicted by a model that was trained without it, in five
+# folds. Other estimators do the same: a Gaussian process, Bayesian linear
+# regression, and scikit-learn's network with its default settings.
+# scikit-learn's network has no error bars; it gets the standard deviation of
+# its training residuals.
 
 gaussian_process = GaussianProcessRegressor(
     ConstantKernel() * RBF(3.0) + WhiteKernel(0.5), normalize_y=True
 )
 estimators = {
     "EvidenceMLPRegressor": EvidenceMLPRegressor(random_state=0),
-    "GaussianProcessRegressor": make_pipeline(StandardScaler(), gaussian_process),
+    "GaussianProcessRegressor": make_pipeline(
+        StandardScaler(), gaussian_process
+    ),
     "BayesianRidge": make_pipeline(StandardScaler(), BayesianRidge()),
-    "MLPRegressor": make_pipeline(StandardScaler(), MLPRegressor(max_iter=3000, random_state=0)),
+    "MLPRegressor": make_pipeline(
+        StandardScaler(), MLPRegressor(max_iter=3000, random_state=0)
+    ),
 }
 ours = "EvidenceMLPRegressor"
 folds = list(KFold(5, shuffle=True, random_state=0).split(X))
-mean, density, cdf, inside = ({name: np.empty(len(y)) for name in estimators} for _ in range(4))
+mean, density, cdf, inside = (
+    {name: np.empty(len(y)) for name in estimators} for _ in range(4)
+)
 for name, estimator in estimators.items():
     for train, test in folds:
         estimator.fit(X.iloc[train], y[train])
@@ -118,13 +153,18 @@ for name, estimator in estimators.items():
         cdf[name][test] = norm.cdf(truth, found, spread)
 
 # %%
-# A good error bar is as short as it can be while the targets still fall inside. The log density of
-# the measured values under the predictions rewards both; the last column is how much the others
-# have less of it than the network, per wine, with its standard error.
+# The log density of the measured values under the predictions rewards short
+# error bars that contain the targets. The last column shows how much lower it
+# is than for the network, per wine, with its standard error.
 
 rmse = {name: np.sqrt(np.mean((mean[name] - y) ** 2)) for name in estimators}
-coverage = {name: np.mean(np.abs(2 * cdf[name] - 1) <= 0.95) for name in estimators}
-print(f"{'':26s}{'rms error':>10s}{'in 95 % interval':>18s}{'log density less by':>24s}")
+coverage = {
+    name: np.mean(np.abs(2 * cdf[name] - 1) <= 0.95) for name in estimators
+}
+heading = (
+    f"{'rms error':>10s}{'in 95 % interval':>18s}{'log density less by':>24s}"
+)
+print(" " * 26 + heading)
 for name in estimators:
     less = density[ours] - density[name]
     error = less.std(ddof=1) / np.sqrt(len(y))
@@ -132,10 +172,11 @@ for name in estimators:
     print(f"{name:26s}{rmse[name]:10.2f}{coverage[name]:18.0%}{text:>24s}")
 
 # %%
-# The calibration of the network's error bars as a display: how many measurements lie inside
-# intervals of every probability, and the histogram of the predictive probabilities of values below
-# the measured one. Inside the bands they cannot be told from perfect ones. Wide intervals hold what
-# they promise here, and narrow ones somewhat more.
+# The display shows how many measurements lie inside intervals of every
+# probability, and the histogram of the predictive probabilities of values below
+# the measured one. Curves inside the bands are consistent with perfect
+# calibration. Here wide intervals contain as many measurements as they should,
+# and narrow ones slightly more.
 
 CalibrationDisplay.from_pit(cdf[ours])
 plt.show()

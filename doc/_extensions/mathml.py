@@ -1,0 +1,62 @@
+"""Formulas as MathML, which browsers draw without MathJax and so without internet."""
+
+import re
+import unicodedata
+from html import escape, unescape
+
+import latex2mathml.converter
+from docutils.nodes import SkipNode
+from sphinx.util import logging
+
+# what the converter does not know, in words that it knows
+SYNONYMS = {
+    r"\langle": "⟨",
+    r"\rangle": "⟩",
+    r"\lVert": "‖",
+    r"\rVert": "‖",
+    "{aligned}": "{align*}",
+}
+STYLED = re.compile(r'<(m[in]) mathvariant="(bold|bold-italic|sans-serif|script)">([^<]+)</\1>')
+
+
+def mathml(latex, node, display):
+    """MathML of a formula; a warning, and its source, where the converter fails."""
+    for command, known in SYNONYMS.items():
+        latex = latex.replace(command, known)
+    try:
+        found = latex2mathml.converter.convert(latex.strip(), display=display)
+    except Exception as error:
+        logging.getLogger(__name__).warning("formula: %r", error, location=node)
+        return f"<code>{escape(latex)}</code>"
+    return STYLED.sub(lambda m: f"<{m[1]}>{styled(unescape(m[3]), m[2])}</{m[1]}>", found)
+
+
+def styled(letter, style):
+    """A letter as a character of its own, as browsers draw no ``mathvariant`` but ``normal``."""
+    try:
+        _, size, *name = re.sub("LETTER ", "", unicodedata.name(letter)).split()
+        wanted = f"{style.upper().replace('BOLD-', 'BOLD ')} {size} {' '.join(name)}"
+        try:
+            return unicodedata.lookup(f"MATHEMATICAL {wanted}")
+        except KeyError:
+            return unicodedata.lookup(wanted)  # such as SCRIPT CAPITAL L
+    except (KeyError, ValueError):
+        return letter
+
+
+def visit_inline(self, node):
+    """A formula within a line."""
+    self.body.append(mathml(node.astext(), node, "inline"))
+    raise SkipNode
+
+
+def visit_block(self, node):
+    """A formula on a line of its own."""
+    self.body.append(f'<div class="math-block">{mathml(node.astext(), node, "block")}</div>')
+    raise SkipNode
+
+
+def setup(app):
+    """Sphinx calls this."""
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

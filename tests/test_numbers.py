@@ -1,0 +1,367 @@
+"""Every measured number in README and guide is one of the results in ``tests/benchmarks/results``.
+
+In the pages a comment that readers do not see says where numbers come from:
+
+* ``<!-- table: NAME -->`` before a table: its cells are those of ``NAME.csv``, or of the function
+  in `TABLES` that makes them of the rows of a run.
+* ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
+  decimal number in it. The expression, of the functions in `NAMES`, must round to the figure;
+  ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
+
+A decimal number without either is an error.
+"""
+
+import csv
+import importlib.util
+import math
+import re
+from functools import cache, partial
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skbayesnn.estimators._comparison as comparison
+import skbayesnn.estimators._diagnostics as diagnostics
+from skbayesnn.estimators._report import LARGEST_ERROR
+from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference._growth import OF_MANY_ROWS
+from skbayesnn.posterior import LogUniform
+from skbayesnn.predictive._mixture import TEMPERATURE
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "tests" / "benchmarks"
+PAGES = [ROOT / "README.md", ROOT / "doc" / "index.md", *sorted((ROOT / "doc/guide").glob("*.md"))]
+FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^<!-- (table|numbers):?(.*?)-->$", re.MULTILINE | re.DOTALL)
+NOT_PROSE = re.compile(r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+")
+DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
+DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss": 3, "fit_s": 1}
+CLASSES = ("pima", "synthetic", "glass")
+SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
+MODELS = ("evidence", "evidence, constant noise", "evidence, (16,)", "hmc", "hmc, constant noise")
+MODELS += ("hmc, noise of inputs", "gaussian process", "mlp grid", "boosting", "forest", "linear")
+MODELS += ("nuts", "bde", "laplace")
+FIRST_SPLITS = [model for model in MODELS if model not in ("evidence, (16,)", "hmc", "mlp grid")]
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+@cache
+def rows_of(name):
+    """Rows of a file of results, as dictionaries of text."""
+    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
+        return tuple(csv.DictReader(file))
+
+
+def values(data, model, column):
+    """What a model has reached on every split of a set of the side-by-side comparison."""
+    found = {
+        row["split"]: float(row[column])
+        for row in rows_of("side_by_side")
+        if (row["data"], row["model"]) == (data, model)
+    }
+    assert found, f"no rows of {model} on {data}"
+    return found
+
+
+def mean(*which):
+    """Over the splits."""
+    return float(np.mean(list(values(*which).values())))
+
+
+def standard_error(numbers):
+    """Of a mean."""
+    return float(np.std(numbers, ddof=1) / np.sqrt(len(numbers)))
+
+
+def differences(data, column, first, second):
+    """Of two models, split by split."""
+    a, b = values(data, first, column), values(data, second, column)
+    return [a[split] - b[split] for split in a.keys() & b.keys()]
+
+
+def gain(*which):
+    """Mean difference of two models over the splits that both have."""
+    return float(np.mean(differences(*which)))
+
+
+def gain_error(*which):
+    """Its standard error."""
+    return standard_error(differences(*which))
+
+
+def gain_text(data, column="LL", second="evidence, constant noise"):
+    """By how much the default differs from another model, with standard error."""
+    which = data, column, "evidence", second
+    return f"{abs(gain(*which)):.2f} ± {gain_error(*which):.2f}"
+
+
+def lead(data):
+    """By how much the log density of the default exceeds that of the best other estimator."""
+    others = {row["model"] for row in rows_of("side_by_side") if row["data"] == data}
+    others = [model for model in others if not model.startswith("evidence")]
+    return min(gain(data, "LL", "evidence", model) for model in others)
+
+
+def showcase(model, column):
+    """Mean over the splits of the README's example."""
+    return float(np.mean([float(r[column]) for r in rows_of("showcase") if r["model"] == model]))
+
+
+def summary(script, quantity):
+    """A number of a run of which only the summary was kept."""
+    (row,) = (r for r in rows_of("summaries") if (r["script"], r["quantity"]) == (script, quantity))
+    return row["value"]
+
+
+def earlier(data, model, column):
+    """A cell of the side-by-side lines that were measured earlier."""
+    (row,) = (
+        r for r in rows_of("side_by_side_earlier") if (r["data"], r["model"]) == (data, model)
+    )
+    return row[column]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def with_error(numbers, digits):
+    """Mean and standard error as the tables have them."""
+    if len(numbers) == 1:
+        return f"{numbers[0]:.{digits}f}"
+    return f"{np.mean(numbers):.{digits}f} ± {standard_error(numbers):.{digits}f}"
+
+
+def side_by_side(data):
+    """Lines of our runs, of earlier ones, and of published figures."""
+    columns = ("errors", "error", "log loss") if data in CLASSES else ("LL", "RMSE", "coverage")
+    lines = {}
+    for model in dict.fromkeys(r["model"] for r in rows_of("side_by_side") if r["data"] == data):
+        cells = [list(values(data, model, column).values()) for column in (*columns, "fit_s")]
+        texts = map(with_error, cells, [DIGITS[column] for column in (*columns, "fit_s")])
+        lines[model] = [model, str(len(cells[0])), *texts]
+    for row in rows_of("side_by_side_earlier"):
+        if row["data"] == data:
+            line = [row[column] for column in ("model", "splits", *columns, "fit_s")]
+            lines[row["model"]] = line
+    ours = [lines[model] for model in MODELS if model in lines]
+    theirs = [
+        [f"*{source}*", "", *(str(line.get(column, "")) for column in columns), ""]
+        for source, line in published()[data].items()
+    ]
+    return [["model", "splits", *columns, "fit, CPU s"], *ours, *theirs]
+
+
+def first_splits():
+    """Log density or log loss of every model on the first split of every set."""
+    sets = (*SETS, *CLASSES)
+    lines = [["model", *(name.replace("pima", "Pima") for name in sets)]]
+    for model in FIRST_SPLITS:
+        line = [model]
+        for data in sets:
+            column, digits = ("log loss", 3) if data in CLASSES else ("LL", 2)
+            found = [
+                f"{float(r[column]):.{digits}f}"
+                for r in rows_of("side_by_side")
+                if (r["data"], r["model"], r["split"]) == (data, model, "0")
+            ]
+            found += [
+                r["first"]
+                for r in rows_of("side_by_side_earlier")
+                if (r["data"], r["model"]) == (data, model)
+            ]
+            line.append(found[0] if found else "")
+        lines.append(line)
+    return lines
+
+
+def showcase_table():
+    """Error and seconds of every estimator, the smallest error first."""
+    models = dict.fromkeys(row["model"] for row in rows_of("showcase"))
+    lines = [(showcase(m, "RMSE"), m, showcase(m, "fit_s")) for m in models]
+    texts = [[model, f"{error:.2f}", f"{seconds:.1f}"] for error, model, seconds in sorted(lines)]
+    return [["estimator", "error", "seconds"], *texts]
+
+
+@cache
+def published():
+    """Published figures by set and source."""
+    path = BENCHMARKS / "published.py"
+    spec = importlib.util.spec_from_file_location("published", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PUBLISHED
+
+
+def kept(name):
+    """The table that a file holds."""
+    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def gaussian_beside_samples():
+    """Ratios and differences of three data sets of each size, side by side."""
+    heading = ["rows", "verdict", "error bars", "noise level", "means differ by (sd)"]
+    lines = [[*heading, "log evidence differs by (nats)", "chains converged"]]
+    everything = rows_of("which_estimator_gaussian")
+    for size in dict.fromkeys(row["rows"] for row in everything):
+        rows = [row for row in everything if row["rows"] == size]
+        verdicts = dict.fromkeys(row["verdict"].partition(":")[0] for row in rows)
+        texts = [
+            ", ".join(f"{float(row[column]):.{digits}f}" for row in rows)
+            for column, digits in {"error bars": 2, "noise": 2, "means differ by": 2}.items()
+        ]
+        gaps = ", ".join(f"{float(row['log evidence differs by']):.1f}" for row in rows)
+        agree = [float(row["R-hat"]) <= diagnostics.LARGEST_R_HAT for row in rows]
+        agree = ", ".join("yes" if each else "no" for each in agree)
+        lines.append([size, " or ".join(verdicts), *texts, gaps, agree])
+    return lines
+
+
+def gaussian(column, extreme, *sizes):
+    """Smallest or largest number of the table above, over some numbers of rows."""
+    rows = rows_of("which_estimator_gaussian")
+    return extreme(float(row[column]) for row in rows if not sizes or row["rows"] in sizes)
+
+
+def cost(column, digits):
+    """Seconds or megabytes of default fits, a line per number of rows and weights."""
+    kinds = {
+        "evidence, regression": "EvidenceMLPRegressor",
+        "evidence, classes": "EvidenceMLPClassifier",
+        "sampling, regression": "HMCMLPRegressor",
+        "sampling, classes": "HMCMLPClassifier",
+    }
+    lines = [["rows", "weights", *kinds]]
+    everything = {(r["rows"], r["weights"], r["estimator"]): r for r in rows_of("which_estimator")}
+    for rows, weights in dict.fromkeys(key[:2] for key in everything):
+        cells = [
+            everything.get((rows, weights, kind), {}).get(column, "") for kind in kinds.values()
+        ]
+        texts = [f"{float(c):.{digits(float(c))}f}" if c[:1].isdigit() else c for c in cells]
+        lines.append([f"{int(rows):,}", weights, *texts])
+    return lines
+
+
+def r_hats(extreme):
+    """Smallest or largest R-hat of the sampling fits in that table."""
+    says = [row["the fit says"] for row in rows_of("which_estimator")]
+    return extreme(float(text.split()[1]) for text in says if text.startswith("R-hat"))
+
+
+TABLES = {
+    "showcase": showcase_table,
+    "first splits": first_splits,
+    "which_estimator gaussian": gaussian_beside_samples,
+    "which_estimator seconds": partial(cost, "processor s", lambda s: 0 if s >= 9.95 else 1),
+    "which_estimator memory": partial(cost, "memory MB", lambda megabytes: 0),
+} | {f"side_by_side {name}": partial(side_by_side, name) for name in (*SETS, *CLASSES)}
+NAMES = {
+    "LIMITS": Limits(),
+    "LIMITS_OF_SD": LogUniform(),
+    "NOISE_MODELS": NOISE_MODELS,
+    "SIGNIFICANT": SIGNIFICANT,
+    "TEMPERATURE": TEMPERATURE,
+    "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
+    "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
+    "LARGEST_ERROR": LARGEST_ERROR,
+    "comparison": comparison,
+    "count": lambda name: len(rows_of(name)),
+    "diagnostics": diagnostics,
+    "earlier": earlier,
+    "exp": math.exp,
+    "first": lambda data, model, column: values(data, model, column)["0"],
+    "gain": gain,
+    "gaussian": gaussian,
+    "max": max,
+    "min": min,
+    "gain_text": gain_text,
+    "lead": lead,
+    "mean": mean,
+    "mean_coverage": lambda: 100 * np.mean([mean(s, "evidence", "coverage") for s in SETS]),
+    "SETS": SETS,
+    "r_hats": r_hats,
+    "size_gain": lambda data: gain(data, "LL", "evidence, constant noise", "evidence, (16,)"),
+    "summary": summary,
+}
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def cells_of(block):
+    """A Markdown table as lists of cells."""
+    lines = [line for line in block.strip().split("\n") if not re.match(r"^ *\|[-| ]+\|$", line)]
+    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
+
+
+def blocks_of(text):
+    """``(block, table, numbers, code)``: paragraphs and tables with their comments."""
+    found, table = [], None
+    code = "".join(match[0] for match in FENCE.finditer(text))
+    for block in re.split(r"\n{2,}", FENCE.sub("", text)):
+        comment = COMMENT.fullmatch(block.strip())
+        if comment is None:
+            found.append([block, table, "", code])
+            table = None
+        elif comment[1] == "table":
+            table = comment[2].strip()
+        else:
+            found[-1][2] = comment[2].strip()
+    return found
+
+
+def disagreements(block, table, numbers, code):
+    """What a block says that the results do not; ``code`` is that of its page."""
+    if table is not None:
+        lines, expected = cells_of(block), TABLES.get(table, partial(kept, table))()
+        return [f"{a} is not {b}" for a, b in zip_longest(lines, expected) if a != b]
+    prose, problems, named = NOT_PROSE.sub("", block), [], set()
+    for line in filter(None, numbers.split("\n")):
+        figure, expression = (part.strip() for part in line.split(" : "))
+        from_page = {"code": figure if figure in code else "missing", "example": figure}
+        result = eval(expression, {**NAMES, **from_page})
+        digits = len(figure.partition(".")[2])
+        text = result if isinstance(result, str) else f"{abs(result):.{digits}f}"
+        if text != figure:
+            problems.append(f"{expression} is {text}, not {figure}")
+        if figure not in " ".join(block.split()):
+            problems.append(f"{figure} is not in the text")
+        named |= set(DECIMAL.findall(figure))
+    problems += [f"{d} has no source" for d in DECIMAL.findall(prose) if d not in named]
+    return problems
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_numbers_are_those_of_the_results(page):
+    blocks = blocks_of(page.read_text(encoding="utf-8"))
+    assert [problem for block in blocks for problem in disagreements(*block)] == []
+
+
+def test_wrong_numbers_are_found():
+    page = """
+<!-- table: showcase -->
+
+| estimator | error | seconds |
+|---|---|---|
+| EvidenceMLPRegressor | 0.07 | 5.0 |
+
+A threshold of 1.06, or of 0.12.
+
+<!-- numbers
+1.06 : diagnostics.LARGEST_R_HAT
+-->
+
+Nobody knows 0.3, but `0.4` is code.
+"""
+    table, thresholds, unknown = blocks_of(page)
+    assert "0.07" in disagreements(*table)[0]
+    assert disagreements(*thresholds) == [
+        "diagnostics.LARGEST_R_HAT is 1.05, not 1.06",
+        "0.12 has no source",
+    ]
+    assert disagreements(*unknown) == ["0.3 has no source"]
