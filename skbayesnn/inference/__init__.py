@@ -44,7 +44,7 @@ from skbayesnn.inference._growth import (
 from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._linear import linear_start
-from skbayesnn.inference._measurement import Measurement, measure
+from skbayesnn.inference._measurement import Measurement, is_measured, measure
 from skbayesnn.inference._memory import machine_memory, memory_of_search, readable
 from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import OF_SIZE, Minimum, Trouble, complete
@@ -159,6 +159,7 @@ __all__ = [
     "grown_with_many_rows",
     "heavy_tails",
     "integrated",
+    "is_measured",
     "layers_switched_off",
     "linear_start",
     "log_evidence_fixed",

@@ -31,6 +31,15 @@ class Measurement(NamedTuple):
     beta: np.ndarray
 
 
+def is_measured(fit, wanted="auto"):
+    """Whether `measure` measures the evidence of a fit."""
+    posterior, settings = fit.posed
+    n_weights, limits = posterior.network.n_weights, settings.limits
+    cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
+    wanted = cheap if wanted == "auto" else wanted
+    return bool(wanted) and not posterior.is_quadratic and NOISE_MODELS[fit.noise].measurable
+
+
 def measure(fit, entropy, wanted="auto"):
     """Measure the evidence of a fit by annealing.
 
@@ -48,12 +57,7 @@ def measure(fit, entropy, wanted="auto"):
         ``None`` if it is not wanted or not needed, as Laplace's approximation is exact, or if there
         is no way from the minima to the posterior.
     """
-    posterior, settings = fit.posed
-    n_weights, limits = posterior.network.n_weights, settings.limits
-    cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
-    if posterior.is_quadratic or not (cheap if wanted == "auto" else wanted):
-        return None
-    if not NOISE_MODELS[fit.noise].measurable:
+    if not is_measured(fit, wanted):
         return None
     joint, starts = positions_of_minima(fit, fit.minima[:MOST_MINIMA])
     seed, choice = np.random.SeedSequence([entropy, 1]).spawn(2)

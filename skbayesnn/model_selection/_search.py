@@ -5,7 +5,6 @@ from copy import deepcopy
 from functools import wraps
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +24,7 @@ from skbayesnn.estimators import (
     final_step,
 )
 from skbayesnn.model_selection._candidates import (
-    fit_candidate,
+    fit_candidates,
     report_failures,
     results_table,
     simplest_of_best,
@@ -60,7 +59,9 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence: one fit per candidate, on all rows.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
-    section 2.2). The search therefore holds out no rows and fits each candidate only once.
+    section 2.2). The search therefore holds out no rows. With ``measure_evidence="auto"`` it first
+    compares all candidates by Laplace's approximation, then measures the evidence of those within
+    10 nats of the best.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     results_ : dict of arrays
         Columns for a ``pandas.DataFrame``, with candidates in the order of the grid:
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
-        units), ``log_evidence_std`` (standard error; 0 where the evidence is not sampled),
+        units), ``log_evidence_std`` (standard error; ``nan`` where it was not measured),
         ``posterior_probability`` (if all candidates were equally probable before the data),
         ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
@@ -176,10 +177,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         params = list(ParameterGrid(self.param_grid))
         candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
         self._check_averaging(candidates)
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_candidate)(model, X, y, fit_params, label)
-            for model, label in zip(candidates, self._labels(params), strict=True)
-        )
+        fits = fit_candidates(candidates, X, y, fit_params, self._labels(params), self.n_jobs)
         report_failures(fits)
         self.estimators_ = [model for model, *_ in fits]
         self.results_ = results_table(params, fits)
