@@ -7,6 +7,7 @@ from html import escape, unescape
 import latex2mathml.converter
 from docutils.nodes import SkipNode
 from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
 
 # what the converter does not know, in words that it knows
 SYNONYMS = {
@@ -51,8 +52,12 @@ def visit_inline(self, node):
 
 
 def visit_block(self, node):
-    """A formula on a line of its own."""
-    self.body.append(f'<div class="math-block">{mathml(node.astext(), node, "block")}</div>')
+    """A formula on a line of its own, with its number if it has one."""
+    self.body.append(self.starttag(node, "div", CLASS="math-block"))
+    self.body.append(mathml(node.astext(), node, "block"))
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})</span>')
+    self.body.append("</div>\n")
     raise SkipNode
 
 
