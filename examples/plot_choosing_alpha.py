@@ -12,6 +12,8 @@ weights, and the test error is almost as small as possible. The data here are
 new.
 """
 
+# sphinx_gallery_thumbnail_number = 4
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline

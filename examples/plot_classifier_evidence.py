@@ -12,6 +12,8 @@ shows the boundary without regularisation, the boundary with the regularisation
 of highest evidence, and the best possible boundary.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr

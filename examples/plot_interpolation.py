@@ -10,6 +10,8 @@ Hermite functions, and a network. The curve is exactly a sum of three Hermite
 functions. The evidence, which uses only the forty points, should find this out.
 """
 
+# sphinx_gallery_thumbnail_number = 3
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline

@@ -13,6 +13,8 @@ their evidence by default; here ``measure_evidence=False`` keeps the Gaussian
 approximation.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit, logsumexp

@@ -13,6 +13,8 @@ best one here. Stacking compares predictions, prefers the network with four
 hidden units, and predicts better.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import warnings
 
 import matplotlib.pyplot as plt

@@ -7,6 +7,8 @@ than in another, or if some of them are far off. This example has a data set of
 each kind. The evidence shows which noise model the data support.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 

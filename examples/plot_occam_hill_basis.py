@@ -13,6 +13,8 @@ compares the best models and shows the evidence over the width of radial
 functions and the order of splines.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline

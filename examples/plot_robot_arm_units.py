@@ -11,6 +11,8 @@ prior with one precision for all weights? Because its results change if the hand
 is measured in centimetres.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -17,6 +17,10 @@ SYNONYMS = {
     r"\rVert": "‖",
     "{aligned}": "{align*}",
 }
+FUNCTION = re.compile(
+    r"(?<!<msub>)(?<!<msup>)(?<!<munder>)(?<!<msubsup>)"
+    r"<mi>(log|ln|exp|min|max|sin|cos|det)</mi>(?!<mo[^>]*>(?:&#x00028;|\())"
+)
 STYLED = re.compile(r'<(m[in]) mathvariant="(bold|bold-italic|sans-serif|script)">([^<]+)</\1>')
 
 
@@ -29,6 +33,7 @@ def mathml(latex, node, display):
     except Exception as error:
         logging.getLogger(__name__).warning("formula: %r", error, location=node)
         return f"<code>{escape(latex)}</code>"
+    found = FUNCTION.sub(r'<mi>\1</mi><mspace width="0.17em" />', found)
     return STYLED.sub(lambda m: f"<{m[1]}>{styled(unescape(m[3]), m[2])}</{m[1]}>", found)
 
 
