@@ -98,7 +98,7 @@ def gain_error(*which):
 def gain_text(data, column="LL", second="evidence, constant noise"):
     """By how much the default differs from another model, with standard error."""
     which = data, column, "evidence", second
-    return f"{abs(gain(*which)):.2f} ± {gain_error(*which):.2f}"
+    return f"{gain(*which):.2f} ± {gain_error(*which):.2f}"
 
 
 def lead(data):
@@ -327,7 +327,7 @@ def disagreements(block, table, numbers, code):
         from_page = {"code": figure if figure in code else "missing", "example": figure}
         result = eval(expression, {**NAMES, **from_page})
         digits = len(figure.partition(".")[2])
-        text = result if isinstance(result, str) else f"{abs(result):.{digits}f}"
+        text = result if isinstance(result, str) else f"{result:.{digits}f}"
         if text != figure:
             problems.append(f"{expression} is {text}, not {figure}")
         if figure not in " ".join(block.split()):
