@@ -103,7 +103,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skbayesnn",),
     "download_all_examples": False,
     "image_srcset": ["2x"],
-    "thumbnail_size": (480, 336),
+    "thumbnail_size": (640, 448),
     "remove_config_comments": True,
     "write_computation_times": False,
 }

@@ -29,9 +29,8 @@ def true_function(x):
     return np.tanh(2.0 * (x + 2.0)) + np.exp(-((x - 1.2) ** 2) / 0.3) - 0.3 * x
 
 
-warnings.simplefilter(
-    "ignore", ConvergenceWarning
-)  # with 12 rows the evidence is rough
+# with 12 rows the evidence is rough
+warnings.simplefilter("ignore", ConvergenceWarning)
 wanted = np.linspace(0.0, 2.0, 60)[:, None]
 
 # %%

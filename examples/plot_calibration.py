@@ -48,12 +48,8 @@ for row in range(5):
 # In the picture the bars are intervals that should contain 95 % of the
 # measurements.
 
-BLUE, ORANGE, GREEN, GREY = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "0.45",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.45"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

@@ -12,6 +12,8 @@ weights, and the test error is almost as small as possible. The data here are
 new.
 """
 
+# sphinx_gallery_thumbnail_number = 4
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -60,12 +62,8 @@ def fit(alpha="auto", noise="auto"):
 
 chosen = fit(noise=NOISE)
 best = chosen[-1].weight_precisions_[0]
-BLUE, ORANGE, GREEN, PURPLE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

@@ -12,6 +12,8 @@ shows the boundary without regularisation, the boundary with the regularisation
 of highest evidence, and the best possible boundary.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
@@ -91,11 +93,8 @@ best_possible = -np.mean(
     np.log(np.where(y_test == 1, best_possible, 1 - best_possible))
 )
 
-BLUE, ORANGE, GREEN = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-)  # Okabe and Ito: safe for the colour-blind
+# Okabe and Ito: safe for the colour-blind
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

@@ -56,12 +56,8 @@ mean_marginal = information_gain(model, grid, region)
 chosen = grid[select(model, grid, 10, region)]
 largest = grid[np.argsort(mean_marginal)[-10:]]
 
-BLUE, ORANGE, GREEN, PURPLE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

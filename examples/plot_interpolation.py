@@ -10,6 +10,8 @@ Hermite functions, and a network. The curve is exactly a sum of three Hermite
 functions. The evidence, which uses only the forty points, should find this out.
 """
 
+# sphinx_gallery_thumbnail_number = 3
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -110,11 +112,8 @@ print(f"best degree {best_degree}, best order of splines p = {best_order}")
 # %%
 # The curves of three models.
 
-BLUE, ORANGE, GREEN = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-)  # Okabe and Ito: safe for the colour-blind
+# Okabe and Ito: safe for the colour-blind
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

@@ -13,6 +13,8 @@ their evidence by default; here ``measure_evidence=False`` keeps the Gaussian
 approximation.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit, logsumexp
@@ -20,11 +22,8 @@ from scipy.stats import norm
 
 from skbayesnn import EvidenceMLPClassifier
 
-BLUE, ORANGE, GREEN = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-)  # Okabe and Ito: safe for the colour-blind
+# Okabe and Ito: safe for the colour-blind
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

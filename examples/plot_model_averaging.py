@@ -13,6 +13,8 @@ best one here. Stacking compares predictions, prefers the network with four
 hidden units, and predicts better.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import warnings
 
 import matplotlib.pyplot as plt
@@ -32,9 +34,8 @@ X, y = (
     wines["total_phenols"].rename("total phenols"),
 )
 SIZES = [(), (2,), (4,)]
-warnings.simplefilter(
-    "ignore", ConvergenceWarning
-)  # a fit may end some nats low
+# a fit may end some nats low
+warnings.simplefilter("ignore", ConvergenceWarning)
 folds = list(KFold(5, shuffle=True, random_state=0).split(X))
 
 # %%

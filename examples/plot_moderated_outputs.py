@@ -20,12 +20,8 @@ from scipy.stats import norm
 from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.displays import ModeratedBoundaryDisplay
 
-BLUE, ORANGE, GREEN, PURPLE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

@@ -7,6 +7,8 @@ than in another, or if some of them are far off. This example has a data set of
 each kind. The evidence shows which noise model the data support.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -67,11 +69,8 @@ for data, targets in y.items():
 # tells nothing about the noise. ``predict_std(X, kind="aleatoric")`` is the
 # noise level of each row.
 
-BLUE, ORANGE, GREY = (
-    "#0072B2",
-    "#D55E00",
-    "0.45",
-)  # Okabe and Ito: safe for colour-blind readers
+# Okabe and Ito: safe for colour-blind readers
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

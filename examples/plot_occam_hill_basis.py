@@ -13,6 +13,8 @@ compares the best models and shows the evidence over the width of radial
 functions and the order of splines.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -107,11 +109,8 @@ prior_sd = [
     model[-1].weight_precisions_[0] ** -0.5 for model in radial.estimators_
 ]
 
-BLUE, ORANGE, GREEN = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-)  # Okabe and Ito: safe for the colour-blind
+# Okabe and Ito: safe for the colour-blind
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

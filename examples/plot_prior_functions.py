@@ -19,12 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import HMCMLPRegressor
 
-BLUE, ORANGE, GREEN, GREY = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "0.45",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.45"
 COLOURS = [BLUE, ORANGE, GREEN, GREY, "#CC79A7"]
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
@@ -38,9 +34,8 @@ plt.rcParams.update(
 # enough. Four groups are made, by a label for every weight: hidden weights,
 # hidden biases, output weights and the output bias.
 
-warnings.simplefilter(
-    "ignore", ConvergenceWarning
-)  # a single draw tells nothing about agreement
+# a single draw tells nothing about agreement
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def network(n_units, **sd):

@@ -56,10 +56,8 @@ functions = model.sample_y(X_grid, n_samples=5, random_state=1)
 # of the mean; the light band adds the noise. About 95 % of new points should
 # lie in the light band.
 
-BLUE, ORANGE = (
-    "#0072B2",
-    "#D55E00",
-)  # Okabe and Ito: safe for colour-blind readers
+# Okabe and Ito: safe for colour-blind readers
+BLUE, ORANGE = "#0072B2", "#D55E00"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

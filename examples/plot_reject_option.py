@@ -11,6 +11,8 @@ outputs, which average over the uncertainty of the weights, cost what they
 predict, and no more than those of logistic regression.
 """
 
+# sphinx_gallery_thumbnail_number = 3
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer

@@ -75,10 +75,8 @@ covariance = model.predict_output_cov(angles)
 # An ellipse of one standard deviation is the image of the unit circle under the
 # Cholesky factor of the covariance. Compare figure 3.1 of the thesis.
 
-BLUE, ORANGE = (
-    "#0072B2",
-    "#D55E00",
-)  # Okabe and Ito: safe for colour-blind readers
+# Okabe and Ito: safe for colour-blind readers
+BLUE, ORANGE = "#0072B2", "#D55E00"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

@@ -159,10 +159,8 @@ assert abs(typical["sampling"][1] / typical["evidence fit"][1] - 1) < 0.25
 # The shoulder turns from one side to the other while the elbow stays at 0.9
 # rad. ``sample_y`` gives the paths that drawn networks predict, without noise.
 
-BLUE, ORANGE = (
-    "#0072B2",
-    "#D55E00",
-)  # Okabe and Ito: safe for colour-blind readers
+# Okabe and Ito: safe for colour-blind readers
+BLUE, ORANGE = "#0072B2", "#D55E00"
 turn = np.linspace(-2.4, 2.4, 97)
 path = np.column_stack([turn, np.full_like(turn, 0.9)])
 drawn = sampling.sample_y(

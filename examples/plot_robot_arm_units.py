@@ -11,6 +11,8 @@ prior with one precision for all weights? Because its results change if the hand
 is measured in centimetres.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -76,12 +78,8 @@ gamma = {
 }
 n_weights = np.array([2 * n + n + 2 * n + 2 for n in WIDTHS])
 
-BLUE, ORANGE, GREEN, PURPLE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-)  # Okabe and Ito
+# Okabe and Ito
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 COLOURS, MARKERS = (
     {"single": ORANGE, "layer": BLUE},
     {"single": "s", "layer": "o"},

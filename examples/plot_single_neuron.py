@@ -93,10 +93,8 @@ print(f"Hamiltonian Monte Carlo: {gain:.0f} times as many per gradient")
 # %%
 # Traces of one chain each, and below them where all four chains went.
 
-BLUE, ORANGE = (
-    "#0072B2",
-    "#D55E00",
-)  # Okabe and Ito: safe for colour-blind readers
+# Okabe and Ito: safe for colour-blind readers
+BLUE, ORANGE = "#0072B2", "#D55E00"
 GREEN, YELLOW = "#009E73", "#F0E442"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}

@@ -58,11 +58,8 @@ NUMBERS = [2, 4, 8, 25]
 models = {n: fixed_basis(n) for n in NUMBERS}
 grid = np.linspace(0, 1, 201)[:, None]
 
-BLUE, ORANGE, GREEN = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-)  # Okabe and Ito: safe for the colour-blind
+# Okabe and Ito: safe for the colour-blind
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )

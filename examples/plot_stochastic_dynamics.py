@@ -20,9 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from skbayesnn import HMCMLPRegressor
 from skbayesnn.samplers import bulk_ess
 
-warnings.simplefilter(
-    "ignore", ConvergenceWarning
-)  # short chains; what matters is asserted
+# short chains; what matters is asserted
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 # %%
 # A posterior that is known
@@ -102,11 +101,8 @@ for name, setting in SETTINGS.items():
     acceptance[name] = [model.diagnostics_.acceptance for _, model in runs]
 expected = 1 / (1 - FRACTIONS**2)
 
-BLUE, ORANGE, GREEN = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-)  # Okabe and Ito: safe for the colour-blind
+# Okabe and Ito: safe for the colour-blind
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 LABELS = {
     "stochastic_dynamics": "stochastic dynamics",
     "hmc": "Hamiltonian Monte Carlo",

@@ -8,7 +8,8 @@ In the pages a comment that readers do not see says where numbers come from:
   decimal number in it. The expression, of the functions in `NAMES`, must round to the figure;
   ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
 
-A decimal number without either is an error.
+A decimal number without either is an error. After a new run ``python -m tests.test_numbers`` puts
+the new tables into the pages and prints which other numbers have to be changed by hand.
 """
 
 import csv
@@ -97,7 +98,7 @@ def gain_error(*which):
 def gain_text(data, column="LL", second="evidence, constant noise"):
     """By how much the default differs from another model, with standard error."""
     which = data, column, "evidence", second
-    return f"{abs(gain(*which)):.2f} ± {gain_error(*which):.2f}"
+    return f"{gain(*which):.2f} ± {gain_error(*which):.2f}"
 
 
 def lead(data):
@@ -326,7 +327,7 @@ def disagreements(block, table, numbers, code):
         from_page = {"code": figure if figure in code else "missing", "example": figure}
         result = eval(expression, {**NAMES, **from_page})
         digits = len(figure.partition(".")[2])
-        text = result if isinstance(result, str) else f"{abs(result):.{digits}f}"
+        text = result if isinstance(result, str) else f"{result:.{digits}f}"
         if text != figure:
             problems.append(f"{expression} is {text}, not {figure}")
         if figure not in " ".join(block.split()):
@@ -365,3 +366,22 @@ Nobody knows 0.3, but `0.4` is code.
         "0.12 has no source",
     ]
     assert disagreements(*unknown) == ["0.3 has no source"]
+
+
+def rewrite(page):
+    """Put the tables of the present results into a page, and print what else disagrees."""
+    text = page.read_text(encoding="utf-8")
+    for block, table, *rest in blocks_of(text):
+        if table is not None:
+            heading, *rows = TABLES.get(table, partial(kept, table))()
+            rule = block.split("\n")[1]
+            lines = [f"| {' | '.join(cells)} |" for cells in (heading, *rows)]
+            text = text.replace(block, "\n".join([lines[0], rule, *lines[1:]]))
+        for problem in disagreements(block, None, *rest) if table is None else ():
+            print(f"{page.name}: {problem}")
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":  # after a new run: python -m tests.test_numbers
+    for each in PAGES:
+        rewrite(each)

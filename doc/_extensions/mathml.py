@@ -7,6 +7,7 @@ from html import escape, unescape
 import latex2mathml.converter
 from docutils.nodes import SkipNode
 from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
 
 # what the converter does not know, in words that it knows
 SYNONYMS = {
@@ -16,6 +17,10 @@ SYNONYMS = {
     r"\rVert": "‖",
     "{aligned}": "{align*}",
 }
+FUNCTION = re.compile(
+    r"(?<!<msub>)(?<!<msup>)(?<!<munder>)(?<!<msubsup>)"
+    r"<mi>(log|ln|exp|min|max|sin|cos|det)</mi>(?!<mo[^>]*>(?:&#x00028;|\())"
+)
 STYLED = re.compile(r'<(m[in]) mathvariant="(bold|bold-italic|sans-serif|script)">([^<]+)</\1>')
 
 
@@ -28,6 +33,7 @@ def mathml(latex, node, display):
     except Exception as error:
         logging.getLogger(__name__).warning("formula: %r", error, location=node)
         return f"<code>{escape(latex)}</code>"
+    found = FUNCTION.sub(r'<mi>\1</mi><mspace width="0.17em" />', found)
     return STYLED.sub(lambda m: f"<{m[1]}>{styled(unescape(m[3]), m[2])}</{m[1]}>", found)
 
 
@@ -51,8 +57,12 @@ def visit_inline(self, node):
 
 
 def visit_block(self, node):
-    """A formula on a line of its own."""
-    self.body.append(f'<div class="math-block">{mathml(node.astext(), node, "block")}</div>')
+    """A formula on a line of its own, with its number if it has one."""
+    self.body.append(self.starttag(node, "div", CLASS="math-block"))
+    self.body.append(mathml(node.astext(), node, "block"))
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})</span>')
+    self.body.append("</div>\n")
     raise SkipNode
 
 

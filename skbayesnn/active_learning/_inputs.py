@@ -34,7 +34,7 @@ DRAWS_PER_TARGET = 10  # least number of draws for every output whose joint info
 
 
 class Question(NamedTuple):
-    """What the targets of candidates shall tell about.
+    """The quantities that measurements are to determine.
 
     Attributes
     ----------

@@ -175,7 +175,7 @@ class EvidenceReport:
         return "\n".join(lines)
 
     def _noise_lines(self):
-        """What speaks for other noise models, and what their evidence says."""
+        """Tests that suggest other noise models, and the evidence of these."""
         compared = self.noise_log_evidences
         advice = "" if compared else ': compare noise="auto"'
         lines = [
@@ -300,7 +300,7 @@ def _verdict_of_measurement(measurement):
 
 
 def _verdict(minimum, n_targets, exact):
-    """What speaks against the Gaussian approximation at a minimum; or whether it is exact."""
+    """Doubts about the Gaussian approximation at a minimum, or whether it is exact."""
     if minimum.trouble is not None:
         return f"no evidence: {minimum.trouble.value}"
     doubts = []

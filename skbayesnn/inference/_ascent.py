@@ -155,7 +155,7 @@ def _exact_third_order(posterior, point, S, moves):
 
 
 class Manner(NamedTuple):
-    """How an ascent goes about its steps.
+    """How an ascent chooses its steps.
 
     Attributes
     ----------

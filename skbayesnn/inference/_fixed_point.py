@@ -1,4 +1,4 @@
-"""Fixed points of maps that are dear to evaluate."""
+"""Fixed points of maps that are expensive to evaluate."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sizes at which a fit goes about things in another way."""
+"""Sizes at which a fit changes its method."""
 
 from typing import NamedTuple
 
@@ -19,45 +19,46 @@ class Limits(NamedTuple):
         crossover, 100 to 1,000 targets). Where these are not formed 1 is enough: Kronecker
         factors would find more well-determined weights than there are targets.
     dual_doubles : float
-        Numbers that a matrix with a row for every target may hold: 1 GiB.
+        Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
-        gradients: where they fit closely, the second derivatives of the network outweigh the
-        Gauss-Newton part, and damped steps creep (measured on digits).
+        gradients. If they fit closely, the second derivatives of the network are larger than the
+        Gauss-Newton part, and damped steps become very small (measured on digits).
     cheap_work : float
-        Rows times squared weights up to which Hessians may be had by the hundred (a tenth of a
-        second each).
+        Rows times squared weights up to which a fit can use hundreds of Hessians (each takes a
+        tenth of a second).
     refined : int
-        Weights times free precisions up to which precisions are refined on the gradient of the
-        evidence, which takes a Hessian for each.
+        Weights times free precisions up to which precisions are refined by the gradient of the
+        evidence, which needs a Hessian for each.
     profile_work : float
         Rows times squared weights up to which the evidence is evaluated along precisions, which
         takes some hundred Hessians for each.
     places : int
-        Precisions at which a minimum predicts besides its own, where the evidence may be evaluated
-        along them; each takes some Hessians, and memory as the minimum itself does.
+        Number of other precisions at which a minimum predicts, if the evidence can be evaluated
+        along the precisions. Each needs some Hessians, and as much memory as the minimum itself.
     measured : int
-        Weights up to which the evidence is measured by annealing without being asked.
+        Weights up to which the evidence is measured by annealing by default.
     measured_work : float
-        Rows times weights up to which it is: annealing takes some seconds there.
+        Rows times weights up to which the evidence is measured by default: annealing takes some
+        seconds there.
     batch_rows : int
-        Rows from which networks without dense matrices are trained on batches of them, and from
-        which networks are compared by rows that are held out.
+        Rows from which networks without dense matrices are trained on batches, and from which
+        networks are compared by held-out rows.
     batch_rows_per_weight : int
-        With fewer rows than this for each weight, and as many rows as said, dense matrices are not
-        used: Laplace's approximation is nats off there, and Newton steps to the minimum take
-        minutes without better predictions (measured on kin8nm). Where Hessians take long
-        (``cheap_work``), more.
+        With at least ``batch_rows`` rows, but fewer rows than this per weight, dense matrices are
+        not used. Laplace's approximation is wrong by several nats there, and Newton steps to the
+        minimum take minutes without better predictions (measured on kin8nm). If Hessians take long
+        (``cheap_work``), more rows per weight are required.
     batch_steps : int
         Steps of training on batches: some seconds.
     part_rows, part_rows_per_weight : int
-        Rows on which training begins, at least, and for each weight: their minimum is within a few
-        steps of that of all.
+        Least number of rows on which training begins, in total and per weight. Their minimum is
+        within a few steps of that of all rows.
     part_worth : int
-        Times as many rows from which beginning on a part pays.
+        Training begins on a part of the rows if there are at least this many times as many.
     scan_work : float
         Rows times squared weights up to which linear models begin at the best of a grid of
-        precisions, for which all rows are factored once (a tenth of a second).
+        precisions. All rows are factorised once for it (a tenth of a second).
     growth_weights : int
         Weights up to which networks are tried on many rows: a start takes a minute there.
     growth_work : float
@@ -65,8 +66,8 @@ class Limits(NamedTuple):
         seconds there.
     moderation_work : float
         Rows times outputs times squared weights up to which the Gaussian closest to the posterior
-        of all weights of a classifier is found; it takes some 25 curvatures. Beyond, that of the
-        output layer.
+        of all weights of a classifier is found, which needs about 25 curvatures. Larger
+        classifiers use that of the output layer.
 
     Examples
     --------

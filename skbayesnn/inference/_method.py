@@ -1,4 +1,4 @@
-"""How a search goes about its work: decided once, from sizes and settings."""
+"""The method of a search, chosen once from sizes and settings."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -55,7 +55,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """What is exact, which form curvature has, and how training goes about it.
+    """What is exact, which form the curvature has, and how training proceeds.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Method:
         Whether they are those of batches of the rows. The weights at which it ends are taken as
         they are.
     cheap : bool
-        Whether Hessians may be had by the hundred.
+        Whether a fit can use hundreds of Hessians.
     profiled : bool
         Whether the evidence may be evaluated along a precision.
     refines : bool

@@ -1,4 +1,4 @@
-"""Noise models of regressors: how minima under each are found, and what speaks for it.
+"""Noise models of regressors: how minima under each are found, and tests that suggest it.
 
 A model is one class and one line of `NOISE_MODELS`.
 """

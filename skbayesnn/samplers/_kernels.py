@@ -24,7 +24,7 @@ class Info(NamedTuple):
     error : ndarray of float
         ``dH``, the change of the total energy along the trajectory.
     diverged : ndarray of bool
-        Whether the trajectory was given up because its energy exploded.
+        Whether the trajectory diverged: the error of its energy became huge.
     n_steps : ndarray of int
         Leapfrog steps, each costing one gradient.
 

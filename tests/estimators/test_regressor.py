@@ -520,11 +520,11 @@ def test_report_of_a_minimum(model):
 
 
 def test_rotatable_hidden_units_have_no_evidence():
-    with pytest.warns(UserWarning, match="log_evidence_ is nan.*rotated") as record:
+    with pytest.warns(UserWarning, match="log_evidence_ is nan.*isolated") as record:
         model = fit(activation="identity")
     assert len(record) == 1
     assert np.isnan(model.log_evidence_)
-    assert "rotated" in model.evidence_report_.minima[0].verdict
+    assert "isolated" in model.evidence_report_.minima[0].verdict
     mean, std = model.predict(GRID, return_std=True)
     assert np.all(np.isfinite(mean))
     assert np.all(std > 0)
@@ -648,7 +648,7 @@ def test_trouble_is_reported_once(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="max_iter") as record:
         model = fit()
     assert len(record) == 1
-    assert "not converged" in model.evidence_report_.minima[0].verdict
+    assert "did not converge" in model.evidence_report_.minima[0].verdict
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
