@@ -222,7 +222,6 @@ class BayesianMLP(BaseEstimator):
         X, y = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, ensure_all_finite="allow-nan"
         )
-        check_array(y, dtype=None, ensure_2d=False, input_name="y")
         sample_weight = checked_weights(sample_weight, len(X))
         self._check_gaps(X, sample_weight)
         return X, self._encode(y), sample_weight
