@@ -351,9 +351,10 @@ def test_options_of_predictions(pair):
             regressor.predict_interval(X, coverage=coverage)
         with pytest.raises(ValueError, match="q must lie between 0 and 1, got"):
             regressor.predict_quantiles(X, q=[0.5, coverage])
+    gaussian = make(pair[0], noise="constant").fit(X, Y)
     for function in (np.sum, lambda y: np.full(len(y), np.nan)):
         with pytest.raises(ValueError, match="function must return finite numbers"):
-            regressor.predict_expectation(X, function)
+            gaussian.predict_expectation(X, function)
     with pytest.raises(ValueError, match="moderated must be True"):
         classifier.predict_proba(X, moderated="quadrature")
     with pytest.raises(ValueError, match=r"classes that were not in the training data: .*maybe"):
