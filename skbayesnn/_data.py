@@ -19,6 +19,17 @@ class Rows(NamedTuple):
     y: np.ndarray
     weight: np.ndarray
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
+    shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
+    before: object = None  # `Rows` that were the given ones
+
+    def of_given(self, values):
+        """From a value of each distinct row to one of each given row, ``nan`` for dropped ones."""
+        found = np.append(values, np.nan)[self.index]
+        if self.shares is not None:
+            found = found.reshape(self.shares.shape)
+            total = np.sum(np.where(self.shares > 0, self.shares * found, 0.0), axis=1)
+            found = np.where(np.all(np.isnan(found), axis=1), np.nan, total)
+        return found if self.before is None else self.before.of_given(found)
 
 
 def canonical_rows(X, y, sample_weight):
@@ -30,6 +41,7 @@ def canonical_rows(X, y, sample_weight):
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+        What is missing is ``nan``.
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
 
@@ -37,6 +49,10 @@ def canonical_rows(X, y, sample_weight):
     -------
     Rows
     """
+    gaps = np.isnan(X)
+    if gaps.any():  # which are equal to each other
+        rows = canonical_rows(np.where(gaps, np.inf, X), y, sample_weight)
+        return rows._replace(X=np.where(np.isinf(rows.X), np.nan, rows.X))
     kept = np.flatnonzero(sample_weight > 0)
     table = np.hstack([X, y, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
     order = np.lexsort(table.T[::-1])
@@ -53,7 +69,7 @@ def check_magnitudes(rows, standardize):
     """Raise ``ValueError`` for training rows that cannot be calculated with."""
     largest = LARGEST if standardize else LARGEST_AS_GIVEN
     for name, values in (("X", rows.X), ("y", rows.y)):
-        found = np.max(np.abs(values))
+        found = np.nanmax(np.abs(values))
         if found > largest:
             advice = "" if standardize else ", or standardize=True"
             raise ValueError(

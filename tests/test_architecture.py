@@ -16,7 +16,7 @@ ROWS = [
     ["inference", "_versions"],
     ["predictive"],
     ["estimators"],
-    ["metrics", "basis"],
+    ["metrics", "basis", "compose"],
     ["model_selection", "active_learning", "displays"],
 ]
 ALLOWED = {

@@ -1,13 +1,21 @@
 """The scikit-learn estimators."""
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
-from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._base import BayesianMLP, checked_weights
 from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
 from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_classifier import HMCMLPClassifier
 from skbayesnn.estimators._hmc_regressor import HMCMLPRegressor
-from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators._parameters import probabilities, tails
+from skbayesnn.estimators._pipeline import (
+    ask,
+    before_final_step,
+    delegated,
+    final_step,
+    innermost,
+    path_to_final_step,
+)
 
 __all__ = [
     "HMCMLP",
@@ -18,6 +26,13 @@ __all__ = [
     "EvidenceMLPRegressor",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
+    "ask",
     "before_final_step",
+    "checked_weights",
+    "delegated",
     "final_step",
+    "innermost",
+    "path_to_final_step",
+    "probabilities",
+    "tails",
 ]

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import canonical_rows, check_magnitudes, standardised
+from skbayesnn._threads import one_blas_thread
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
 from skbayesnn.inference import (
     Deadline,
@@ -24,11 +25,17 @@ from skbayesnn.inference import (
     memory_of_search,
     readable,
 )
+from skbayesnn.predictive import FillingEnsemble, InputGaussian
 
 TOO_EXTREME = (
     "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
     "standardize=True, other units, or smaller weights."
 )
+MISSING = (
+    "Input X contains NaN. Use missing='impute', which averages over what is missing, or put an "
+    "imputer in front, such as sklearn.impute.SimpleImputer(add_indicator=True)."
+)
+IMPUTATIONS = 6  # of a training row with missing inputs, in pairs symmetric about the mean
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
 
@@ -79,6 +86,44 @@ def generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+def checked_weights(sample_weight, n_rows):
+    """How often each row counts; raise unless given numbers can mean that.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        As given by the user.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Ones for ``None``.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import checked_weights
+    >>> checked_weights([2, 0], 2)
+    array([2., 0.])
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    sample_weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if sample_weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_rows},), one weight per row; "
+            f"got {sample_weight.shape}."
+        )
+    if np.any(sample_weight < 0):
+        raise ValueError("sample_weight must not be negative: a weight counts repetitions.")
+    if not np.any(sample_weight > 0):
+        raise ValueError("All sample weights are zero; at least one must be positive.")
+    return sample_weight
+
+
 class BayesianMLP(BaseEstimator):
     """Common part of all estimators.
 
@@ -107,7 +152,10 @@ class BayesianMLP(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; class labels for the classifier.
+            Targets. For classifiers class labels of shape (n_samples,), or class probabilities of
+            shape (n_samples, n_classes), whose rows sum to 1: such a row equals the row repeated
+            once per class, with the probabilities as weights (MacKay 1992, section 5.1). Classes
+            are then the names of the columns of a data frame, sorted, or 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts. Weight 2 repeats the row, weight 0 leaves it out.
 
@@ -125,11 +173,13 @@ class BayesianMLP(BaseEstimator):
             hidden_layer_sizes = check_parameters(self)
             previous = self._forget()
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
-            rows = canonical_rows(X, y, sample_weight)
+            rows = self._canonical(X, y, sample_weight)
             self._check_domain(rows)
             check_magnitudes(rows, self.standardize)
+            rows, inputs = self._filled(rows)
             problem = self._pose(rows, hidden_layer_sizes)
             self._keep(self._infer(problem, hidden_layer_sizes, previous), rows)
+            self._average_over_missing(inputs)
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
@@ -169,22 +219,66 @@ class BayesianMLP(BaseEstimator):
 
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True)
-        if sample_weight is None:
-            sample_weight = np.ones(len(X))
-        sample_weight = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, ensure_all_finite="allow-nan"
         )
-        if sample_weight.shape != (len(X),):
-            raise ValueError(
-                f"sample_weight must have shape ({len(X)},), one weight per row; "
-                f"got {sample_weight.shape}."
-            )
-        if np.any(sample_weight < 0):
-            raise ValueError("sample_weight must not be negative: a weight counts repetitions.")
-        if not np.any(sample_weight > 0):
-            raise ValueError("All sample weights are zero; at least one must be positive.")
+        sample_weight = checked_weights(sample_weight, len(X))
+        self._check_gaps(X, sample_weight)
         return X, self._encode(y), sample_weight
+
+    def _check_gaps(self, X, sample_weight):
+        """Raise if inputs are missing and cannot be filled."""
+        gaps = np.isnan(X)
+        if not gaps.any():
+            return
+        if self.missing == "error":
+            raise ValueError(MISSING)
+        empty = np.flatnonzero(gaps[sample_weight > 0].all(axis=0))
+        if len(empty):
+            raise ValueError(
+                f"Columns {empty.tolist()} of X hold NaN in all rows of positive weight: there is "
+                "nothing to learn of them. Leave them out."
+            )
+
+    def _filled(self, rows):
+        """Rows in which nothing is missing, and the distribution of the inputs or ``None``.
+
+        A row with missing inputs becomes `IMPUTATIONS` rows, which share its weight.
+        """
+        if self.missing == "error":
+            return rows, None
+        with one_blas_thread():
+            return self._imputed(rows)
+
+    def _imputed(self, rows):
+        """`_filled` where inputs may be missing."""
+        n_features = rows.X.shape[1]
+        table = np.hstack([rows.X, self._known(rows)])
+        joint = InputGaussian.fitted(table, rows.weight)
+        inputs, gaps = joint.marginal(n_features), np.isnan(rows.X).any(axis=1)
+        if not gaps.any():
+            return rows, inputs
+        half = generator(self.random_state).standard_normal((IMPUTATIONS // 2, *table.shape))
+        filled = [joint.filled(table, z)[:, :n_features] for z in (*half, *-half)]
+        shares = np.where(gaps[:, None], 1.0 / IMPUTATIONS, np.eye(IMPUTATIONS)[0])
+        X = np.stack(filled, axis=1).reshape(-1, n_features)
+        y = np.repeat(rows.y, IMPUTATIONS, axis=0)
+        weight = (rows.weight[:, None] * shares).ravel()
+        return canonical_rows(X, y, weight)._replace(shares=shares, before=rows), inputs
+
+    def _average_over_missing(self, inputs):
+        """Let predictions average over missing inputs, if they may be missing."""
+        if inputs is None:
+            return
+        inputs = inputs.scaled(self._X_scaling)
+        self._ensemble, self._gaussians = (
+            FillingEnsemble(some.parts, some.weights, inputs)
+            for some in (self._ensemble, self._gaussians)
+        )
+
+    def _canonical(self, X, y, sample_weight):
+        """Distinct rows, in an order that does not depend on that of the given ones."""
+        return canonical_rows(X, y, sample_weight)
 
     def _check_domain(self, rows):
         """Third gate: something to learn from."""
@@ -312,10 +406,21 @@ class BayesianMLP(BaseEstimator):
         last[-1] += self._y_scaling.shift
         return [w[:-1] for w in layers], [w[-1] for w in layers]
 
-    def _check_X(self, X):
-        """Rows to predict, standardised."""
+    def __sklearn_tags__(self):
+        """Whether missing inputs are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "impute"
+        return tags
+
+    def _check_X(self, X, gaps=False):
+        """Rows to predict, standardised; with ``gaps`` inputs may be missing."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        if np.isnan(X).any():
+            if not isinstance(self._ensemble, FillingEnsemble):
+                raise ValueError(MISSING)
+            if not gaps:
+                raise ValueError("Input X contains NaN, while complete rows are needed here.")
         return self._X_scaling.bounded(X)
 
     def _draw_prior(self, X, n_samples, rng):

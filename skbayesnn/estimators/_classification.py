@@ -1,17 +1,56 @@
 """What classifiers share: classes as targets, and predictions from class probabilities."""
 
+import numbers
+
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from skbayesnn._data import Scaling
-from skbayesnn.estimators._base import generator
+from skbayesnn.estimators._base import checked_weights, generator
 from skbayesnn.estimators._parameters import count
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
 TINY = np.finfo(float).tiny
+SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
+WANTED = (
+    "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
+    "every row."
+)
+
+
+def has_columns(y):
+    """Whether targets are a table of more than one column, not labels."""
+    try:
+        shape = np.asarray(y).shape
+    except ValueError:  # sequences of different lengths
+        return False
+    return len(shape) == 2 and shape[1] > 1
+
+
+def class_shares(y):
+    """Classes, sorted, and their probabilities in every row, ``(n, n_classes)``.
+
+    Raises
+    ------
+    ValueError
+        If a table of targets does not hold probabilities that sum to 1.
+    """
+    names = getattr(y, "columns", None)
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"y has several columns of the same name: {list(names)}.")
+    try:
+        shares = check_array(y, dtype=np.float64, input_name="y")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{WANTED} {error}") from error
+    if np.any(shares < 0) or np.any(np.abs(shares.sum(axis=1) - 1.0) > SUM_TOLERANCE):
+        raise ValueError(f"{WANTED} Several labels of a row are not supported.")
+    classes = np.arange(shares.shape[1]) if names is None else np.asarray(names)
+    order = np.argsort(classes, kind="stable")
+    return classes[order], shares[:, order]
 
 
 class Classification(ClassifierMixin):
@@ -56,7 +95,7 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        X = self._check_X(X)
+        X = self._check_X(X, gaps=True)
         averaged = moderated and not isinstance(moderated, str)
         ensemble = self._ensemble if averaged else self._gaussians
         probabilities = ensemble.probabilities(X, moderated)
@@ -108,7 +147,7 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        X = self._check_X(X)
+        X = self._check_X(X, gaps=True)
         return self._ensemble.probability_std(X)
 
     def log_predictive_density(self, X, y):
@@ -118,17 +157,25 @@ class Classification(ClassifierMixin):
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Class labels, or class probabilities as in ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            In nats.
+            In nats; for probabilities ``p`` the mean ``sum_c p_c ln P_c`` over the classes.
         """
         log_proba = self.predict_log_proba(X)
-        y = column_or_1d(y)
         check_consistent_length(log_proba, y)
+        if has_columns(y):
+            classes, shares = class_shares(y)
+            if not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"y has columns for the classes {classes}, while the model knows "
+                    f"{self.classes_}."
+                )
+            return np.sum(shares * log_proba, axis=1)
+        y = column_or_1d(y)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
@@ -155,11 +202,75 @@ class Classification(ClassifierMixin):
         activations = self._draw_prior(X, n_samples, generator(random_state))
         return np.moveaxis(class_probabilities(activations), 0, -1)
 
+    def _check_class_weight(self):
+        """Raise unless it is None, "balanced" or a dict of positive numbers."""
+        given = self.class_weight
+        if given is None or (isinstance(given, str) and given == "balanced"):
+            return
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"class_weight must be None, 'balanced' or a dict of weights, got {given!r}."
+            )
+        for label, weight in given.items():
+            if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
+                raise ValueError(
+                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. Rows "
+                    "of a class that is not wanted are to be left out."
+                )
+
+    def _check_rows(self, X, y, sample_weight):
+        if not has_columns(y):
+            return super()._check_rows(X, y, sample_weight)
+        classes, shares = class_shares(y)
+        X, shares = validate_data(
+            self,
+            X,
+            shares,
+            dtype=np.float64,
+            multi_output=True,
+            ensure_all_finite="allow-nan",
+        )
+        sample_weight = checked_weights(sample_weight, len(X))
+        self._check_gaps(X, sample_weight)
+        self.classes_ = classes
+        return X, shares, sample_weight
+
+    def _canonical(self, X, y, sample_weight):
+        """A row with class probabilities becomes a row for each class, with them as weights."""
+        shares = None
+        if y.shape[1] > 1:
+            shares, (n, n_classes) = y, y.shape
+            X, y = np.repeat(X, n_classes, axis=0), np.tile(np.arange(n_classes), n)[:, None]
+            sample_weight = (sample_weight[:, None] * shares).ravel()
+        rows = super()._canonical(X, y.astype(float), sample_weight)
+        return rows._replace(weight=rows.weight * self._class_factors(rows), shares=shares)
+
+    def _class_factors(self, rows):
+        """What ``class_weight`` multiplies the weight of every row by."""
+        given, codes = self.class_weight, rows.y[:, 0].astype(int)
+        if given is None:
+            return 1.0
+        if isinstance(given, str):
+            counts = np.bincount(codes, rows.weight, len(self.classes_))
+            with np.errstate(divide="ignore"):
+                return (np.sum(counts) / (np.count_nonzero(counts) * counts))[codes]
+        unknown = set(given) - set(self.classes_.tolist())
+        if unknown:
+            raise ValueError(
+                f"class_weight has weights for {sorted(unknown, key=repr)}, which are no classes "
+                f"of y: {self.classes_.tolist()}."
+            )
+        return np.array([given.get(label, 1.0) for label in self.classes_.tolist()])[codes]
+
     def _encode(self, y):
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         return codes[:, None].astype(float)
+
+    def _known(self, rows):
+        """What tells of missing inputs besides the other inputs, ``(n, k)``."""
+        return np.eye(len(self.classes_))[rows.y[:, 0].astype(int), 1:]
 
     def _check_domain(self, rows):
         present = np.unique(rows.y)

@@ -85,7 +85,7 @@ class EvidenceMLP(BayesianMLP):
         self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
         self.coefs_std_, self.intercepts_std_ = self._error_bars(best)
         densities = predictors.leave_one_out + scale / np.sum(rows.weight)
-        self.leave_one_out_log_density_ = np.append(densities, np.nan)[rows.index]  # -1: no weight
+        self.leave_one_out_log_density_ = rows.of_given(densities)
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)

@@ -44,8 +44,25 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     weight_precision : "auto", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
         group, or a dict by group name. ``"auto"`` infers them.
+    class_weight : None, "balanced" or dict, default=None
+        Multiplies the weights of the rows.
+
+        * A dict: by the number for the class of the row, or 1 if the dict does not name it.
+        * ``"balanced"``: by a factor inversely proportional to the weight of the class, so that all
+          classes count equally. The total weight stays the same.
+
+        Do not compare evidences under different class weights.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1.
+    missing : {"error", "impute"}, default="error"
+        What to do with inputs that are ``nan``.
+
+        * ``"error"``: raise an error.
+        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
+          expectation maximisation. A training row with missing inputs becomes six rows, each with a
+          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
+          average over the missing inputs given the known ones. The evidence treats the drawn
+          inputs as known.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
@@ -103,6 +120,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
     log_evidence_ : float
         Logarithm of the evidence of the network with ``hidden_layer_sizes_``, in nats. Measured by
         annealing, or Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if
@@ -115,7 +133,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Log predictive density of every training row if one unit of its weight is left out. It is
         computed in closed form (Rasmussen & Williams 2006, 5.12, in the linearised posterior) and
         is ``nan`` where the weight is zero. If there are many weights it is far too high, because
-        the precisions and the linearisation have seen the row that is left out.
+        the precisions and the linearisation have seen the row that is left out. For a row with
+        class probabilities it is the mean over the classes.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group at the best minimum (standardised units).
     weight_group_names_ : list of str
@@ -167,7 +186,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         activation="tanh",
         prior="layer",
         weight_precision="auto",
+        class_weight=None,
         standardize=True,
+        missing="error",
         n_restarts=5,
         combine="posterior",
         hessian="auto",
@@ -184,7 +205,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.class_weight = class_weight
         self.standardize = standardize
+        self.missing = missing
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian

@@ -75,6 +75,15 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
         keeps the units of the user.
+    missing : {"error", "impute"}, default="error"
+        What to do with inputs that are ``nan``.
+
+        * ``"error"``: raise an error.
+        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
+          expectation maximisation. A training row with missing inputs becomes six rows, each with a
+          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
+          average over the missing inputs given the known ones. The evidence treats the drawn
+          inputs as known.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
@@ -216,6 +225,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         noise="auto",
         noise_hidden_layer_sizes=(8,),
         standardize=True,
+        missing="error",
         n_restarts=5,
         combine="posterior",
         hessian="auto",
@@ -236,6 +246,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
         self.standardize = standardize
+        self.missing = missing
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian

@@ -1,5 +1,6 @@
 """The sampling engine of the estimators: networks drawn from the posterior."""
 
+import numbers
 from collections.abc import Sequence
 from inspect import signature
 
@@ -12,16 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
+from skbayesnn.estimators._parameters import count, integer, is_boolean, one_of, positive
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import ensemble_of_draws
-from skbayesnn.samplers import Plan
+from skbayesnn.samplers import Plan, random_walk
 
-PERSISTENCE = 0.95  # of the momentum in stochastic dynamics
 ASTRAY = 1.5  # R-hat above which the evidence, measured from where the chains are, is left out
 DTYPES = ("float32", "float64", np.float32, np.float64)
 LARGEST_GROWN = 16, 16  # units; a guess of the memory for networks that are to be chosen
-N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
+CLASSICS = {
+    "hmc": Plan(n_steps=20),
+    "langevin": Plan(n_steps=1),
+    "stochastic_dynamics": Plan(n_steps=1, persistence=0.95, metropolis=False),
+    "metropolis": Plan(n_steps=1, kernel=random_walk, target=0.25),
+}
+OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk does not have
 
 
 def thawed(init):
@@ -91,11 +97,7 @@ class HMCMLP(BayesianMLP):
         return isinstance(self.thin, str) and self.thin == "auto"
 
     def _check_engine_parameters(self):
-        one_of(self, "sampler", ("auto", *N_STEPS))
-        if self.step_size is not None:
-            positive(self, "step_size")
-        if self.n_steps is not None:
-            integer(self, "n_steps", 1)
+        self._check_sampler()
         for name in ("n_chains", "n_draws"):
             integer(self, name, 1)
         if not self._thins_itself:
@@ -104,17 +106,52 @@ class HMCMLP(BayesianMLP):
         is_boolean(self, "evidence")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype!r}.")
-        if self.sampler == "auto" and not (self.step_size is None and self.n_steps is None):
-            raise ValueError(
-                "step_size and n_steps belong to the samplers 'hmc', 'langevin' and "
-                "'stochastic_dynamics'; sampler='auto' tunes its own."
-            )
         known = isinstance(self.init, str) and self.init in ("modes", "prior")
         if not (known or self._is_fitted_for_this_task(thawed(self.init))):
             task = "Classifier" if is_classifier(self) else "Regressor"
             raise ValueError(
                 f"init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got {self.init!r}."
             )
+
+    def _check_sampler(self):
+        """Parameters of the transitions."""
+        one_of(self, "sampler", ("auto", *CLASSICS))
+        if self.step_size is not None:
+            positive(self, "step_size")
+        if isinstance(self.n_steps, tuple | list):
+            if len(self.n_steps) != 2:
+                raise ValueError(
+                    "n_steps must be an integer or a pair (low, high) of the fewest and the most "
+                    f"steps, got {self.n_steps!r}."
+                )
+            count(self.n_steps[1], "n_steps", count(self.n_steps[0], "n_steps"))
+        elif self.n_steps is not None:
+            integer(self, "n_steps", 1)
+        given = self.persistence
+        if given is not None and not (isinstance(given, numbers.Real) and 0 <= given < 1):
+            raise ValueError(
+                "persistence must be None, or a number from 0 (fresh momenta) to less than 1; got "
+                f"{given!r}."
+            )
+        if self.sampler == "auto" and self._of_transitions:
+            raise ValueError(
+                "step_size, n_steps and persistence belong to the samplers 'hmc', 'langevin' and "
+                "'stochastic_dynamics', step_size also to 'metropolis'; sampler='auto' tunes its "
+                "own."
+            )
+        if self.sampler == "metropolis" and self._of_transitions.keys() & set(OF_THE_DYNAMICS):
+            raise ValueError(
+                "n_steps and persistence are parameters of dynamics, which sampler='metropolis' "
+                "has not. For more steps between draws raise thin."
+            )
+
+    @property
+    def _of_transitions(self):
+        """Parameters of the transitions that are given."""
+        given = {name: getattr(self, name) for name in ("step_size", *OF_THE_DYNAMICS)}
+        if isinstance(self.n_steps, tuple | list):
+            given["n_steps"] = tuple(map(int, self.n_steps))
+        return {name: value for name, value in given.items() if value is not None}
 
     def _is_fitted_for_this_task(self, init):
         same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
@@ -142,13 +179,7 @@ class HMCMLP(BayesianMLP):
         """What is wanted of the chains."""
         plan = None
         if self.sampler != "auto":
-            dynamics = self.sampler == "stochastic_dynamics"
-            plan = Plan(
-                step_size=self.step_size,
-                n_steps=N_STEPS[self.sampler] if self.n_steps is None else self.n_steps,
-                persistence=PERSISTENCE if dynamics else 0.0,
-                metropolis=not dynamics,
-            )
+            plan = CLASSICS[self.sampler]._replace(**self._of_transitions)
         return Recipe(
             plan,
             self.n_chains,

@@ -27,10 +27,27 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
         group, or a dict by group name. Others are sampled; the prior of their standard deviations
         is log-uniform.
+    class_weight : None, "balanced" or dict, default=None
+        Multiplies the weights of the rows.
+
+        * A dict: by the number for the class of the row, or 1 if the dict does not name it.
+        * ``"balanced"``: by a factor inversely proportional to the weight of the class, so that all
+          classes count equally. The total weight stays the same.
+
+        Do not compare evidences under different class weights.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1. ``False`` keeps the
         units of the user.
-    sampler : {"auto", "hmc", "langevin", "stochastic_dynamics"}, default="auto"
+    missing : {"error", "impute"}, default="error"
+        What to do with inputs that are ``nan``.
+
+        * ``"error"``: raise an error.
+        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
+          expectation maximisation. A training row with missing inputs becomes six rows, each with a
+          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
+          average over the missing inputs given the known ones. The evidence treats the drawn
+          inputs as known.
+    sampler : str, default="auto"
         * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size during warm-up. All chains
           have the same step size. With hidden layers, trajectories have at most 64 steps; with 64
           to 1024 rows at most 256 steps: the number of rows, or 65,536 divided by it, whichever is
@@ -41,12 +58,21 @@ class HMCMLPClassifier(Classification, HMCMLP):
         * ``"langevin"``: the Langevin method (MacKay 2003, algorithm 41.4).
         * ``"stochastic_dynamics"``: Neal's (1992) stochastic dynamics, which keeps part of the
           momentum and has no Metropolis test.
+        * ``"metropolis"``: a random walk (Metropolis et al. 1953).
 
-        If precisions are fixed, the positions of the last three are the weights themselves.
+        If precisions are fixed, the positions of the last four are the weights themselves.
     step_size : float, optional
-        Of the classic samplers. By default it is adapted during warm-up to 80 % acceptance.
-    n_steps : int, optional
-        Leapfrog steps per transition of the classic samplers, by default 20, 1 and 1.
+        Of the classic samplers. By default it is adapted during warm-up to 80 % acceptance (random
+        walk: 25 %).
+    n_steps : int or tuple of (int, int), optional
+        Leapfrog steps per transition of the classic samplers except the random walk. By default 20
+        for ``"hmc"`` and 1 for the others. If there are several, the step size varies by up to
+        20 %. With a pair ``(low, high)`` the number is drawn for each chain and transition, and the
+        step size stays.
+    persistence : float, optional
+        Share of the momentum that a transition of these samplers keeps, from 0 to less than 1. By
+        default 0.95 for ``"stochastic_dynamics"`` and 0 for the others. A rejection reverses the
+        momentum, so that the posterior is sampled exactly (Horowitz 1991).
     n_chains : int, default=4
         Number of chains. They advance together, each with its own random numbers.
     n_warmup : int, default=150
@@ -85,6 +111,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
     log_evidence_ : float
         Logarithm of the evidence in nats, by sequential Monte Carlo (Neal 2001; Del Moral et al.
         2006). ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
@@ -147,10 +174,13 @@ class HMCMLPClassifier(Classification, HMCMLP):
         activation="tanh",
         prior="layer",
         weight_precision="auto",
+        class_weight=None,
         standardize=True,
+        missing="error",
         sampler="auto",
         step_size=None,
         n_steps=None,
+        persistence=None,
         n_chains=4,
         n_warmup=150,
         n_draws=500,
@@ -168,10 +198,13 @@ class HMCMLPClassifier(Classification, HMCMLP):
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.class_weight = class_weight
         self.standardize = standardize
+        self.missing = missing
         self.sampler = sampler
         self.step_size = step_size
         self.n_steps = n_steps
+        self.persistence = persistence
         self.n_chains = n_chains
         self.n_warmup = n_warmup
         self.n_draws = n_draws

@@ -26,9 +26,12 @@ def check_parameters(estimator):
         one_of(estimator, "prior", PRIORS)
     if hasattr(estimator, "noise"):
         estimator._check_noise()
+    if hasattr(estimator, "class_weight"):
+        estimator._check_class_weight()
     estimator._check_engine_parameters()
     if estimator.max_time is not None:
         positive(estimator, "max_time")
+    one_of(estimator, "missing", ("error", "impute"))
     for name in ("standardize", "warm_start"):
         is_boolean(estimator, name)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
@@ -149,3 +152,53 @@ def positive(estimator, name):
     value = getattr(estimator, name)
     if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
+
+
+def probabilities(given, name):
+    """Numbers strictly between 0 and 1 as an array; raise unless they are.
+
+    Parameters
+    ----------
+    given : float or array-like
+        As given by the user.
+    name : str
+        Of the parameter, for the message.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of ``given``.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import probabilities
+    >>> probabilities([0.1, 0.9], "q")
+    array([0.1, 0.9])
+    """
+    values = np.asarray(given)
+    if values.dtype.kind != "f" or values.size == 0 or not np.all((values > 0) & (values < 1)):
+        raise ValueError(f"{name} must lie between 0 and 1, got {given!r}.")
+    return values.astype(float)
+
+
+def tails(coverage):
+    """Probabilities below the ends of central intervals.
+
+    Parameters
+    ----------
+    coverage : float or array-like
+        Probability inside, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (..., 2)
+        Of the lower and of the upper end.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import tails
+    >>> tails(0.5)
+    array([0.25, 0.75])
+    """
+    inside = probabilities(coverage, "coverage")
+    return np.stack([0.5 * (1.0 - inside), 0.5 * (1.0 + inside)], axis=-1)

@@ -1,6 +1,10 @@
 """Estimators of this package at the end of a pipeline."""
 
+from functools import wraps
+
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 
 def final_step(model):
@@ -28,6 +32,66 @@ def final_step(model):
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
     return model
+
+
+def innermost(model):
+    """The estimator that holds the networks, inside pipelines and transformed targets.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+
+    Returns
+    -------
+    estimator
+        Whose targets may be transformed ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.compose import TransformedTargetRegressor
+    >>> from skbayesnn.estimators import innermost
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> model = TransformedTargetRegressor(EvidenceMLPRegressor(()))
+    >>> innermost(model.fit(X, X[:, 0] ** 2))
+    EvidenceMLPRegressor(hidden_layer_sizes=())
+    """
+    while True:
+        model = final_step(model)
+        if not hasattr(model, "regressor_"):
+            return model
+        model = model.regressor_
+
+
+def path_to_final_step(model):
+    """Names of the last steps of a pipeline, and of those in them.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted or not.
+
+    Returns
+    -------
+    list of str
+        Empty if it is no pipeline.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import path_to_final_step
+    >>> path_to_final_step(make_pipeline(StandardScaler(), EvidenceMLPRegressor()))
+    ['evidencemlpregressor']
+    """
+    names = []
+    while isinstance(model, Pipeline):
+        name, model = model.steps[-1]
+        names.append(name)
+    return names
 
 
 def before_final_step(model, X):
@@ -62,3 +126,74 @@ def before_final_step(model, X):
             X = model[:-1].transform(X)
         model = model.steps[-1][1]
     return X
+
+
+def ask(model, method, X, *args, **kwargs):
+    """Call a method of the last step of a pipeline, which gets its inputs as the pipeline does.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+    method : str
+        Name of a method of `final_step` that takes inputs first.
+    X : array-like of shape (n_samples, n_features)
+        Inputs of the whole pipeline.
+    *args, **kwargs
+        Passed on.
+
+    Returns
+    -------
+    object
+        What the method returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import ask
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0] ** 2)
+    >>> ask(model, "predict_interval", X, coverage=0.5).shape
+    (20, 2)
+    """
+    return getattr(final_step(model), method)(before_final_step(model, X), *args, **kwargs)
+
+
+def delegated(method, to):
+    """The method of what a meta-estimator predicts with, available if that has it.
+
+    Parameters
+    ----------
+    method : function
+        Of an estimator of this package: its name, signature and docstring.
+    to : callable
+        From a meta-estimator, fitted or not, to the model or pipeline that is asked.
+
+    Returns
+    -------
+    object
+        To be put into the class.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import delegated
+    >>> class Wrapper:
+    ...     model = EvidenceMLPRegressor()
+    ...     predict = delegated(EvidenceMLPRegressor.predict, lambda wrapper: wrapper.model)
+    >>> hasattr(Wrapper(), "predict")
+    True
+    """
+
+    def has_it(meta):
+        return hasattr(final_step(to(meta)), method.__name__)
+
+    @wraps(method)
+    def call(self, X, *args, **kwargs):
+        check_is_fitted(self)
+        return ask(to(self), method.__name__, X, *args, **kwargs)
+
+    return available_if(has_it)(call)

@@ -1,6 +1,6 @@
 """What regressors share: targets with noise, and predictions from mixtures of Gaussians."""
 
-import numbers
+from functools import partial
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -8,7 +8,14 @@ from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import standardised
 from skbayesnn.estimators._base import generator
-from skbayesnn.estimators._parameters import count, fixed_values, layer_sizes, one_of
+from skbayesnn.estimators._parameters import (
+    count,
+    fixed_values,
+    layer_sizes,
+    one_of,
+    probabilities,
+    tails,
+)
 from skbayesnn.inference import NOISE_MODELS, machine_memory, readable
 from skbayesnn.posterior import Gaussian
 
@@ -53,7 +60,7 @@ class Regression(RegressorMixin):
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
-        X, scaling = self._check_X(X), self._y_scaling
+        X, scaling = self._check_X(X, gaps=not return_cov), self._y_scaling
         if not (return_std or return_cov):
             return self._shaped(scaling.inverse(self._ensemble.mean(X)))
         if return_cov:
@@ -108,7 +115,7 @@ class Regression(RegressorMixin):
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-        X = self._check_X(X)
+        X = self._check_X(X, gaps=True)
         _, covariance = self._ensemble.moments(X, kind)
         scale = self._y_scaling.scale
         return covariance * scale[:, None] * scale
@@ -120,20 +127,86 @@ class Regression(RegressorMixin):
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
-        coverage : float, default=0.95
+        coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper end, in units of y.
+            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
         """
-        if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
-            raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}.")
-        tails = 0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)
-        X = self._check_X(X)
-        ends = self._ensemble.quantiles(X, tails)
-        return np.stack([self._shaped(self._y_scaling.inverse(end)) for end in ends], axis=-1)
+        return self.predict_quantiles(X, tails(coverage))
+
+    def predict_quantiles(self, X, q=0.5):
+        """Quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        q : float or array-like, default=0.5
+            Probabilities of a smaller target, between 0 and 1; 0.5 is the median.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y, for each output by itself; the axes of ``q``, if any, come last.
+        """
+        q = probabilities(q, "q")
+        X = self._check_X(X, gaps=True)
+        found = self._ensemble.quantiles(X, q.ravel())
+        found = np.stack([self._shaped(self._y_scaling.inverse(some)) for some in found], axis=-1)
+        return found.reshape(*found.shape[:-1], *q.shape)
+
+    def predict_expectation(self, X, function, return_std=False):
+        """Predictive mean of a function of the target, such as a cost or a change of units.
+
+        By Gauss-Hermite quadrature with 40 nodes under each Gaussian of the predictive
+        distribution: exact for polynomials of degree 79.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        function : callable
+            From targets in units of y, of shape (m,) or (m, n_outputs), to an array of that shape;
+            it treats every target by itself, and is smooth.
+        return_std : bool, default=False
+            Also return the standard deviation of the function.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of the function.
+        std : ndarray of the same shape
+            Only with ``return_std``.
+
+        Raises
+        ------
+        ValueError
+            Under Student-t noise, where such means need not exist; or if ``function`` does not
+            return finite numbers of the shape that it was given.
+        """
+        X = self._check_X(X, gaps=True)
+        if self._ensemble.heavy_tails:
+            raise ValueError(
+                "Under Student-t noise the mean of a function of the target need not exist. Use "
+                "predict_quantiles, or another noise model."
+            )
+        mean, variance = self._ensemble.function_moments(X, partial(self._applied, function))
+        mean, std = self._shaped(mean), self._shaped(np.sqrt(variance))
+        return (mean, std) if return_std else mean
+
+    def _applied(self, function, targets):
+        """A function of targets in units of y, of standardised ones ``(..., n_outputs)``."""
+        given = self._shaped(self._y_scaling.inverse(targets).reshape(-1, self.n_outputs_))
+        values = np.asarray(function(given), dtype=float)
+        if values.shape != given.shape or not np.all(np.isfinite(values)):
+            raise ValueError(
+                "function must return finite numbers, an array of the shape that it is given; "
+                f"given {given.shape}, it returned {values.shape}."
+            )
+        return values.reshape(targets.shape)
 
     def log_predictive_density(self, X, y):
         """Log density of targets under their predictive distribution.
@@ -195,7 +268,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
+        X, n_samples = self._check_X(X, gaps=True), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
     def sample_prior(self, X, n_samples=1, random_state=0):
@@ -221,6 +294,10 @@ class Regression(RegressorMixin):
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1
         return _numeric(y)
+
+    def _known(self, rows):
+        """What tells of missing inputs besides the other inputs, ``(n, k)``."""
+        return rows.y
 
     def _targets(self, rows):
         n_outputs = rows.y.shape[1]
@@ -268,7 +345,7 @@ class Regression(RegressorMixin):
 
     def _check_pairs(self, X, y):
         """Rows with their targets, standardised."""
-        X = self._check_X(X)
+        X = self._check_X(X, gaps=True)
         y = _numeric(np.asarray(y))
         check_consistent_length(X, y)
         if y.shape[1] != self.n_outputs_:

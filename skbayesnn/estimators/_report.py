@@ -134,6 +134,41 @@ class EvidenceReport:
             return getattr(minima[0].terms, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def of_transformed_targets(self, log_slopes):
+        """The report of a model whose targets were transformed before the fit.
+
+        Parameters
+        ----------
+        log_slopes : float
+            Sum of the logarithms of the slopes of the transformation at all training targets, which
+            goes to ``target_scale``.
+
+        Returns
+        -------
+        EvidenceReport
+            Evidences and ``bic`` are densities over the targets as they were before. The noise and
+            ``gpe`` are left out, as they are in units of the transformed ones.
+        """
+        minima = tuple(
+            replace(
+                minimum,
+                log_evidence=minimum.log_evidence + log_slopes,
+                terms=replace(minimum.terms, target_scale=minimum.terms.target_scale + log_slopes),
+                bic=minimum.bic + log_slopes,
+                gpe=np.nan,
+                noise_std=None,
+            )
+            for minimum in self.minima
+        )
+        noises = {name: value + log_slopes for name, value in self.noise_log_evidences.items()}
+        return replace(
+            self,
+            log_evidence=self.log_evidence + log_slopes,
+            laplace_log_evidence=self.laplace_log_evidence + log_slopes,
+            minima=minima,
+            noise_log_evidences=noises,
+        )
+
     def __repr__(self):
         best = self.minima[0]
         width = max(len(field.name) for field in fields(best.terms))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators import final_step
+from skbayesnn.estimators import final_step, innermost
 from skbayesnn.model_selection._scoring import evidence_score
 from skbayesnn.predictive import evidence_weights
 
@@ -74,11 +74,12 @@ def describe(model):
         to tell.
     """
     last = final_step(model)
+    network = innermost(model)
     report = getattr(last, "evidence_report_", None)
     best = None if report is None else report.minima[0]
-    weights = [*getattr(last, "coefs_", []), *getattr(last, "intercepts_", [])]
+    weights = [*getattr(network, "coefs_", []), *getattr(network, "intercepts_", [])]
     n_weights = sum(w.size for w in weights) or np.nan
-    gamma = getattr(last, "n_effective_weights_", np.nan)
+    gamma = getattr(network, "n_effective_weights_", np.nan)
     densities = getattr(last, "leave_one_out_log_density_", np.nan)
     return {
         "log_evidence": evidence_score(model),
@@ -89,7 +90,7 @@ def describe(model):
         "n_weights": n_weights,
         "n_effective_weights": gamma,
         "effective_fraction": gamma / n_weights,
-        "verdict": _verdict(last, report),
+        "verdict": _verdict(network, report),
     }
 
 
@@ -108,7 +109,8 @@ def compare(models):
     Parameters
     ----------
     models : dict or sequence
-        Fitted estimators, or pipelines that end in one; a dict gives them names.
+        Fitted estimators, pipelines that end in one, or regressors of transformed targets
+        (`skbayesnn.compose`); a dict gives them names.
 
     Returns
     -------

@@ -10,12 +10,15 @@ def evidence_score(estimator, X=None, y=None):
     """Log evidence of a fitted model, as a scorer.
 
     ``GridSearchCV(model, grid, scoring=evidence_score, cv=AllData())`` chooses by evidence, with
-    one fit per candidate and one more of the best (MacKay 1992, section 2.2).
+    one fit per candidate and one more of the best (MacKay 1992, section 2.2). It is passed as a
+    function: scikit-learn knows the names of its own scorers only.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        Fitted; it, or its last step, has ``log_evidence_``.
+        Fitted; it, or its last step, has ``log_evidence_``. Evidences of models of differently
+        transformed targets can be compared if `skbayesnn.compose.TransformedTargetRegressor`
+        transforms them.
     X, y : ignored
         The evidence is that of the rows the model was fitted to.
 
@@ -46,8 +49,8 @@ def evidence_score(estimator, X=None, y=None):
     last = final_step(estimator)
     if not hasattr(last, "log_evidence_"):
         raise TypeError(
-            f"{type(last).__name__} has no log_evidence_. Use an estimator of this package, or "
-            "another scoring."
+            f"{type(last).__name__} has no log_evidence_. Use an estimator of this package (for "
+            "transformed targets skbayesnn.compose.TransformedTargetRegressor), or another scoring."
         )
     return float(last.log_evidence_)
 

@@ -2,7 +2,6 @@
 
 import warnings
 from copy import deepcopy
-from functools import wraps
 
 import numpy as np
 from scipy.special import logsumexp
@@ -10,7 +9,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators import (
@@ -20,7 +18,7 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    before_final_step,
+    delegated,
     final_step,
 )
 from skbayesnn.model_selection._candidates import (
@@ -40,19 +38,7 @@ NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predi
 
 def _delegated(method):
     """The same method of what the search predicts with, if that has it."""
-
-    def has_it(search):
-        model = search.predictor_ if hasattr(search, "results_") else search.estimator
-        return hasattr(final_step(model), method.__name__)
-
-    @wraps(method)
-    def call(self, X, *args, **kwargs):
-        check_is_fitted(self)
-        model = self.predictor_
-        inner = getattr(final_step(model), method.__name__)
-        return inner(before_final_step(model, X), *args, **kwargs)
-
-    return available_if(has_it)(call)
+    return delegated(method, lambda search: search._asked)
 
 
 class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
@@ -263,6 +249,11 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         return densities[:, some], counts[some]
 
     @property
+    def _asked(self):
+        """What predicts, or before the fit the estimator that will be fitted."""
+        return self.predictor_ if hasattr(self, "results_") else self.estimator
+
+    @property
     def predictor_(self):
         """What predicts: ``best_estimator_``, or the average of several candidates."""
         check_is_fitted(self)
@@ -287,6 +278,8 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     predict = _delegated(EvidenceMLPRegressor.predict)
     predict_std = _delegated(EvidenceMLPRegressor.predict_std)
     predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
+    predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)
+    predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
     predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
     predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
     log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)

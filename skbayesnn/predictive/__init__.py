@@ -4,6 +4,7 @@ from skbayesnn.predictive._combination import combined, ensemble_of_draws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Marginals, Member, Part, class_probabilities
+from skbayesnn.predictive._missing import FillingEnsemble, InputGaussian
 from skbayesnn.predictive._mixture import (
     NORMAL,
     evidence_weights,
@@ -36,6 +37,8 @@ __all__ = [
     "NORMAL",
     "Draws",
     "Ensemble",
+    "FillingEnsemble",
+    "InputGaussian",
     "Marginals",
     "Member",
     "Noise",

@@ -9,7 +9,12 @@ from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive._members import Part
-from skbayesnn.predictive._mixture import mixture_moments, mixture_quantile
+from skbayesnn.predictive._mixture import (
+    HERMITE_NODES,
+    HERMITE_WEIGHTS,
+    mixture_moments,
+    mixture_quantile,
+)
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,29 @@ class Ensemble:
 
         return self._by_rows(quantiles, X)
 
+    @property
+    def heavy_tails(self):
+        """Whether targets have no moments of high order."""
+        return any(part.noise.heavy_tails for part in self.parts)
+
+    def function_moments(self, X, function):
+        """Mean and variance of a function of each target, ``(n, p)``, by Gauss-Hermite quadrature.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        function : callable
+            From targets ``(m, n, p)`` to an array of that shape, entry by entry. Its moments must
+            exist, which they need not under `heavy_tails`.
+        """
+
+        def moments(X):
+            marginals = self._marginals(X)
+            mean = _mean_over(marginals, function)
+            return mean, _mean_over(marginals, lambda y: (function(y) - mean) ** 2)
+
+        return self._by_rows(moments, X)
+
     def cdf(self, X, y):
         """Probability of targets no larger than ``y``, ``(n, p)``."""
 
@@ -187,6 +215,16 @@ class Ensemble:
         if isinstance(parts[0], tuple):
             return [np.concatenate(some) for some in zip(*parts, strict=True)]
         return np.concatenate(parts)
+
+
+def _mean_over(marginals, function):
+    """Mean of a function over mixtures of Gaussians."""
+    total = 0.0
+    for some in marginals:
+        for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
+            values = function(some.means + z * some.scales)
+            total = total + share * np.tensordot(some.weights, values, 1)
+    return total
 
 
 @dataclass(frozen=True)
@@ -261,6 +299,10 @@ class _NoiseOfColumns:
 
     noise: object
     columns: slice
+
+    @property
+    def heavy_tails(self):
+        return self.noise.heavy_tails
 
     @property
     def typical_variances(self):

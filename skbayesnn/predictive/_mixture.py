@@ -3,9 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 TEMPERATURE = 0.05  # nats per row by which a predictive density must fall for a weight to fall by e
+HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # means over the standard normal
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 LEAST_SHARE = 0.01  # of the largest weight below which a tempered weight is zero
 
 

@@ -35,6 +35,7 @@ class Noise:
     unit: object = 1.0
 
     n_gaussians = 1
+    heavy_tails = False  # whether moments of high order do not exist
 
     @property
     def law(self):
@@ -111,6 +112,7 @@ class StudentTNoise(Noise):
     degrees_of_freedom: np.ndarray | None = None
 
     n_gaussians = N_SCALES
+    heavy_tails = True
 
     @property
     def law(self):

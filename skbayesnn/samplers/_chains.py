@@ -23,8 +23,10 @@ class Plan(NamedTuple):
     ----------
     step_size : float or None
         ``None``: adapted while warming up.
-    n_steps : int or None
-        Leapfrog steps; ``None``: as many as make trajectories of the following length.
+    n_steps : int, tuple of int or None
+        Leapfrog steps; ``(low, high)``: for each chain and transition as many as are drawn, all
+        numbers from one to the other being equally probable; ``None``: as many as make trajectories
+        of the following length.
     length : float
         Mean length of trajectories, in units of the metric; they vary from 0 to twice that.
     max_steps : int
@@ -34,6 +36,8 @@ class Plan(NamedTuple):
         Mean acceptance probability that step sizes are adapted to.
     metric_power : float
         Of the mean curvature, in `Metric.from_precisions`.
+    kernel : callable
+        `transition`, or another one with its arguments.
 
     Examples
     --------
@@ -44,13 +48,14 @@ class Plan(NamedTuple):
     """
 
     step_size: float | None = None
-    n_steps: int | None = None
+    n_steps: int | tuple | None = None
     length: float = 2.0
     max_steps: int = 512
     persistence: float = 0.0
     metropolis: bool = True
     target: float = 0.8
     metric_power: float = 0.5
+    kernel: object = transition
 
 
 class Chains(NamedTuple):
@@ -116,7 +121,7 @@ def advance(energy, chains, plan, step_size, move=None):
 
     Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
     next, as they must lest trajectories return to where they began (Neal 2011, section 5.4.2.2).
-    The variation is quasi-random, the same for all chains.
+    The variation is quasi-random, the same for all chains, but where numbers of steps are drawn.
 
     Examples
     --------
@@ -139,12 +144,15 @@ def advance(energy, chains, plan, step_size, move=None):
         n_steps = np.clip(n_steps, 1, plan.max_steps).astype(int)
         if is_careful(plan, count):
             step_size = step_size / CAREFUL
+    elif isinstance(plan.n_steps, tuple):
+        low, high = plan.n_steps
+        n_steps = np.array([rng.integers(low, high + 1) for rng in chains.rngs])
     else:
         n_steps = np.full(len(step_size), plan.n_steps)
         if plan.n_steps > 1:
             step_size = step_size * (0.8 + 0.4 * u)
     noise = Noise.draw(chains.rngs, chains.phase.gradient.shape[1])
-    phase, info = transition(
+    phase, info = plan.kernel(
         energy,
         chains.phase,
         noise,

@@ -69,7 +69,7 @@ def start(energy, position):
     return Phase(position, np.zeros_like(gradient), value, gradient)
 
 
-def _moved(position, step):
+def moved(position, step):
     """Positions whose first entries have made a step."""
     if step.shape == position.shape:
         return position + step
@@ -125,7 +125,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
         while len(active):
             taken += 1
             half = moving.momentum - 0.5 * eps * force
-            position = _moved(moving.position, eps * own.velocity(half))
+            position = moved(moving.position, eps * own.velocity(half))
             value, gradient = energy(position)
             force = own.force(gradient)
             moving = Phase(position, half - 0.5 * eps * force, value, gradient)

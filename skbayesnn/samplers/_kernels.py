@@ -4,14 +4,15 @@ Hamiltonian Monte Carlo draws momenta afresh, follows the dynamics, and accepts 
 ends (Duane, Kennedy, Pendleton & Roweth 1987). With a single leapfrog step it is the Langevin
 method (MacKay 2003, algorithm 41.4). If momenta are refreshed only in part it is persistent
 (Horowitz 1991), and without the Metropolis test it is the stochastic dynamics of Neal (1992). All
-are one transition with different settings.
+are one transition with different settings. The random walk (Metropolis et al. 1953) is a kernel of
+its own, which needs no gradient.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import leapfrog
+from skbayesnn.samplers._dynamics import Phase, leapfrog, moved
 
 
 class Info(NamedTuple):
@@ -127,3 +128,53 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     back = phase._replace(momentum=-phase.momentum)
     result = end.replaced(kept, back.select(kept))
     return result, Info(acceptance, error, diverged, n_steps)
+
+
+def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
+    """A Gaussian step in any direction, accepted or rejected (Metropolis et al. 1953).
+
+    Its arguments are those of `transition`.
+
+    Parameters
+    ----------
+    energy : callable
+    phase : Phase
+        Momenta stay as they are.
+    noise : Noise
+        The step is ``eps F n`` with the factor ``F`` of the metric.
+    step_size : ndarray of shape (n_chains,)
+    n_steps : ndarray of int, shape (n_chains,)
+        Ignored: there is one step.
+    metric : Metric
+    persistence : float
+        Ignored.
+    metropolis : bool
+        Ignored: without the test there would be no target.
+
+    Returns
+    -------
+    phase : Phase
+    info : Info
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Metric, Noise, random_walk, start
+    >>> def energy(q):  # standard normal distribution
+    ...     return 0.5 * np.sum(q**2, axis=-1), q
+    >>> phase = start(energy, np.zeros((2, 3)))
+    >>> noise = Noise.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
+    >>> step_size, n_steps = np.full(2, 1e-3), np.ones(2, dtype=int)
+    >>> phase, info = random_walk(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
+    >>> bool(np.all(info.acceptance > 0.999))  # of tiny steps
+    True
+    """
+    position = moved(phase.position, step_size[:, None] * metric.velocity(noise.momentum))
+    with np.errstate(all="ignore"):
+        value, gradient = energy(position)
+        error = np.where(np.isfinite(value), value - phase.value, np.inf)
+    acceptance = np.exp(np.minimum(0.0, -error))
+    accepted = noise.uniform < acceptance
+    there = Phase(position, phase.momentum, value, gradient)
+    result = phase.replaced(accepted, there.select(accepted))
+    return result, Info(acceptance, error, np.isinf(error), np.ones_like(n_steps))

@@ -119,6 +119,13 @@ SAMPLER_PARAMETERS = [
     ({"step_size": "auto"}, ValueError, "step_size must be a positive number, got 'auto'"),
     ({"n_steps": 0}, ValueError, "n_steps must be at least 1, got 0"),
     ({"n_steps": 1.5}, TypeError, "n_steps must be an integer, got 1.5"),
+    ({"sampler": "hmc", "n_steps": (5, 2)}, ValueError, "n_steps must be at least 5, got 2"),
+    ({"sampler": "hmc", "n_steps": (0, 2)}, ValueError, "n_steps must be at least 1, got 0"),
+    ({"sampler": "hmc", "n_steps": (1, 2, 3)}, ValueError, "or a pair"),
+    ({"sampler": "hmc", "persistence": 1.0}, ValueError, "persistence must be None, or a number"),
+    ({"sampler": "hmc", "persistence": "a"}, ValueError, "persistence must be None, or a number"),
+    ({"sampler": "auto", "persistence": 0.5}, ValueError, "sampler='auto' tunes its own"),
+    ({"sampler": "metropolis", "n_steps": 3}, ValueError, "raise thin"),
     ({"sampler": "auto", "step_size": 0.1}, ValueError, "sampler='auto' tunes its own"),
     ({"sampler": "auto", "n_steps": 10}, ValueError, "sampler='auto' tunes its own"),
     ({"dtype": "int"}, ValueError, "dtype must be float32 or float64, got 'int'"),
@@ -225,7 +232,7 @@ TARGETS_OF_CLASSIFIERS = [
     (np.zeros(30, dtype=int), "only one class: 0"),
     (Y, "Unknown label type: continuous"),
     (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
-    (np.column_stack([Y > 0, Y > 1]), "y should be a 1d array"),
+    (np.column_stack([Y > 0, Y > 1]), "must hold class probabilities"),
     (LABELS[:-1], "inconsistent numbers of samples"),
     (None, "requires y to be passed"),
 ]
@@ -342,6 +349,12 @@ def test_options_of_predictions(pair):
     for coverage in (0.0, 1.0, 95, -0.1, np.nan, "0.9"):
         with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got"):
             regressor.predict_interval(X, coverage=coverage)
+        with pytest.raises(ValueError, match="q must lie between 0 and 1, got"):
+            regressor.predict_quantiles(X, q=[0.5, coverage])
+    gaussian = make(pair[0], noise="constant").fit(X, Y)
+    for function in (np.sum, lambda y: np.full(len(y), np.nan)):
+        with pytest.raises(ValueError, match="function must return finite numbers"):
+            gaussian.predict_expectation(X, function)
     with pytest.raises(ValueError, match="moderated must be True"):
         classifier.predict_proba(X, moderated="quadrature")
     with pytest.raises(ValueError, match=r"classes that were not in the training data: .*maybe"):

@@ -23,6 +23,7 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.samplers import bulk_ess
 from tests.tools import draws_of, result_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -437,6 +438,48 @@ def test_leapfrog_steps_of_the_classics():
         for name in ("hmc", "langevin", "stochastic_dynamics")
     }
     assert steps == {"hmc": 20, "langevin": 1, "stochastic_dynamics": 1}
+    drawn = draws_of(fit(sampler="hmc", n_steps=[2, 4], thin=1)).n_steps
+    assert set(np.unique(drawn)) == {2, 3, 4}
+
+
+def test_persistence_of_the_classics():
+    plans = [
+        fit(sampler="stochastic_dynamics", **some)._result.settings.plan
+        for some in ({}, {"persistence": 0.5})
+    ]
+    assert [plan.persistence for plan in plans] == [0.95, 0.5]
+    assert not any(plan.metropolis for plan in plans)
+
+
+CLASSICS = {
+    "hmc": {"sampler": "hmc", "n_steps": 10},
+    "drawn lengths": {"sampler": "hmc", "n_steps": (1, 12)},
+    "persistent": {"sampler": "hmc", "n_steps": (1, 4), "persistence": 0.7},
+    "persistent langevin": {"sampler": "langevin", "persistence": 0.9},
+    "random walk": {"sampler": "metropolis", "thin": 5},
+}
+
+
+@pytest.mark.parametrize("options", CLASSICS.values(), ids=CLASSICS)
+def test_classics_draw_from_a_known_posterior(options):
+    """Linear in the weights, known precisions: a Gaussian."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20, 2))
+    y = 0.8 * X[:, 0] - 0.3 + 0.5 * rng.standard_normal(20)
+    features = np.column_stack([X, np.ones(20)])
+    A = 2.0 * np.eye(3) + features.T @ features / 0.25
+    mean = np.linalg.solve(A, features.T @ y) / 0.25
+    model = HMCMLPRegressor(
+        (), prior="single", weight_precision=2.0, noise_std=0.5, standardize=False,
+        n_chains=16, n_warmup=150, n_draws=250, evidence=False, random_state=0, **options,
+    ).fit(X, y)  # fmt: skip
+    white = (draws_of(model).theta - mean) @ np.linalg.cholesky(A)
+    for values, expected in ((white, 0.0), (white**2, 1.0)):
+        error = values.std(axis=(0, 1)) / np.sqrt(bulk_ess(values))
+        assert np.all(np.abs(values.mean(axis=(0, 1)) - expected) < 4 * error)
+    assert np.all(bulk_ess(white) > 300)
+    target = 0.25 if options["sampler"] == "metropolis" else 0.8
+    assert abs(model.diagnostics_.acceptance - target) < 0.12
 
 
 def test_thinning():

@@ -99,7 +99,7 @@ def test_seeds(options):
     assert np.all(np.any(theta[0] != theta[1], axis=-1))
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "stochastic_dynamics"])
+@pytest.mark.parametrize("sampler", ["hmc", "stochastic_dynamics", "metropolis"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_chains_do_not_depend_on_their_number(kind, sampler):
     """True of the classics with fixed prior precisions, and of any chains from given positions.
@@ -133,6 +133,8 @@ RESUMED = {
     "linear": {"hidden_layer_sizes": ()},
     "hmc": {"sampler": "hmc", "n_steps": 3},
     "stochastic dynamics": {"sampler": "stochastic_dynamics"},
+    "drawn lengths": {"sampler": "hmc", "n_steps": (1, 4), "persistence": 0.5},
+    "random walk": {"sampler": "metropolis"},
     "thinned": {"sampler": "langevin", "thin": 3},
     "processes": {"sampler": "langevin", "n_jobs": 2},
     "prior": {"sampler": "langevin", "init": "prior"},
@@ -190,6 +192,9 @@ CHANGES = [
     {"sampler": "hmc"},
     {"step_size": 0.01},
     {"n_steps": 2},
+    {"n_steps": (1, 2)},
+    {"persistence": 0.5},
+    {"sampler": "metropolis"},
     {"dtype": "float32"},
     {"random_state": 1},
     {"init": "prior"},
@@ -409,7 +414,7 @@ def test_unstable_dynamics():
     assert np.all(np.isfinite(model.predict(GRID)))
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "langevin"])
+@pytest.mark.parametrize("sampler", ["hmc", "langevin", "metropolis"])
 def test_steps_that_are_far_too_long(sampler):
     """Nothing is accepted: chains stay where they began, and a warning says why or that."""
     options = {"init": EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())}

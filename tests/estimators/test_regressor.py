@@ -171,6 +171,41 @@ def test_cdf_is_the_inverse_of_the_intervals(any_model):
         assert_allclose(found, probability, rtol=1e-9)
 
 
+def test_quantiles_are_the_ends_of_intervals(any_model):
+    grid = LINE if any_model.n_features_in_ == 1 else GRID
+    one = any_model.predict_interval(grid, 0.8)
+    assert_allclose(any_model.predict_quantiles(grid, [0.1, 0.9]), one, rtol=1e-9)
+    several = any_model.predict_interval(grid, [0.8, 0.5])
+    assert several.shape == (*one.shape[:-1], 2, 2)
+    assert_array_equal(several[..., 0, :], one)
+    assert_array_equal(several[..., 1, :], any_model.predict_interval(grid, 0.5))
+    median = any_model.predict_quantiles(grid)
+    assert median.shape == one.shape[:-1]
+    assert_allclose(any_model.predictive_cdf(grid, median), 0.5, rtol=1e-9)
+
+
+def test_expectations(any_model):
+    """Moments that are known, and one that is not, by quadrature over the density."""
+    grid = LINE if any_model.n_features_in_ == 1 else GRID
+    mean, std = any_model.predict(grid, return_std=True)
+    found = any_model.predict_expectation(grid, lambda y: 3 * y - 1, return_std=True)
+    assert_allclose(found[0], 3 * mean - 1, rtol=1e-9)
+    assert_allclose(found[1], 3 * std, rtol=1e-9)
+    square = any_model.predict_expectation(grid, np.square)
+    assert_allclose(square, mean**2 + std**2, rtol=1e-9)
+
+
+def test_expectation_of_a_mixture(mixture):
+    for row, found in zip(LINE, mixture.predict_expectation(LINE, np.cos), strict=True):
+
+        def integrand(t, row=row):
+            return np.cos(t) * np.exp(mixture.log_predictive_density(row[None], [t])[0])
+
+        low, high = mixture.predict_interval(row[None], 1 - 1e-12)[0]
+        expected = quad(integrand, low, high, epsabs=1e-11, limit=500)[0]
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_coverage_of_intervals(coverage):

@@ -193,11 +193,14 @@ class Kernel:
         slices=False,
         dynamics=True,
         reversible=False,
+        n_steps=(6, 6),
+        kernel=None,
     ):
         d = many.joint.dimension
         factor = np.eye(d) + 0.2 * np.tri(d, k=-1)  # some correlation and unequal scales
         metric = Metric(np.tile(factor, (m, 1, 1)))
-        self.settings = np.full(m, step_size), np.full(m, 6), metric, persistence
+        self.settings = metric, persistence
+        self.step_size, self.n_steps, self.kernel = np.full(m, step_size), n_steps, kernel
         self.many, self.rng = many, rng
         self.momentum = self._draw_momentum(m)
         self.reversible = reversible
@@ -217,7 +220,10 @@ class Kernel:
         phase = start(self.many.energy, q)._replace(momentum=self.momentum)
         if self.dynamics:
             noise = Noise(self._draw_momentum(m), self.rng.random(m))
-            phase, info = transition(self.many.energy, phase, noise, *self.settings)
+            low, high = self.n_steps
+            steps = self.step_size, self.rng.integers(low, high + 1, size=m)
+            kernel = self.kernel or transition
+            phase, info = kernel(self.many.energy, phase, noise, *steps, *self.settings)
             self.accepted.append(info.acceptance.mean())
         if self.slices:
             phase = self._sliced(phase)

@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 
 from skbayesnn.posterior import JointPosterior
-from skbayesnn.samplers import transition
+from skbayesnn.samplers import random_walk, transition
 from tests.samplers import geweke
 from tests.samplers.geweke import CASES, LINEAR_CASES, geweke_scores, ranks, uniformity
 
-KERNELS = {"dynamics": {}, "persistent": {"persistence": 0.8}, "rescaled": {"rescale": True}}
+KERNELS = {
+    "dynamics": {},
+    "persistent": {"persistence": 0.8},
+    "rescaled": {"rescale": True},
+    "drawn lengths": {"n_steps": (1, 12)},
+    "persistent drawn lengths": {"n_steps": (1, 4), "persistence": 0.8},
+    "random walk": {"kernel": random_walk, "step_size": 0.2},
+}
 
 
 @pytest.mark.parametrize("name", CASES)

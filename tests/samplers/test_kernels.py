@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from skbayesnn.samplers import (
     Chains,
@@ -12,6 +13,7 @@ from skbayesnn.samplers import (
     advance,
     effective_sample_size,
     r_hat,
+    random_walk,
     sample,
     start,
     transition,
@@ -176,7 +178,11 @@ KINDS = {
     "lengths": Plan(step_size=0.5, length=2.0),
     "langevin": Plan(step_size=0.8, n_steps=1),
     "persistent": Plan(step_size=0.5, n_steps=1, persistence=0.9),
+    "drawn lengths": Plan(step_size=0.6, n_steps=(1, 9)),
+    "persistent drawn lengths": Plan(step_size=0.6, n_steps=(1, 3), persistence=0.7),
+    "random walk": Plan(step_size=0.9, n_steps=1, kernel=random_walk),
 }
+SLOW = {"random walk": 3000}  # transitions
 
 
 @pytest.mark.parametrize("persistence", [0.0, 0.8], ids=str)
@@ -207,7 +213,7 @@ def test_moments(kind):
     plan, m = KINDS[kind], 40
     position = draw_banana(m, np.random.default_rng(0))
     chains = Chains.start(banana, position, generators(m), plan)
-    _, x, infos = collect(banana, chains, plan, 800)
+    _, x, infos = collect(banana, chains, plan, SLOW.get(kind, 800))
     assert 0.5 < np.mean([info.acceptance for info in infos]) < 0.995  # the test matters
     assert np.all(r_hat(x) < 1.05)
     a, b, c = np.moveaxis(x, -1, 0)
@@ -257,6 +263,14 @@ def test_the_metropolis_test_removes_the_bias():
 
 
 # --- chains --------------------------------------------------------------------------------------
+
+
+PLANS = [
+    Plan(),
+    Plan(n_steps=4, persistence=0.5),
+    Plan(n_steps=(2, 5)),
+    Plan(n_steps=1, kernel=random_walk),
+]
 
 
 # trajectory lengths and step sizes fill their ranges evenly, in this order
@@ -326,8 +340,71 @@ def test_fixed_number_of_steps():
         np.testing.assert_allclose(np.sort(sizes), low + (high - low) * u)
 
 
+def test_drawn_numbers_of_steps():
+    """Each chain its own, evenly between both ends, and the step size stays."""
+
+    def energy(x):
+        return np.zeros(len(x)), np.zeros_like(x)
+
+    plan, made = Plan(step_size=0.2, n_steps=(3, 6)), []
+    chains = Chains.start(energy, np.zeros((5, 2)), generators(5), plan)
+    for _ in range(400):
+        before = chains.phase.position
+        chains, info = advance(energy, chains, plan, np.full(5, 0.2))
+        length = (chains.phase.position - before)[:, 0] / chains.phase.momentum[:, 0]
+        np.testing.assert_allclose(length, 0.2 * info.n_steps)
+        made.append(info.n_steps)
+    counts = np.bincount(np.ravel(made), minlength=7)
+    assert counts[:3].sum() == 0
+    assert np.all(np.abs(counts[3:] - 500) < 4 * np.sqrt(2000 * 0.25 * 0.75))
+    assert np.any(np.diff(made, axis=1) != 0)
+
+
+@pytest.mark.parametrize("dimension", [1, 20])
+def test_random_walk_of_a_gaussian(dimension):
+    """From equilibrium: moments, and the acceptance, which is known.
+
+    A step ``d`` is accepted with mean probability ``2 Phi(-|L^-1 d| / 2)`` (Gelman, Roberts &
+    Gilks 1996).
+    """
+    energy, m = Gaussian.correlated(dimension, 9.0), 20_000
+    rng = np.random.default_rng(0)
+    phase = start(energy, energy.draw(m, rng))
+    metric = Metric(np.tile(energy.factor, (m, 1, 1)))
+    noise = Noise(rng.standard_normal((m, dimension)), rng.random(m))
+    args = np.full(m, 2.4 / np.sqrt(dimension)), np.ones(m, dtype=int), metric
+    end, info = random_walk(energy, phase, noise, *args)
+    expected = 2 * ndtr(-0.5 * args[0] * np.linalg.norm(noise.momentum, axis=1))
+    error = np.std(info.acceptance - expected) / np.sqrt(m)
+    assert abs(np.mean(info.acceptance - expected)) < 4 * error
+    stayed = np.all(end.position == phase.position, axis=1)
+    np.testing.assert_array_equal(stayed, noise.uniform >= info.acceptance)
+    value, gradient = energy(end.position)
+    np.testing.assert_allclose(end.value, value, rtol=1e-12)
+    np.testing.assert_allclose(end.gradient, gradient, rtol=1e-12)
+    products = end.position[:, :, None] * end.position[:, None, :]
+    error = np.std(products, axis=0) / np.sqrt(m)
+    assert np.all(np.abs(np.mean(products, axis=0) - energy.covariance) < 4.5 * error)
+
+
+def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():
+    def energy(x):  # the last entry is a condition, negative positions have no density
+        with np.errstate(invalid="ignore"):
+            return np.log(x[:, 0]) ** 2 * x[:, 2], x[:, :2]
+
+    phase = start(energy, np.tile([1.0, 1.0, 5.0], (200, 1)))
+    noise = Noise(np.random.default_rng(0).standard_normal((200, 2)), np.zeros(200))
+    args = np.full(200, 2.0), np.ones(200, dtype=int), Metric.identity(200, 2)
+    end, info = random_walk(energy, phase, noise, *args)
+    assert np.all(end.position[:, 2] == 5.0)
+    assert np.all(end.position[:, 0] > 0)
+    np.testing.assert_array_equal(
+        info.diverged, phase.position[:, 0] + 2 * noise.momentum[:, 0] <= 0
+    )
+
+
 @pytest.mark.parametrize("curved", [False, True], ids=["identity", "curvature"])
-@pytest.mark.parametrize("plan", [Plan(), Plan(n_steps=4, persistence=0.5)], ids=["auto", "fixed"])
+@pytest.mark.parametrize("plan", PLANS, ids=["auto", "fixed", "drawn", "walk"])
 def test_a_chain_does_not_depend_on_its_neighbours(plan, curved):
     energy = Gaussian.correlated(6, 100.0)
     position = energy.draw(5, np.random.default_rng(0)) * np.arange(1.0, 6.0)[:, None]
@@ -349,7 +426,7 @@ def test_a_chain_does_not_depend_on_its_neighbours(plan, curved):
         assert_same_bits(run(members), [field[members] for field in together])
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(n_steps=3, persistence=0.9)], ids=["auto", "fixed"])
+@pytest.mark.parametrize("plan", PLANS, ids=["auto", "fixed", "drawn", "walk"])
 def test_going_on_equals_one_longer_run(plan):
     energy = Gaussian.correlated(4, 50.0)
 

@@ -1,0 +1,219 @@
+"""Transformations of targets: where they can be inverted, and by how much they stretch."""
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+ROUND_TRIP = 1e-6  # error of a value there and back, relative to the range of the values
+ROUNDING = 1e-12  # the same relative to the value
+FIRST_REACH, N_REACHES = 0.25, 60  # ranges beyond the training values; it doubles each time
+BISECTIONS = 40
+FIRST_STEP, N_STEPS = 0.25, 24  # ranges; of differences, halved each time
+NO_SLOPE = 1e-4  # relative disagreement of two steps above which there is no derivative
+STENCIL = (672 / 840, -168 / 840, 32 / 840, -3 / 840)  # of eighth order, for 1 to 4 steps
+
+
+@dataclass(frozen=True)
+class MonotoneMap:
+    """A transformation ``t = T(y)`` of each output with its inverse ``g``.
+
+    It is used where ``T(g(t)) = t``, an interval that holds the transformed training targets.
+    Values beyond are taken to be at its end, so that every ``t`` has a ``y``: under ``np.sqrt``
+    negative ones belong to 0.
+
+    Parameters
+    ----------
+    transformer : object
+        With ``transform`` and ``inverse_transform`` of arrays of shape (m, n_outputs).
+    spread : ndarray of shape (n_outputs,)
+        Range of the transformed training targets.
+    lower, upper : ndarray of shape (n_outputs,)
+        Ends of the interval; infinite if none was found.
+    increasing : ndarray of bool, shape (n_outputs,)
+    smallest, largest : ndarray of shape (n_outputs,)
+        Targets that belong to the ends.
+    example : ndarray of shape (n_outputs,)
+        A training target.
+    """
+
+    transformer: object
+    spread: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    increasing: np.ndarray
+    smallest: np.ndarray
+    largest: np.ndarray
+    example: np.ndarray
+
+    def forward(self, y):
+        """``T(y)``; raises ``ValueError`` where it is not finite."""
+        return transformed(self.transformer, y)
+
+    def inverse(self, t):
+        """``g(t)`` for any ``t`` of shape (..., n_outputs)."""
+        return inverted(self.transformer, np.clip(t, self.lower, self.upper))
+
+    def cdf(self, y, of_transformed):
+        """Probability of targets no larger than ``y`` ``(n, n_outputs)``, which may be any numbers.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n, n_outputs)
+        of_transformed : callable
+            The same of transformed targets.
+        """
+        inside = (y >= self.smallest) & (y < self.largest)
+        below = of_transformed(self.forward(np.where(inside, y, self.example)))
+        below = np.where(self.increasing, below, 1.0 - below)
+        return np.where(inside, below, np.where(y < self.smallest, 0.0, 1.0))
+
+    def log_slope(self, t):
+        """``ln |dt/dy|`` of shape (n, n_outputs), ``nan`` where there is no finite slope.
+
+        From central differences of ``g`` of eighth order, with the step whose halving changes the
+        result least.
+        """
+        best, error = np.full(t.shape, np.nan), np.full(t.shape, np.inf)
+        previous = best
+        for halvings in range(N_STEPS):
+            slope = self._difference(t, FIRST_STEP * 0.5**halvings * self.spread)
+            with np.errstate(invalid="ignore"):
+                change = np.abs(slope - previous)
+                better = change < error  # False where nan
+            best, error = np.where(better, slope, best), np.where(better, change, error)
+            previous = slope
+        with np.errstate(divide="ignore", invalid="ignore"):
+            smooth = (best != 0.0) & (error <= NO_SLOPE * np.abs(best))
+            return np.where(smooth, -np.log(np.abs(best)), np.nan)
+
+    def _difference(self, t, step):
+        """``dg/dt``; ``nan`` where the steps leave the interval."""
+        total = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for count, factor in enumerate(STENCIL, 1):
+                ahead, behind = t + count * step, t - count * step
+                total = total + factor * (self.inverse(ahead) - self.inverse(behind))
+            inside = (ahead <= self.upper) & (behind >= self.lower)
+            return np.where(inside, total / step, np.nan)
+
+
+@contextmanager
+def _quietly():
+    """Values that are not finite need no warnings, as they are looked for."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # some transformers ask for them
+        yield
+
+
+def transformed(transformer, y):
+    """``T(y)`` of targets ``(n, n_outputs)``; raise ``ValueError`` where it is not finite."""
+    with _quietly():
+        t = np.asarray(transformer.transform(y), dtype=float)
+    if t.shape != y.shape:
+        raise ValueError(
+            f"The transformation must keep the shape of the targets, {y.shape}; it returned an "
+            f"array of shape {t.shape}."
+        )
+    if not np.all(np.isfinite(t)):
+        wrong = y[~np.isfinite(t).all(axis=1)][0]
+        raise ValueError(f"The transformation of the targets is not finite at y = {wrong}.")
+    return t
+
+
+def inverted(transformer, t):
+    """``g(t)`` of values ``(..., n_outputs)``; infinite or ``nan`` where it does not exist."""
+    with _quietly():
+        y = transformer.inverse_transform(t.reshape(-1, t.shape[-1]))
+    return np.asarray(y, dtype=float).reshape(t.shape)
+
+
+def monotone_map(transformer, y):
+    """The `MonotoneMap` of a fitted transformer around training targets ``(n, n_outputs)``.
+
+    Raises
+    ------
+    ValueError
+        If the inverse does not lead back to the targets, or mixes outputs.
+    """
+    t = transformed(transformer, y)
+    low, high = t.min(axis=0), t.max(axis=0)
+    spread = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    _check_inverse(transformer, y, t, spread)
+    above = np.where(high > low, high, high + ROUND_TRIP * spread)
+    increasing = inverted(transformer, above[None])[0] >= inverted(transformer, low[None])[0]
+    ends, y_ends = np.empty((2, len(low))), np.empty((2, len(low)))
+    for output in range(len(low)):
+        search = _Search(transformer, t[0], output, spread[output], increasing[output])
+        for side, (edge, sign) in enumerate([(low[output], -1), (high[output], 1)]):
+            ends[side, output], y_ends[side, output] = search.end(edge, sign)
+    return MonotoneMap(
+        transformer, spread, *ends, increasing, y_ends.min(axis=0), y_ends.max(axis=0), y[0]
+    )
+
+
+def _check_inverse(transformer, y, t, spread):
+    """Raise unless ``g(T(y)) = y`` and ``T(g(t)) = t``, each output by itself."""
+    taken_back = inverted(transformer, t)
+    apart = np.abs(taken_back - y) > ROUND_TRIP * np.max(np.abs(y), axis=0)
+    if np.any(apart | (np.abs(transformed(transformer, taken_back) - t) > ROUND_TRIP * spread)):
+        raise ValueError(
+            "The transformation of the targets and its inverse do not lead back to y: give "
+            "functions of which one undoes the other (np.log and np.exp)."
+        )
+    if t.shape[1] > 1:
+        shifts = np.diag(np.where(t[0] < t.max(axis=0), t.max(axis=0), t.min(axis=0)) - t[0])
+        shifted = inverted(transformer, t[0] + shifts) != inverted(transformer, t[:1])
+        if np.any(shifted & ~np.eye(t.shape[1], dtype=bool)):
+            raise ValueError(
+                "The transformation mixes outputs, but it must transform each by itself."
+            )
+
+
+@dataclass(frozen=True)
+class _Search:
+    """For the ends of the interval in which one output can be inverted."""
+
+    transformer: object
+    others: np.ndarray  # values of the other outputs, which do not matter
+    output: int
+    spread: float
+    increasing: bool
+
+    def end(self, edge, sign):
+        """The farthest value from the edge of the training values, and its target.
+
+        Both are infinite if there is none.
+        """
+        good, reach = edge, FIRST_REACH * self.spread
+        for _ in range(N_REACHES):
+            bad = edge + sign * reach
+            if not self.leads_back(good, bad):
+                break
+            good, reach = bad, 2.0 * reach
+        else:
+            return sign * np.inf, sign * np.inf if self.increasing else -sign * np.inf
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (good + bad)
+            good, bad = (middle, bad) if self.leads_back(good, middle) else (good, middle)
+        return good, self.targets(good)[0, self.output]
+
+    def targets(self, *values):
+        """Rows of targets with ``g`` of these values of the output."""
+        t = np.tile(self.others, (len(values), 1))
+        t[:, self.output] = values
+        return inverted(self.transformer, t)
+
+    def leads_back(self, good, value):
+        """Whether a value can be inverted, and lies in the right direction from a good one."""
+        try:
+            y = self.targets(good, value)
+            there, here = y[:, self.output]
+            rises = (here > there) == (value > good)
+            if not np.isfinite(here) or rises != self.increasing:
+                return False
+            back = transformed(self.transformer, y[1:])[0, self.output]
+        except ValueError:  # it has no target there
+            return False
+        return abs(back - value) <= ROUND_TRIP * self.spread + ROUNDING * abs(value)

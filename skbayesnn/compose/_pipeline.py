@@ -1,0 +1,111 @@
+"""A pipeline that has the methods of its last step."""
+
+import sklearn.pipeline
+
+from skbayesnn.estimators import EvidenceMLPRegressor, delegated, final_step
+
+
+def _delegated(method):
+    """The method of the last step, if that has it."""
+    return delegated(method, lambda pipeline: pipeline)
+
+
+def _attribute(name, summary):
+    """An attribute of the last step."""
+
+    def get(pipeline):
+        return getattr(final_step(pipeline), name)
+
+    return property(get, doc=summary)
+
+
+class Pipeline(sklearn.pipeline.Pipeline):
+    """A pipeline with the predictions and the evidence of its last step.
+
+    `sklearn.pipeline.Pipeline`, whose methods it has as well, knows but the methods that all of
+    scikit-learn's estimators share. Here error bars, intervals, densities and the rest are methods
+    of the pipeline, too, and take its inputs.
+
+    Parameters
+    ----------
+    steps : list of tuple
+        ``(name, estimator)`` of each step; the last one is an estimator of this package, or a
+        pipeline that ends in one.
+    transform_input : list of str, optional
+        As in scikit-learn.
+    memory : str or object, optional
+        Cache of fitted transformers, as in scikit-learn.
+    verbose : bool, default=False
+        Print the time of each step.
+
+    Attributes
+    ----------
+    log_evidence_, log_evidence_std_ : float
+        Those of the last step: the first steps are taken as given.
+    evidence_report_ : EvidenceReport
+        That of the last step.
+
+    See Also
+    --------
+    skbayesnn.compose.make_pipeline : Names the steps by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.compose import Pipeline
+    >>> X = np.linspace(-1, 1, 30)[:, None]
+    >>> y = X[:, 0] ** 2 + 0.1 * np.random.default_rng(0).standard_normal(30)
+    >>> steps = [("powers", PolynomialFeatures(2)), ("linear", EvidenceMLPRegressor(()))]
+    >>> pipeline = Pipeline(steps).fit(X, y)
+    >>> pipeline.predict_std([[0.5]]).shape, pipeline.predict_interval([[0.5]]).shape
+    ((1,), (1, 2))
+    >>> pipeline.log_evidence_ == pipeline[-1].log_evidence_
+    True
+    """
+
+    log_evidence_ = _attribute("log_evidence_", "Log evidence of the last step, in nats.")
+    log_evidence_std_ = _attribute("log_evidence_std_", "Its standard error, in nats.")
+    evidence_report_ = _attribute("evidence_report_", "`EvidenceReport` of the last step.")
+
+    predict_std = _delegated(EvidenceMLPRegressor.predict_std)
+    predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
+    predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
+    predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)
+    predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
+    predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
+    log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
+    sample_y = _delegated(EvidenceMLPRegressor.sample_y)
+    sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
+
+
+def make_pipeline(*steps, memory=None, transform_input=None, verbose=False):
+    """A `Pipeline` whose steps are named after their classes.
+
+    Parameters
+    ----------
+    *steps : estimator
+        Transformers, and an estimator of this package as the last one.
+    memory : str or object, optional
+        Cache of fitted transformers, as in scikit-learn.
+    transform_input : list of str, optional
+        As in scikit-learn.
+    verbose : bool, default=False
+        Print the time of each step.
+
+    Returns
+    -------
+    Pipeline
+        Not fitted yet.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.compose import make_pipeline
+    >>> list(make_pipeline(PolynomialFeatures(2), EvidenceMLPRegressor(())).named_steps)
+    ['polynomialfeatures', 'evidencemlpregressor']
+    """
+    named = sklearn.pipeline.make_pipeline(*steps).steps
+    return Pipeline(named, memory=memory, transform_input=transform_input, verbose=verbose)

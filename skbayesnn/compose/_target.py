@@ -1,0 +1,484 @@
+"""Regression on transformed targets, with predictions, densities and evidence of the targets."""
+
+import warnings
+from copy import deepcopy
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from skbayesnn.compose._monotone import monotone_map
+from skbayesnn.estimators import (
+    EvidenceMLPRegressor,
+    ask,
+    checked_weights,
+    final_step,
+    path_to_final_step,
+    probabilities,
+    tails,
+)
+
+PREDICTIONS = ("median", "mean")
+
+
+class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    """Regression of transformed targets whose predictions are of the targets themselves.
+
+    The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,
+    the predictive distribution of ``y`` follows from that of ``t``: quantiles and intervals are
+    those of ``t`` taken back, and densities are multiplied by the slope ``|dt/dy|``. So is the
+    evidence, by the slopes at all training targets. It is then a density over ``y`` in its own
+    units, by which models of different transformations, or of none, can be compared (Box & Cox 1964
+    compare likelihoods in this way).
+
+    Parameters
+    ----------
+    regressor : estimator, optional
+        A regressor of this package, or a pipeline or `EvidenceSearch` that ends in one; by default
+        `EvidenceMLPRegressor`.
+    transformer : object, optional
+        Transformer of targets with ``inverse_transform``, such as
+        `sklearn.preprocessing.PowerTransformer`; not together with ``func``. What it learns from
+        the training targets counts as given: the evidence does not pay for it.
+    func, inverse_func : callable, optional
+        Transformation of arrays of targets and its inverse, such as `numpy.log` and `numpy.exp`; by
+        default the identity.
+    prediction : {"median", "mean"}, default="median"
+        What `predict` returns. The median is ``inverse_func`` of that of ``t``, and exists always.
+        The mean, by quadrature, has the least squared error.
+
+    Attributes
+    ----------
+    regressor_ : estimator
+        Fitted to the transformed targets.
+    transformer_ : object
+        Fitted transformer of the targets.
+    log_evidence_ : float
+        In nats, as a density over y in its own units: that of ``regressor_`` plus
+        ``sum_n s_n ln |dt_n/dy_n|``, with ``s_n`` the weight of a row; ``nan`` if there is none.
+    log_evidence_std_ : float
+        Its standard error.
+    log_slopes_ : ndarray of shape (n_samples,)
+        ``ln |dt_n/dy_n|`` of every training row, summed over the outputs; ``nan`` where the
+        transformation has no finite slope, for which there is no evidence.
+    leave_one_out_log_density_ : ndarray of shape (n_samples,)
+        That of `EvidenceMLPRegressor`, as a density over y in its own units.
+    evidence_report_ : EvidenceReport
+        That of `EvidenceMLPRegressor`; the logarithms of the slopes are part of ``target_scale``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    sklearn.compose.TransformedTargetRegressor : For any regressor, without distributions.
+
+    Notes
+    -----
+    Where the transformation takes values in an interval only, predictions of ``t`` beyond it count
+    as its end: with ``np.sqrt`` negative ones predict the target 0.
+
+    References
+    ----------
+    G. E. P. Box & D. R. Cox (1964), "An analysis of transformations", Journal of the Royal
+    Statistical Society B 26.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.compose import TransformedTargetRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (60, 1))
+    >>> y = np.exp(2 * X[:, 0] + 0.3 * rng.standard_normal(60))
+    >>> plain = EvidenceMLPRegressor((), noise="constant").fit(X, y)
+    >>> model = TransformedTargetRegressor(
+    ...     EvidenceMLPRegressor((), noise="constant"), func=np.log, inverse_func=np.exp
+    ... ).fit(X, y)
+    >>> bool(model.log_evidence_ > plain.log_evidence_ + 50)
+    True
+    >>> bool(np.all(model.predict_interval(X) > 0))
+    True
+    """
+
+    def __init__(
+        self,
+        regressor=None,
+        *,
+        transformer=None,
+        func=None,
+        inverse_func=None,
+        prediction="median",
+    ):
+        self.regressor = regressor
+        self.transformer = transformer
+        self.func = func
+        self.inverse_func = inverse_func
+        self.prediction = prediction
+
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        """Transform the targets, and fit the regressor to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts. A transformer whose ``fit`` has no ``sample_weight`` is
+            fitted to the rows of positive weight.
+        **fit_params : dict
+            Passed on to ``fit`` of the regressor.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data make no sense, or if the inverse of the transformation does not
+            lead back to ``y``.
+        TypeError
+            If the regressor gives no predictive distribution.
+        """
+        regressor = self._checked_regressor()
+        y, one_dimensional = _targets(y)
+        weight, fit_params = self._weights(regressor, y, sample_weight, fit_params)
+        transformer = self._fitted_transformer(y, weight)
+        mapping = monotone_map(transformer, y[weight > 0])
+        t = mapping.forward(y)
+        regressor.fit(X, t[:, 0] if one_dimensional else t, **fit_params)
+        self.regressor_, self.transformer_ = regressor, transformer
+        self._map, self._y_is_1d = mapping, one_dimensional
+        self._keep(mapping.log_slope(t).sum(axis=1), weight)
+        return self
+
+    def _checked_regressor(self):
+        """First gate: the parameters; a regressor to be fitted."""
+        if not (isinstance(self.prediction, str) and self.prediction in PREDICTIONS):
+            raise ValueError(
+                f"prediction must be one of {', '.join(map(repr, PREDICTIONS))}; "
+                f"got {self.prediction!r}."
+            )
+        functions = self.func, self.inverse_func
+        if self.transformer is not None and functions != (None, None):
+            raise ValueError("Give either transformer or func with inverse_func, not both.")
+        if (self.func is None) != (self.inverse_func is None):
+            raise ValueError("func and inverse_func must be given together.")
+        if not hasattr(final_step(self._wrapped), "predict_quantiles"):
+            raise TypeError(
+                "regressor must be a regressor of this package, or a pipeline or EvidenceSearch "
+                f"that ends in one; got {self.regressor!r}. For others there is "
+                "sklearn.compose.TransformedTargetRegressor."
+            )
+        return clone(self._wrapped)
+
+    @property
+    def _wrapped(self):
+        """The regressor, not fitted."""
+        return EvidenceMLPRegressor() if self.regressor is None else self.regressor
+
+    def _weights(self, regressor, y, sample_weight, fit_params):
+        """Weights of the rows, and parameters of ``fit`` of the regressor that hold them."""
+        if sample_weight is not None:
+            name = "__".join([*path_to_final_step(regressor), "sample_weight"])
+            fit_params = {**fit_params, name: sample_weight}
+        given = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
+        return checked_weights(given[0] if given else None, len(y)), fit_params
+
+    def _fitted_transformer(self, y, weight):
+        """The transformer, fitted to the targets."""
+        if self.transformer is None:
+            functions = self.func, self.inverse_func
+            return FunctionTransformer(*functions, check_inverse=False).fit(y)
+        transformer = clone(self.transformer)
+        if hasattr(transformer, "set_output"):
+            transformer.set_output(transform="default")
+        if has_fit_parameter(transformer, "sample_weight"):
+            return transformer.fit(y, sample_weight=weight)
+        return transformer.fit(y[weight > 0])
+
+    def _keep(self, log_slopes, weight):
+        """Set the attributes that tell of the fit, in units of y."""
+        for name in list(vars(self)):
+            if name in ("evidence_report_", "leave_one_out_log_density_", "feature_names_in_"):
+                delattr(self, name)  # of an earlier fit
+        inner, counts = final_step(self.regressor_), weight > 0
+        self.log_slopes_ = log_slopes
+        total = float(weight[counts] @ log_slopes[counts])
+        self.log_evidence_ = getattr(inner, "log_evidence_", np.nan) + total
+        self.log_evidence_std_ = getattr(inner, "log_evidence_std_", np.nan)
+        if np.isnan(total):
+            warnings.warn(
+                "log_evidence_ is nan: the transformation has no finite slope at some training "
+                "targets. Predictions remain usable. Use a smooth transformation.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if hasattr(inner, "evidence_report_"):
+            self.evidence_report_ = inner.evidence_report_.of_transformed_targets(total)
+        if hasattr(inner, "leave_one_out_log_density_"):
+            self.leave_one_out_log_density_ = inner.leave_one_out_log_density_ + log_slopes
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.regressor_, name):
+                setattr(self, name, getattr(self.regressor_, name))
+
+    def __sklearn_is_fitted__(self):
+        """Whether `fit` was completed."""
+        return hasattr(self, "log_slopes_")
+
+    def __sklearn_tags__(self):
+        """Those of the regressor."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._wrapped)
+        for name in ("input_tags", "regressor_tags", "target_tags", "non_deterministic"):
+            setattr(tags, name, deepcopy(getattr(inner, name)))
+        return tags
+
+    def predict(self, X, return_std=False):
+        """Median or mean of the targets, see ``prediction``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Also return the total standard deviation, which does not exist under Student-t noise.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        y_std : ndarray of the same shape
+            Only with ``return_std``.
+        """
+        if self.prediction == "median":
+            centre = self.predict_quantiles(X, 0.5)
+            return (centre, self.predict_std(X)) if return_std else centre
+        return self.predict_expectation(X, _itself, return_std)
+
+    def predict_std(self, X):
+        """Standard deviation of the targets, of weights and noise together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y, by quadrature; about the mean.
+
+        Raises
+        ------
+        ValueError
+            Under Student-t noise, where it need not exist.
+        """
+        return self.predict_expectation(X, _itself, return_std=True)[1]
+
+    def predict_expectation(self, X, function, return_std=False):
+        """Predictive mean of a function of the target, such as a cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        function : callable
+            As in `EvidenceMLPRegressor.predict_expectation`.
+        return_std : bool, default=False
+            Also return the standard deviation of the function.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of the function.
+        std : ndarray of the same shape
+            Only with ``return_std``.
+        """
+
+        def of_transformed(t):
+            return function(self._taken_back(t))
+
+        return self._ask("predict_expectation", X, of_transformed, return_std)
+
+    def predict_quantiles(self, X, q=0.5):
+        """Quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        q : float or array-like, default=0.5
+            Probabilities of a smaller target, between 0 and 1; 0.5 is the median.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y, for each output by itself; the axes of ``q``, if any, come last.
+        """
+        q = probabilities(q, "q")
+        check_is_fitted(self)
+        low = self._ask("predict_quantiles", X, q)
+        if not self._map.increasing.all():
+            high = self._ask("predict_quantiles", X, 1.0 - q)
+            increasing = self._map.increasing.reshape(-1, *(1,) * q.ndim)
+            low = np.where(increasing[0] if self._y_is_1d else increasing, low, high)
+        if self._y_is_1d:
+            return self._map.inverse(low[..., None])[..., 0]
+        t = np.moveaxis(low, 1, -1)
+        return np.moveaxis(self._map.inverse(t), -1, 1)
+
+    def predict_interval(self, X, coverage=0.95):
+        """Central interval of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        coverage : float or array-like of shape (n_coverages,), default=0.95
+            Probability inside, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
+        """
+        return self.predict_quantiles(X, tails(coverage))
+
+    def log_predictive_density(self, X, y):
+        """Log density of targets under their predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats, y in its own units; joint over the outputs.
+
+        Raises
+        ------
+        ValueError
+            If the transformation is not finite or has no finite slope at some target.
+        """
+        t = self._map.forward(self._checked(y))
+        slopes = self._map.log_slope(t).sum(axis=1)
+        if not np.all(np.isfinite(slopes)):
+            wrong = np.asarray(y)[~np.isfinite(slopes)][0]
+            raise ValueError(
+                f"The transformation has no finite slope at y = {wrong}, so that there is no "
+                "density."
+            )
+        return self._ask("log_predictive_density", X, self._shaped(t)) + slopes
+
+    def predictive_cdf(self, X, y):
+        """Predictive probability of a target no larger than ``y``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Between 0 and 1, for each output by itself.
+        """
+        y = self._checked(y)
+
+        def of_transformed(t):
+            return self._ask("predictive_cdf", X, self._shaped(t)).reshape(t.shape)
+
+        return self._shaped(self._map.cdf(y, of_transformed))
+
+    def sample_y(self, X, n_samples=1, random_state=0):
+        """Functions drawn from the posterior, without noise, in units of y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of functions; each is drawn jointly over all rows.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+            Drawn functions of ``t`` taken back: medians of the targets, given the weights.
+        """
+        return self._functions("sample_y", X, n_samples, random_state)
+
+    def sample_prior(self, X, n_samples=1, random_state=0):
+        """Functions drawn from the prior at the inferred precisions, in units of y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of functions.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+            As of `sample_y`.
+        """
+        return self._functions("sample_prior", X, n_samples, random_state)
+
+    def _ask(self, method, X, *args):
+        """A method of the regressor, which may be a pipeline."""
+        check_is_fitted(self)
+        return ask(self.regressor_, method, X, *args)
+
+    def _functions(self, method, X, n_samples, random_state):
+        """Functions of the regressor, taken back."""
+        t = self._ask(method, X, n_samples, random_state)
+        if self._y_is_1d:
+            return self._taken_back(t.ravel()).reshape(t.shape)
+        return np.moveaxis(self._map.inverse(np.moveaxis(t, 1, -1)), -1, 1)
+
+    def _taken_back(self, t):
+        """Targets of transformed ones, ``(m,)`` or ``(m, n_outputs)``."""
+        return self._map.inverse(t[:, None])[:, 0] if self._y_is_1d else self._map.inverse(t)
+
+    def _checked(self, y):
+        """Targets ``(n, n_outputs)`` of as many outputs as the model has."""
+        check_is_fitted(self)
+        y, _ = _targets(y)
+        if y.shape[1] != len(self._map.spread):
+            raise ValueError(
+                f"y has {y.shape[1]} outputs, the model was fitted with {len(self._map.spread)}."
+            )
+        return y
+
+    def _shaped(self, t):
+        """Drop the axis of outputs if y had none."""
+        return t[:, 0] if self._y_is_1d else t
+
+
+def _itself(y):
+    """The target itself."""
+    return y
+
+
+def _targets(y):
+    """Targets as numbers of shape (n, n_outputs), and whether they were of shape (n,)."""
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None.")
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    return (y[:, None], True) if y.ndim == 1 else (y, False)

@@ -1,0 +1,256 @@
+"""Inputs of which some are missing: a Gaussian of the inputs, and predictions averaged over it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayesnn.predictive._ensemble import Ensemble
+from skbayesnn.predictive._members import Part
+from skbayesnn.predictive._moderation import covariance_root, normal_points
+
+MAX_ITER, TOL = 500, 1e-7  # of expectation maximisation; change in standard deviations
+LEAST_SHARE = 1e-8  # of the variance of a column, which is added to it: columns may be collinear
+POINTS = 64  # values that each missing input is given in predictions
+EXACT = 8  # missing inputs of a row up to which these points have the right covariance
+
+
+@dataclass(frozen=True)
+class InputGaussian:
+    """A normal distribution of the inputs, which says what missing ones may be.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+    covariance : ndarray of shape (d, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import InputGaussian
+    >>> inputs = InputGaussian(np.zeros(2), np.array([[1.0, 0.6], [0.6, 1.0]]))
+    >>> inputs.filled(np.array([[2.0, np.nan]]), np.zeros((1, 2)))  # the mean, given the first
+    array([[2. , 1.2]])
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    @classmethod
+    def fitted(cls, Z, weight):
+        """Most likely one, by expectation maximisation (Dempster, Laird & Rubin 1977; section 4.1).
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d)
+            ``nan`` where a value is missing; each column has at least one value.
+        weight : ndarray of shape (n,)
+        """
+        known = ~np.isnan(Z)
+        counts = weight @ known
+        origin = np.nanmin(Z, axis=0)  # large offsets cancel before anything is squared
+        shift = origin + weight @ np.where(known, Z - origin, 0.0) / counts
+        spread = np.sqrt(weight @ np.where(known, Z - shift, 0.0) ** 2 / counts)
+        scale = np.where(spread > 0, spread, 1.0)
+        white, share = (Z - shift) / scale, weight / weight.sum()
+        gaussian = cls(np.zeros(len(scale)), np.eye(len(scale)))
+        for _ in range(MAX_ITER):
+            previous, gaussian = gaussian, gaussian._updated(white, share)
+            change = np.abs(gaussian.covariance - previous.covariance).max()
+            if max(change, np.abs(gaussian.mean - previous.mean).max()) < TOL:
+                break
+        return cls(shift + scale * gaussian.mean, gaussian.covariance * scale[:, None] * scale)
+
+    def _updated(self, Z, share):
+        """One step of expectation maximisation."""
+        filled, scatter = self.filled(Z, np.zeros((1, Z.shape[1]))), 0.0
+        for rows, missing in _patterns(Z):
+            left = np.zeros_like(self.covariance)
+            left[np.ix_(missing, missing)] = self._conditional(missing)[1]
+            scatter = scatter + share[rows].sum() * left
+        mean = share @ filled
+        apart = filled - mean
+        covariance = scatter + (share[:, None] * apart).T @ apart
+        return InputGaussian(mean, covariance + LEAST_SHARE * np.eye(len(mean)))
+
+    def _conditional(self, missing):
+        """Slopes on the known inputs, and covariance, of those of a mask that are missing."""
+        across = self.covariance[np.ix_(~missing, missing)]
+        slopes = np.linalg.lstsq(self.covariance[np.ix_(~missing, ~missing)], across)[0].T
+        return slopes, self.covariance[np.ix_(missing, missing)] - slopes @ across
+
+    def filled(self, Z, normal):
+        """Rows with draws from the conditional distributions in place of what is missing.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d)
+            ``nan`` where a value is missing.
+        normal : ndarray of shape (n, d) or (1, d)
+            Standard normal; zeros give the conditional means.
+        """
+        filled, normal = Z.copy(), np.broadcast_to(normal, Z.shape)
+        for rows, missing in _patterns(Z):
+            if not missing.any():
+                continue
+            slopes, covariance = self._conditional(missing)
+            means = self.mean[missing] + (Z[rows][:, ~missing] - self.mean[~missing]) @ slopes.T
+            drawn = normal[rows][:, : missing.sum()] @ covariance_root(covariance)
+            filled[np.ix_(rows, missing)] = means + drawn
+        return filled
+
+    def marginal(self, n):
+        """That of the first ``n`` inputs."""
+        return InputGaussian(self.mean[:n], self.covariance[:n, :n])
+
+    def scaled(self, scaling):
+        """In standardised units."""
+        covariance = self.covariance / scaling.scale[:, None] / scaling.scale
+        return InputGaussian(scaling.transform(self.mean), covariance)
+
+    def points(self):
+        """Quasi-random normal points, symmetric about 0: ``(POINTS, d)``.
+
+        The covariance of the first columns is 1.
+        """
+        half = normal_points(len(self.mean))[: POINTS // 2].copy()
+        n = min(half.shape[1], EXACT)
+        factor = np.linalg.cholesky(half[:, :n].T @ half[:, :n] / len(half))
+        half[:, :n] = np.linalg.solve(factor, half[:, :n].T).T
+        return np.concatenate([half, -half])
+
+
+def _patterns(Z):
+    """Indices of the rows in which the same inputs are missing, with the mask of these."""
+    masks, index = np.unique(np.isnan(Z), axis=0, return_inverse=True)
+    index = index.ravel()
+    return [(np.flatnonzero(index == i), mask) for i, mask in enumerate(masks)]
+
+
+@dataclass(frozen=True)
+class _Filled(Part):
+    """A part whose missing inputs are at one point of their conditional distributions."""
+
+    part: Part
+    inputs: InputGaussian
+    normal: np.ndarray
+
+    @property
+    def network(self):
+        return self.part.network
+
+    @property
+    def size(self):
+        return self.part.size
+
+    @property
+    def doubles_per_row(self):
+        return self.part.doubles_per_row
+
+    @property
+    def noise(self):
+        return _FilledNoise(self.part.noise, self.fill)
+
+    def fill(self, X):
+        """Rows in which nothing is missing."""
+        return self.inputs.filled(X, self.normal[None])
+
+    def outputs(self, X):
+        return self.part.outputs(self.fill(X))
+
+    def moments(self, X):
+        return self.part.moments(self.fill(X))
+
+    def marginals(self, X, weights):
+        return self.part.marginals(self.fill(X), weights)
+
+    def log_densities(self, X, y):
+        return self.part.log_densities(self.fill(X), y)
+
+    def probabilities(self, X, moderated):
+        return self.part.probabilities(self.fill(X), moderated)
+
+
+@dataclass(frozen=True)
+class _FilledNoise:
+    """Variances of a noise at inputs that are filled in first."""
+
+    noise: object
+    fill: object
+
+    @property
+    def heavy_tails(self):
+        return self.noise.heavy_tails
+
+    def variances(self, X):
+        return self.noise.variances(self.fill(X))
+
+
+@dataclass(frozen=True)
+class FillingEnsemble(Ensemble):
+    """An ensemble that averages over what is missing (``nan``) in its inputs.
+
+    Its predictions of a row are the mixture of those with the missing inputs at `POINTS` points of
+    their distribution given the known ones. Rows in which nothing is missing are predicted as they
+    are.
+
+    Parameters
+    ----------
+    inputs : InputGaussian
+        In standardised units.
+    """
+
+    inputs: InputGaussian | None = None
+
+    def __post_init__(self):
+        points = self.inputs.points()
+        parts = [_Filled(part, self.inputs, z) for z in points for part in self.parts]
+        weights = [some / len(points) for some in self.weights] * len(points)
+        object.__setattr__(self, "_whole", Ensemble(self.parts, self.weights))
+        object.__setattr__(self, "_averaged", Ensemble(tuple(parts), tuple(weights)))
+
+    def _split(self, method, X, *args, rows=()):
+        """Complete rows by the ensemble itself, the others averaged; results in their order."""
+        missing = np.isnan(X).any(axis=1)
+        if not missing.any():
+            return method(self._whole, X, *rows, *args)
+        if missing.all():
+            return method(self._averaged, X, *rows, *args)
+        results = [
+            method(ensemble, X[some], *(array[some] for array in rows), *args)
+            for ensemble, some in ((self._whole, ~missing), (self._averaged, missing))
+        ]
+        order = np.argsort(np.r_[np.flatnonzero(~missing), np.flatnonzero(missing)])
+        if isinstance(results[0], np.ndarray):
+            return np.concatenate(results)[order]
+        return [np.concatenate(pair)[order] for pair in zip(*results, strict=True)]
+
+    def mean(self, X):
+        return self._split(Ensemble.mean, X)
+
+    def moments(self, X, kind="total"):
+        return self._split(Ensemble.moments, X, kind)
+
+    def quantiles(self, X, probabilities):
+        return self._split(Ensemble.quantiles, X, probabilities)
+
+    def function_moments(self, X, function):
+        return self._split(Ensemble.function_moments, X, function)
+
+    def cdf(self, X, y):
+        return self._split(Ensemble.cdf, X, rows=(y,))
+
+    def log_density(self, X, y):
+        return self._split(Ensemble.log_density, X, rows=(y,))
+
+    def probabilities(self, X, moderated=True):
+        return self._split(Ensemble.probabilities, X, moderated)
+
+    def probability_std(self, X):
+        return self._split(Ensemble.probability_std, X)
+
+    def draw(self, X, rng, size):
+        """Functions drawn from the posterior, each at inputs drawn anew: ``(size, n, p)``."""
+        if not np.isnan(X).any():
+            return self._whole.draw(X, rng, size)
+        filled = (self.inputs.filled(X, rng.standard_normal(X.shape)) for _ in range(size))
+        return np.concatenate([self._whole.draw(rows, rng, 1) for rows in filled])

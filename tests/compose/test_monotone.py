@@ -1,0 +1,107 @@
+"""Slopes and ends of transformations, against closed forms."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
+
+from skbayesnn.compose._monotone import monotone_map
+
+RNG = np.random.default_rng(0)
+POSITIVE = np.exp(RNG.standard_normal((50, 1)))
+SHARES = expit(2 * RNG.standard_normal((50, 1)))
+NUMBERS = RNG.standard_normal((50, 1))
+CLOSED_FORMS = {  # targets, transformation, inverse, ln |dt/dy|
+    "log": (POSITIVE, np.log, np.exp, lambda y: -np.log(y)),
+    "log of 30 decades": (POSITIVE**10, np.log, np.exp, lambda y: -np.log(y)),
+    "square root": (POSITIVE, np.sqrt, np.square, lambda y: -np.log(2 * np.sqrt(y))),
+    "reciprocal": (POSITIVE, np.reciprocal, np.reciprocal, lambda y: -2 * np.log(y)),
+    "logit": (SHARES, logit, expit, lambda y: -np.log(y * (1 - y))),
+    "arcsinh": (NUMBERS, np.arcsinh, np.sinh, lambda y: -0.5 * np.log1p(y**2)),
+    "cube": (2 + NUMBERS / 2, lambda y: y**3, np.cbrt, lambda y: np.log(3 * y**2)),
+    "units": (1e8 + NUMBERS, lambda y: (y - 1e8) / 5, lambda t: 5 * t + 1e8, lambda y: -np.log(5)),
+}
+
+
+def functions(forward, inverse):
+    return FunctionTransformer(forward, inverse, check_inverse=False)
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_slopes(name):
+    y, forward, inverse, expected = CLOSED_FORMS[name]
+    mapping = monotone_map(functions(forward, inverse), y)
+    tol = 1e-6 if name == "units" else 1e-9  # numbers of 1e8 have 1e-8 of rounding
+    assert_allclose(mapping.log_slope(forward(y)), expected(y) + 0 * y, rtol=0, atol=tol)
+    assert_allclose(mapping.inverse(mapping.forward(y)), y, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["box-cox", "yeo-johnson"])
+def test_slopes_of_power_transformers(method):
+    transformer = PowerTransformer(method, standardize=False).fit(POSITIVE)
+    power = transformer.lambdas_[0]
+    origin = 0.0 if method == "box-cox" else 1.0
+    mapping = monotone_map(transformer, POSITIVE)
+    slopes = mapping.log_slope(mapping.forward(POSITIVE))
+    assert_allclose(slopes, (power - 1) * np.log(POSITIVE + origin), rtol=0, atol=1e-9)
+
+
+def test_ends():
+    y = 1 + NUMBERS**2
+    root = monotone_map(functions(np.sqrt, np.square), y)
+    assert abs(root.lower[0]) < 1e-5
+    assert root.upper[0] == np.inf
+    assert_allclose(root.inverse(np.array([[-3.0], [2.0]])), [[0.0], [4.0]], atol=1e-10)
+    inverse = monotone_map(functions(np.reciprocal, np.reciprocal), y)
+    assert 0 < inverse.lower[0] < 1e-9
+    assert not inverse.increasing[0]
+    box_cox = PowerTransformer("box-cox", standardize=False).fit(y)
+    bound = -1 / box_cox.lambdas_[0]
+    mapping = monotone_map(box_cox, y)
+    assert bound > 0  # of a negative power: no target has a larger value
+    assert mapping.upper[0] == pytest.approx(bound, abs=1e-5)
+    assert np.isfinite(mapping.inverse(np.array([[bound + 1.0]]))).all()
+    linear = monotone_map(StandardScaler().fit(y), y)
+    assert (linear.lower[0], linear.upper[0]) == (-np.inf, np.inf)
+
+
+def test_outputs_have_transformations_of_their_own():
+    y = np.hstack([POSITIVE, 3 * NUMBERS])
+
+    def forward(y):
+        return np.column_stack([np.log(y[:, 0]), -y[:, 1]])
+
+    def inverse(t):
+        return np.column_stack([np.exp(t[:, 0]), -t[:, 1]])
+
+    mapping = monotone_map(functions(forward, inverse), y)
+    assert mapping.increasing.tolist() == [True, False]
+    expected = np.column_stack([-np.log(y[:, 0]), np.zeros(50)])
+    assert_allclose(mapping.log_slope(forward(y)), expected, atol=1e-9)
+
+
+def test_a_constant_target_is_fine():
+    mapping = monotone_map(functions(np.log, np.exp), np.full((4, 1), 7.0))
+    assert_allclose(mapping.log_slope(np.log([[7.0]])), -np.log(7.0), atol=1e-9)
+
+
+def test_slopes_that_do_not_exist_are_nan():
+    mapping = monotone_map(functions(np.sqrt, np.square), np.array([[0.0], [1.0], [4.0]]))
+    assert np.isnan(mapping.log_slope(np.array([[0.0], [1.0]]))).tolist() == [[True], [False]]
+
+
+@pytest.mark.parametrize(
+    ("transformer", "y", "message"),
+    [
+        (functions(np.log, np.exp2), POSITIVE, "do not lead back to y"),
+        (functions(np.square, np.sqrt), NUMBERS, "do not lead back to y"),
+        (functions(np.log, np.exp), NUMBERS, "not finite at y = "),
+        (functions(lambda y: y[:, :1], lambda t: t), np.hstack([NUMBERS, NUMBERS]), "keep the sh"),
+        (PCA(2), np.hstack([NUMBERS, POSITIVE]), "mixes outputs"),
+    ],
+)
+def test_what_is_refused(transformer, y, message):
+    with pytest.raises(ValueError, match=message):
+        monotone_map(transformer.fit(y), y)

@@ -1,0 +1,347 @@
+"""Transformed targets: predictions, densities and evidence in units of the targets."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.stats import lognorm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PowerTransformer,
+    QuantileTransformer,
+    StandardScaler,
+)
+from sklearn.utils.estimator_checks import check_estimator
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.compose import TransformedTargetRegressor
+from skbayesnn.metrics import log_density_scorer, neg_crps_scorer
+from skbayesnn.model_selection import AllData, EvidenceSearch, compare, evidence_score
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (40, 1))
+T = 2 * X[:, 0] + 0.4 * RNG.standard_normal(40)
+Y = np.exp(T)
+GRID = np.linspace(-1.5, 1.5, 7)[:, None]
+LOG = {"func": np.log, "inverse_func": np.exp}
+LINEAR = EvidenceMLPRegressor((), noise="constant")
+MIXTURE = EvidenceMLPRegressor(
+    (3,), noise="constant", combine="equal", n_restarts=3, random_state=0
+)
+SAMPLER = HMCMLPRegressor(
+    (2,), noise="constant", n_chains=2, n_warmup=20, n_draws=20, evidence=False, random_state=0
+)
+
+
+def fit_log(regressor, **parameters):
+    return TransformedTargetRegressor(clone(regressor), **LOG, **parameters).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return fit_log(LINEAR)
+
+
+@pytest.fixture(scope="module")
+def law(linear):
+    """Of the targets, at the rows of ``GRID``."""
+    mean, std = linear.regressor_.predict(GRID, return_std=True)
+    return lognorm(std, scale=np.exp(mean))
+
+
+@pytest.fixture(scope="module", params=[MIXTURE, SAMPLER], ids=["minima", "draws"])
+def mixture(request):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit_log(request.param)
+
+
+class TestLogNormal:
+    """Where ``t`` is Gaussian, ``y`` is log-normal."""
+
+    def test_centres_and_std(self, linear, law):
+        mean = clone(linear).set_params(prediction="mean").fit(X, Y)
+        assert_allclose(linear.predict(GRID), law.median(), rtol=1e-12)
+        assert_allclose(mean.predict(GRID), law.mean(), rtol=1e-12)
+        assert_allclose(linear.predict_std(GRID), law.std(), rtol=1e-12)
+        for model in (linear, mean):
+            centre, std = model.predict(GRID, return_std=True)
+            assert_array_equal(centre, model.predict(GRID))
+            assert_array_equal(std, linear.predict_std(GRID))
+
+    def test_quantiles_and_probabilities(self, linear, law):
+        q = np.array([0.01, 0.3, 0.9])
+        quantiles = linear.predict_quantiles(GRID, q)
+        assert_allclose(quantiles, law.ppf(q[:, None]).T, rtol=1e-12)
+        assert_allclose(linear.predict_interval(GRID, 0.8), law.ppf([[0.1], [0.9]]).T, rtol=1e-12)
+        assert_allclose(linear.predictive_cdf(GRID, quantiles[:, 1]), 0.3, rtol=1e-9)
+        assert_array_equal(linear.predictive_cdf(GRID, np.linspace(-9, 0, 7)), 0.0)
+
+    def test_density(self, linear, law):
+        y = np.linspace(0.1, 9, 7)
+        assert_allclose(linear.log_predictive_density(GRID, y), law.logpdf(y), atol=1e-9)
+
+    def test_cost(self, linear, law):
+        """Of an estimate of 1, quadratic."""
+        cost = linear.predict_expectation(GRID, lambda y: (y - 1) ** 2)
+        assert_allclose(cost, law.var() + (law.mean() - 1) ** 2, rtol=1e-12)
+
+    @staticmethod
+    def crps(model, row, y):
+        def square(z):
+            return (model.predictive_cdf(row, [z])[0] - (z >= y)) ** 2
+
+        return quad(square, 0, 60, points=[y], limit=200)[0]
+
+    def test_scores(self, linear, law):
+        y = np.linspace(0.5, 5, 7)
+        score = log_density_scorer(linear, GRID, y)
+        assert score == pytest.approx(law.logpdf(y).mean(), abs=1e-9)
+        integrals = [self.crps(linear, GRID[[i]], y[i]) for i in (0, 3)]
+        crps = [-neg_crps_scorer(linear, GRID[[i]], y[[i]]) for i in (0, 3)]
+        assert_allclose(crps, integrals, rtol=2e-3)
+
+
+class TestMixtures:
+    def test_moments(self, mixture):
+        """Against the mean over quantiles, which invert the distribution function."""
+        q = (np.arange(1000) + 0.5) / 1000
+        t = mixture.regressor_.predict_quantiles(GRID[2:4], q)
+        mean, std = mixture.predict_expectation(GRID[2:4], np.arcsinh, return_std=True)
+        values = np.arcsinh(np.exp(t))
+        assert_allclose(mean, values.mean(axis=1), rtol=1e-3)
+        assert_allclose(std, values.std(axis=1), rtol=1e-2)
+
+    def test_quantiles_invert_probabilities(self, mixture):
+        quantiles = mixture.predict_quantiles(GRID, [0.05, 0.5, 0.95])
+        for i, q in enumerate([0.05, 0.5, 0.95]):
+            assert_allclose(mixture.predictive_cdf(GRID, quantiles[:, i]), q, rtol=1e-9)
+
+    def test_density_is_the_slope_of_the_probability(self, mixture):
+        y, h = np.linspace(0.2, 6, 7), 1e-5
+        slope = (mixture.predictive_cdf(GRID, y + h) - mixture.predictive_cdf(GRID, y - h)) / (
+            2 * h
+        )
+        assert_allclose(
+            np.exp(mixture.log_predictive_density(GRID, y)), slope, rtol=1e-5, atol=1e-9
+        )
+
+    def test_functions(self, mixture):
+        drawn = mixture.sample_y(GRID, 5, random_state=3)
+        inner = mixture.regressor_.sample_y(GRID, 5, random_state=3)
+        assert_array_equal(drawn, np.exp(inner))
+        assert mixture.sample_prior(GRID, 4).shape == (7, 4)
+
+
+class TestEvidence:
+    def test_slopes_are_added(self, linear):
+        plain = clone(LINEAR).fit(X, T)
+        assert linear.log_evidence_ == pytest.approx(plain.log_evidence_ - T.sum(), abs=1e-9)
+        assert_allclose(linear.log_slopes_, -T, atol=1e-10)
+        expected = plain.leave_one_out_log_density_ - T
+        assert_allclose(linear.leave_one_out_log_density_, expected, atol=1e-9)
+
+    @pytest.mark.parametrize("factor", [1.0, -1.0, 1e-3])
+    def test_units_do_not_matter(self, factor):
+        """A linear transformation changes nothing, as y is in its own units."""
+        model = TransformedTargetRegressor(
+            clone(LINEAR), func=lambda y: factor * y, inverse_func=lambda t: t / factor
+        ).fit(X, T)
+        plain = clone(LINEAR).fit(X, T)
+        assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=1e-7)
+        assert_allclose(model.predict(GRID), plain.predict(GRID), rtol=1e-9)
+        assert_allclose(model.predict_interval(GRID), plain.predict_interval(GRID), rtol=1e-9)
+        assert_allclose(model.predict_std(GRID), plain.predict_std(GRID), rtol=1e-9)
+        found = model.log_predictive_density(X, T), plain.log_predictive_density(X, T)
+        assert_allclose(*found, atol=1e-9)
+
+    def test_known_density(self):
+        """Two weights of known priors and known noise: ``ln y`` is jointly Gaussian."""
+        fixed = {"weight_precision": 2.0, "noise_std": 0.4, "standardize": False, "prior": "single"}
+        features = np.hstack([X, np.ones((40, 1))])
+        covariance = features @ features.T / 2.0 + 0.16 * np.eye(40)
+        _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
+        gaussian = -0.5 * (T @ np.linalg.solve(covariance, T) + log_det)
+        model = fit_log(EvidenceMLPRegressor((), **fixed))
+        assert model.log_evidence_ == pytest.approx(gaussian - T.sum(), abs=1e-9)
+
+    def test_weights_are_repetitions(self):
+        weight = RNG.integers(0, 3, 40)
+        model = clone(fit_log(LINEAR)).fit(X, Y, sample_weight=weight)
+        repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
+        assert model.log_evidence_ == pytest.approx(repeated.log_evidence_, abs=1e-10)
+        assert_array_equal(model.predict_interval(GRID), repeated.predict_interval(GRID))
+
+    @pytest.mark.parametrize("transformer", [StandardScaler(), PowerTransformer()])
+    def test_weights_reach_transformers(self, transformer):
+        """By ``sample_weight`` if it has one, else rows of no weight are left out."""
+        weight = np.where(np.arange(40) < 25, 1.0, 0.0)
+        model = TransformedTargetRegressor(clone(LINEAR), transformer=transformer)
+        some = clone(model).fit(X[:25], Y[:25])
+        model.fit(X, Y, sample_weight=weight)
+        assert model.log_evidence_ == pytest.approx(some.log_evidence_, abs=1e-9)
+        assert_allclose(model.predict(GRID), some.predict(GRID), rtol=1e-9)
+
+    def test_report(self, linear):
+        report, inner = linear.evidence_report_, linear.regressor_.evidence_report_
+        assert report.log_evidence == linear.log_evidence_
+        assert report.minima[0].terms.total == pytest.approx(report.minima[0].log_evidence)
+        assert report.target_scale == pytest.approx(inner.target_scale - T.sum(), abs=1e-9)
+        assert report.minima[0].bic == pytest.approx(inner.minima[0].bic - T.sum(), abs=1e-9)
+        assert "Noise sd" not in repr(report)
+        assert "Noise sd" in repr(inner)
+
+    def test_the_true_transformation_is_chosen(self):
+        transformers = [
+            None,
+            FunctionTransformer(np.log, np.exp),
+            FunctionTransformer(np.sqrt, np.square),
+        ]
+        model = TransformedTargetRegressor(clone(LINEAR))
+        search = EvidenceSearch(model, {"transformer": transformers}).fit(X, Y)
+        assert search.best_index_ == 1
+        assert search.best_score_ == pytest.approx(fit_log(LINEAR).log_evidence_)
+        assert_array_equal(search.predict_interval(GRID), fit_log(LINEAR).predict_interval(GRID))
+        grid = GridSearchCV(
+            model, {"transformer": transformers}, scoring=evidence_score, cv=AllData()
+        )
+        assert grid.fit(X, Y).best_index_ == 1
+        table = compare(search.estimators_)
+        assert table["model"][0] == "1"
+        assert table["n_weights"][0] == 2
+        by_folds = [
+            cross_val_score(m, X, Y, scoring=log_density_scorer, cv=4).mean()
+            for m in search.estimators_[:2]
+        ]
+        assert by_folds[1] > by_folds[0]
+
+
+def test_in_and_around_pipelines():
+    inside = TransformedTargetRegressor(make_pipeline(StandardScaler(), clone(LINEAR)), **LOG)
+    around = make_pipeline(StandardScaler(), TransformedTargetRegressor(clone(LINEAR), **LOG))
+    weight = np.arange(40) % 3
+    inside.fit(X, Y, sample_weight=weight)
+    step = "transformedtargetregressor"
+    around.fit(X, Y, **{f"{step}__sample_weight": weight})
+    assert inside.predict_interval(GRID).shape == (7, 2)
+    _, std = around.predict(GRID, return_std=True)
+    assert np.all(std > 0)
+    slopes = -weight @ T
+    assert inside.log_evidence_ - inside.regressor_[-1].log_evidence_ == pytest.approx(slopes)
+    assert evidence_score(around) == around[-1].log_evidence_
+
+
+def test_several_outputs():
+    """One increases, the other decreases."""
+    y = np.column_stack([Y, np.exp(-T) + 1.0])
+
+    def forward(y):
+        return np.column_stack([np.log(y[:, 0]), -np.log(y[:, 1] - 1.0)])
+
+    def inverse(t):
+        return np.column_stack([np.exp(t[:, 0]), np.exp(-t[:, 1]) + 1.0])
+
+    model = TransformedTargetRegressor(clone(LINEAR), func=forward, inverse_func=inverse).fit(X, y)
+    inner = model.regressor_
+    interval, ends = (
+        model.predict_interval(GRID, [0.5, 0.9]),
+        inner.predict_interval(GRID, [0.5, 0.9]),
+    )
+    assert interval.shape == (7, 2, 2, 2)
+    assert_allclose(interval[:, 0], np.exp(ends[:, 0]), rtol=1e-12)
+    assert_allclose(interval[:, 1], np.exp(-ends[:, 1, :, ::-1]) + 1.0, rtol=1e-9)
+    assert model.predict(GRID).shape == model.predict_std(GRID).shape == (7, 2)
+    assert model.sample_y(GRID, 3).shape == (7, 2, 3)
+    cdf = model.predictive_cdf(GRID, interval[:, :, 1, 0])
+    assert_allclose(cdf, 0.05, rtol=1e-6)
+    slopes = -T - np.log(y[:, 1] - 1.0)
+    density = inner.log_predictive_density(X, forward(y)) + slopes
+    assert_allclose(model.log_predictive_density(X, y), density, atol=1e-8)
+    assert model.log_evidence_ == pytest.approx(inner.log_evidence_ + slopes.sum(), abs=1e-8)
+
+
+def test_values_beyond_the_transformation_are_its_end():
+    y = (0.2 + T - T.min()) ** 2
+    model = TransformedTargetRegressor(clone(LINEAR), func=np.sqrt, inverse_func=np.square).fit(
+        X, y
+    )
+    low, high = model.predict_interval([[-1.0]], 0.999)[0]
+    assert 0 <= low < 1e-9
+    assert high > 0.1
+    assert np.all(np.isfinite(model.predict(np.array([[-50.0], [50.0]]))))
+
+
+def test_no_slope():
+    quantiles = QuantileTransformer(n_quantiles=10, output_distribution="normal")
+    model = TransformedTargetRegressor(clone(LINEAR), transformer=quantiles)
+    with pytest.warns(UserWarning, match="no finite slope at some training targets"):
+        model.fit(X, Y)
+    assert np.isnan(model.log_evidence_)
+    assert np.all(np.isfinite(model.predict_interval(GRID)))
+    with pytest.raises(ValueError, match="no finite slope at y = "):
+        model.log_predictive_density(X, Y)
+
+
+def test_student_t_noise_has_no_moments():
+    model = fit_log(EvidenceMLPRegressor((), noise="student_t"))
+    assert np.all(model.predict_interval(GRID) > 0)
+    with pytest.raises(ValueError, match="Under Student-t noise the mean"):
+        model.predict_std(GRID)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"prediction": "mode"}, ValueError, "prediction must be one of 'median', 'mean'"),
+        ({"func": np.log}, ValueError, "must be given together"),
+        ({"inverse_func": np.log}, ValueError, "must be given together"),
+        ({"transformer": StandardScaler(), **LOG}, ValueError, "not both"),
+        ({"regressor": LinearRegression()}, TypeError, "regressor must be a regressor of this"),
+        (
+            {"regressor": EvidenceMLPClassifier()},
+            TypeError,
+            "regressor must be a regressor of this",
+        ),
+        ({"func": np.log, "inverse_func": np.exp2}, ValueError, "do not lead back to y"),
+    ],
+)
+def test_bad_parameters(parameters, error, message):
+    with pytest.raises(error, match=message):
+        TransformedTargetRegressor(**parameters).fit(X, Y)
+
+
+def test_bad_data(linear):
+    with pytest.raises(NotFittedError):
+        clone(linear).predict(X)
+    with pytest.raises(ValueError, match="not finite at y = "):
+        clone(linear).fit(X, T)
+    with pytest.raises(ValueError, match="not finite at y = "):
+        linear.log_predictive_density(GRID[:1], [-1.0])
+    with pytest.raises(ValueError, match="y has 2 outputs, the model was fitted with 1"):
+        linear.predictive_cdf(GRID[:1], [[1.0, 2.0]])
+    with pytest.raises(ValueError, match="must return finite numbers"):
+        linear.predict_expectation(GRID, lambda y: y[:1])
+
+
+def test_pickle(linear):
+    again = pickle.loads(pickle.dumps(linear))
+    assert_array_equal(again.predict_interval(GRID), linear.predict_interval(GRID))
+
+
+def test_check_estimator():
+    model = TransformedTargetRegressor(
+        EvidenceMLPRegressor((), n_restarts=1), func=np.arcsinh, inverse_func=np.sinh
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(model, on_skip=None, on_fail=None)
+    failed = [r["check_name"] for r in results if r["status"] not in ("passed", "skipped")]
+    assert failed == []
