@@ -228,11 +228,12 @@ assert np.all(np.diff(occam) > 0)
 # The data determine some directions in the space of the weights, whose
 # eigenvalue ``lambda`` of the data's Hessian is larger than ``alpha``, and
 # leave the others to the prior. Each counts ``lambda / (lambda + alpha)``; the
-# sum is ``gamma``.
+# sum is ``gamma``. The eigenvalues and these shares are in ``posterior_``. It
+# has the Hessian with the prior's part, in units of the prior: its eigenvalues
+# are ``1 + lambda / alpha``.
 
-features = np.column_stack([chosen[:-1].transform(X), np.ones(len(X))])
-eigenvalues = np.linalg.svd(features, compute_uv=False) ** 2 / NOISE**2
-shares = eigenvalues / (eigenvalues + best)
+posterior = chosen[-1].posterior_[0]
+eigenvalues = best * (posterior.eigenvalues - 1)
 fig, ax = plt.subplots(figsize=(3.54, 2.0), layout="constrained")
 rank = np.arange(1, len(eigenvalues) + 1)
 ax.plot(rank, eigenvalues, "o", color=BLUE, ms=3)
@@ -240,8 +241,8 @@ ax.axhline(best, color=ORANGE, lw=1.2)
 ax.text(1, best, "alpha", va="bottom", color=ORANGE)
 ax.set(
     yscale="log",
-    xlim=(0, 30.5),
-    ylim=(1e-8, 1e6),
+    xlim=(0, 26.5),
+    ylim=(1e-5, 1e6),
     xlabel="direction",
     ylabel="eigenvalue of $\\beta B$",
 )
@@ -249,9 +250,14 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 print(
-    f"sum of lambda / (lambda + alpha): {shares.sum():.3f} of {len(w)} weights"
+    f"sum of lambda / (lambda + alpha): {posterior.gamma.sum():.3f} "
+    f"of {len(w)} weights"
 )
-assert np.isclose(shares.sum(), chosen[-1].n_effective_weights_, rtol=1e-6)
+features = np.column_stack([chosen[:-1].transform(X), np.ones(len(X))])
+exact = np.linalg.svd(features, compute_uv=False) ** 2 / NOISE**2
+assert np.allclose(eigenvalues[:20], exact[:20], rtol=1e-5)
+gamma = chosen[-1].n_effective_weights_
+assert np.isclose(posterior.gamma.sum(), gamma, rtol=1e-6)
 
 # %%
 # The noise level as well

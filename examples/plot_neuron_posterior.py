@@ -57,7 +57,8 @@ def exact(n):
 # ``EvidenceMLPClassifier`` finds the most probable weights, and a Gaussian
 # around them from the second derivatives of ``M`` there. The neuron of the book
 # has no bias here; a prior of its own, with a large precision, holds the bias
-# at zero.
+# at zero. Evidences are not measured: what is shown here is how good that of
+# the Gaussian is. The Gaussian is ``posterior_[0]``.
 
 
 def fit(n):
@@ -71,20 +72,15 @@ def fit(n):
     ).fit(X[:n], y[:n])
 
 
-def covariance(model, n):
-    """Of the Gaussian (41.22-41.24): inverse of ``A = alpha I + sum_n p (1 - p)
-    x x^T``.
-    """
-    p = expit(X[:n] @ model.coefs_[0][:, 0])
-    return np.linalg.inv(ALPHA * np.eye(2) + (X[:n].T * p * (1 - p)) @ X[:n])
-
-
 models = {n: fit(n) for n in NUMBERS}
 posteriors = {n: exact(n) for n in NUMBERS}
-for n, model in models.items():
-    assert np.allclose(
-        np.diag(covariance(model, n)), model.coefs_std_[0][:, 0] ** 2, rtol=1e-3
-    )
+gaussians = {n: model.posterior_[0] for n, model in models.items()}
+covariances = {n: some.covariance[:2, :2] for n, some in gaussians.items()}
+print(gaussians[80].names, gaussians[80])
+
+p = expit(X @ models[80].coefs_[0][:, 0])  # the Hessian is (41.22-41.24)
+A = ALPHA * np.eye(2) + (X.T * p * (1 - p)) @ X
+assert np.allclose(np.linalg.inv(A), covariances[80], rtol=1e-3)
 
 # %%
 # Above, the points so far with the exact predictions: averages of the neuron's
@@ -148,8 +144,8 @@ for (above, below), n in zip(axes.T, NUMBERS, strict=True):
     above.set(title=f"{n} points", xlabel="input $x_1$")
     density = posteriors[n][0] / posteriors[n][0].max()
     below.contourf(side, side, density, np.linspace(0.01, 1, 12), cmap="Greys")
-    root = np.linalg.cholesky(covariance(models[n], n))
-    mode = models[n].coefs_[0]
+    root = np.linalg.cholesky(covariances[n])
+    mode = gaussians[n].mean[:2, None]
     for size in (1, 2):
         below.plot(
             *(mode + size * root @ circle),
@@ -190,7 +186,7 @@ print("points  log evidence: exact  Gaussian   area of the posterior (2 sd)")
 gaps = []
 for n, model in models.items():
     gaps.append(model.log_evidence_ - posteriors[n][1])
-    area = 4 * np.pi * np.sqrt(np.linalg.det(covariance(model, n)))
+    area = 4 * np.pi * np.sqrt(np.linalg.det(covariances[n]))
     print(
         f"{n:6d}  {posteriors[n][1]:19.3f}  {model.log_evidence_:8.3f}   "
         f"{area:.2f}"

@@ -167,8 +167,8 @@ def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     X = prepare(X)
     _check_choice(n, len(X), price)
     ensemble, fit = model._gaussians, model._result
-    minima = [*fit.minima, *(minimum for _, minimum in fit.others)][: len(model._shares)]
-    used = [m for m, share in zip(minima, model._shares, strict=True) if share > 0]
+    pool = fit.pool[: len(model._shares)]
+    used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
     models = [
         of_prior(member, minimum.groups.expand(minimum.hyper.alpha))
         for member, minimum in zip(ensemble.parts, used, strict=True)

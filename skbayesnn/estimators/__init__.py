@@ -7,6 +7,10 @@ from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_classifier import HMCMLPClassifier
 from skbayesnn.estimators._hmc_regressor import HMCMLPRegressor
+from skbayesnn.estimators._networks import (
+    ClassificationNetwork,
+    RegressionNetwork,
+)
 from skbayesnn.estimators._parameters import probabilities, tails
 from skbayesnn.estimators._pipeline import (
     ask,
@@ -16,16 +20,21 @@ from skbayesnn.estimators._pipeline import (
     innermost,
     path_to_final_step,
 )
+from skbayesnn.estimators._posterior import DrawnPosterior, GaussianPosterior
 
 __all__ = [
     "HMCMLP",
     "AveragedClassifier",
     "AveragedRegressor",
     "BayesianMLP",
+    "ClassificationNetwork",
+    "DrawnPosterior",
     "EvidenceMLPClassifier",
     "EvidenceMLPRegressor",
+    "GaussianPosterior",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
+    "RegressionNetwork",
     "ask",
     "before_final_step",
     "checked_weights",

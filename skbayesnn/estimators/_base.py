@@ -2,7 +2,6 @@
 
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 
@@ -12,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skbayesnn._data import canonical_rows, check_magnitudes, standardised
+from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._threads import one_blas_thread
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
+from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
     Limits,
@@ -37,26 +37,6 @@ MISSING = (
 )
 IMPUTATIONS = 6  # of a training row with missing inputs, in pairs symmetric about the mean
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
-
-
-@dataclass(frozen=True)
-class FittedNetwork:
-    """One distinct minimum, or one draw, in the units of X and y.
-
-    Attributes
-    ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-    intercepts : list of ndarray of shape (fan_out,)
-    weight : float
-        Its share in the predictions.
-    log_evidence : float
-        In nats, targets in their own units; ``nan`` where it is not available.
-    """
-
-    coefs: list
-    intercepts: list
-    weight: float
-    log_evidence: float
 
 
 @contextmanager
@@ -390,21 +370,32 @@ class BayesianMLP(BaseEstimator):
             "or other units."
         ), UserWarning
 
-    def _input_scaling_folded_in(self, network, theta):
-        """Layers of a network that takes X in the user's units."""
-        layers = [w.copy() for w in network.layers(theta)]
-        first = layers[0]
-        first[:-1] /= self._X_scaling.scale[:, None]
-        first[-1] -= self._X_scaling.shift @ first[:-1]
-        return layers
+    def _units(self, network):
+        """From weights in standardised units to those in units of X and y."""
+        return WeightUnits(network, self._X_scaling, self._y_scaling)
 
     def _in_user_units(self, network, theta):
         """``(coefs, intercepts)`` with the standardisation of X and y folded in."""
-        layers = self._input_scaling_folded_in(network, theta)
-        last = layers[-1]
-        last *= self._y_scaling.scale
-        last[-1] += self._y_scaling.shift
-        return [w[:-1] for w in layers], [w[-1] for w in layers]
+        units = self._units(network)
+        return units.split(units.weights(theta))
+
+    def _as_network(self, network, theta, weight, log_evidence):
+        """A `FittedNetwork` of weights in standardised units."""
+        given = *self._in_user_units(network, theta), weight, log_evidence, network.activation
+        return self._network_of_task(*given)
+
+    def _weight_names(self, network):
+        """Of all weights of a network, see `weight_names`."""
+        inputs = getattr(self, "feature_names_in_", None)
+        if inputs is None:
+            inputs = [f"x{i}" for i in range(self.n_features_in_)]
+        return weight_names(network, inputs, self._output_names(network.n_outputs))
+
+    @property
+    def _noise_scaling(self):
+        """Of the outputs of a noise network: log precisions, in units of y."""
+        scale = self._y_scaling.scale
+        return Scaling(-2.0 * np.log(scale), np.ones_like(scale))
 
     def __sklearn_tags__(self):
         """Whether missing inputs are accepted."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from skbayesnn._data import Scaling
 from skbayesnn.estimators._base import checked_weights, generator
+from skbayesnn.estimators._networks import ClassificationNetwork
 from skbayesnn.estimators._parameters import count
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
@@ -201,6 +202,12 @@ class Classification(ClassifierMixin):
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         activations = self._draw_prior(X, n_samples, generator(random_state))
         return np.moveaxis(class_probabilities(activations), 0, -1)
+
+    def _network_of_task(self, *given):
+        return ClassificationNetwork(*given, self.classes_)
+
+    def _output_names(self, n_outputs):
+        return self.classes_[-n_outputs:]
 
     def _check_class_weight(self):
         """Raise unless it is None, "balanced" or a dict of positive numbers."""

@@ -4,11 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
+from skbayesnn.estimators._posterior import GaussianPosterior
 from skbayesnn.estimators._report import make_report
-from skbayesnn.inference import Trouble, fit_evidence
+from skbayesnn.inference import (
+    Trouble,
+    fit_evidence,
+    gaussian_around,
+    noise_posterior,
+    own_posterior,
+)
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
@@ -77,32 +86,43 @@ class EvidenceMLP(BayesianMLP):
         if isinstance(self.prior, str) and self.prior == "ard":
             self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
         self.networks_ = [
-            FittedNetwork(
-                *self._in_user_units(m.network, m.theta), float(share), m.log_evidence + scale
-            )
+            self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
             for m, share in zip(minima, shares, strict=True)
         ]
         self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
-        self.coefs_std_, self.intercepts_std_ = self._error_bars(best)
+        units = self._units(best.network)
+        deviations = units.standard_deviations(best.precision)
+        self.coefs_std_, self.intercepts_std_ = units.split(deviations)
         densities = predictors.leave_one_out + scale / np.sum(rows.weight)
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
 
-    def _error_bars(self, minimum):
-        """Posterior standard deviations of `coefs_` and `intercepts_`, in their units."""
-        network, precision = minimum.network, minimum.precision
-        layers = [w.copy() for w in network.layers(np.sqrt(precision.variances()))]
-        layers[0][:-1] /= self._X_scaling.scale[:, None]
-        shifts = np.append(-self._X_scaling.shift / self._X_scaling.scale, 1.0)
-        fan_in, units = network.shapes[0]
-        to_bias = np.zeros((units, 1, network.n_weights))
-        for unit in range(units):
-            to_bias[unit, 0, np.arange(fan_in) * units + unit] = shifts
-        layers[0][-1] = np.sqrt(precision.project(to_bias)[:, 0, 0])
-        layers[-1] *= self._y_scaling.scale
-        return [w[:-1] for w in layers], [w[-1] for w in layers]
+    @property
+    def posterior_(self):
+        """The Gaussian posterior of the weights around every distinct minimum."""
+        check_is_fitted(self)
+        return OnDemand(len(self._shares), self._posterior_of)
+
+    def _posterior_of(self, index):
+        posterior, minimum = self._result.pool[index]
+        settings, share = self._result.posed.settings, float(self._shares[index])
+        own, noise = own_posterior(posterior, minimum), None
+        if minimum.noise is not None:
+            units = replace(self._units(minimum.noise.network), y_scaling=self._noise_scaling)
+            above = noise_posterior(own, minimum, settings)
+            noise = self._gaussian_posterior(above, minimum.noise, units, share, np.nan)
+        log_evidence = minimum.log_evidence + self._result.problem.log_scale
+        units = self._units(minimum.network)
+        return self._gaussian_posterior(own, minimum, units, share, log_evidence, noise)
+
+    def _gaussian_posterior(self, own, minimum, units, share, log_evidence, noise=None):
+        precision, exact = gaussian_around(own, minimum, self._result.posed.settings)
+        names = self._weight_names(minimum.network)
+        prior = minimum.groups.expand(minimum.hyper.alpha)
+        given = names, share, log_evidence, noise, "user", units
+        return GaussianPosterior(*given, minimum.theta, precision, prior, exact)
 
     def _trouble(self):
         """A warning about the fit, with its category, or ``None``."""

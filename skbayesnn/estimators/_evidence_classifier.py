@@ -152,9 +152,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``. From 5,000
         rows on they have ``held_out_log_density`` (nats per row) instead of the evidence.
-    networks_ : list of FittedNetwork
+    networks_ : list of ClassificationNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks that were tried come last.
+    posterior_ : sequence of GaussianPosterior
+        The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
+        draws.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int

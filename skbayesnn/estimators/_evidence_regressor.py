@@ -1,5 +1,7 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -185,9 +187,12 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
         ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``. From 5,000
         rows on they have ``held_out_log_density`` (nats per row) instead of the evidence.
-    networks_ : list of FittedNetwork
+    networks_ : list of RegressionNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks and noise models that were tried come last.
+    posterior_ : sequence of GaussianPosterior
+        The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
+        draws.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -287,9 +292,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
             raise AttributeError(
                 "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
             )
-        layers = self._input_scaling_folded_in(noise.network, noise.theta)
-        layers[-1][-1] -= 2.0 * np.log(self._y_scaling.scale)
-        return [w[:-1] for w in layers], [w[-1] for w in layers]
+        units = replace(self._units(noise.network), y_scaling=self._noise_scaling)
+        return units.split(units.weights(noise.theta))
 
     @property
     def degrees_of_freedom_(self):

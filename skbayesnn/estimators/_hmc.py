@@ -1,7 +1,7 @@
 """The sampling engine of the estimators: networks drawn from the posterior."""
 
 import numbers
-from collections.abc import Sequence
+from dataclasses import replace
 from inspect import signature
 
 import numpy as np
@@ -10,12 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
+from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import count, integer, is_boolean, one_of, positive
+from skbayesnn.estimators._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
-from skbayesnn.predictive import ensemble_of_draws
+from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
 from skbayesnn.samplers import Plan, random_walk
 
 ASTRAY = 1.5  # R-hat above which the evidence, measured from where the chains are, is left out
@@ -33,28 +35,6 @@ OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk do
 def thawed(init):
     """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
     return init.estimator if isinstance(init, FrozenEstimator) else init
-
-
-class NetworkDraws(Sequence):
-    """Drawn networks in the units of X and y, made when asked for.
-
-    Parameters
-    ----------
-    estimator : HMCMLP
-    """
-
-    def __init__(self, estimator):
-        self._estimator = estimator
-
-    def __len__(self):
-        return len(self._estimator._draws.theta)
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        theta = self._estimator._draws.theta[index].astype(float)
-        weights = self._estimator._in_user_units(self._estimator._draws.network, theta)
-        return FittedNetwork(*weights, weight=1.0 / len(self), log_evidence=np.nan)
 
 
 class HMCMLP(BayesianMLP):
@@ -236,7 +216,28 @@ class HMCMLP(BayesianMLP):
     def networks_(self):
         """All drawn networks, in the units of X and y."""
         check_is_fitted(self)
-        return NetworkDraws(self)
+        size = len(self._draws.theta)
+
+        def network(index):
+            theta = self._draws.theta[index].astype(float)
+            return self._as_network(self._draws.network, theta, 1.0 / size, np.nan)
+
+        return OnDemand(size, network)
+
+    @property
+    def posterior_(self):
+        """The drawn weights with their mean and covariance, the only item of a list."""
+        check_is_fitted(self)
+        noise, networks = None, self._draws.noise
+        if isinstance(networks, NoiseNetworks):
+            units = replace(self._units(networks.network), y_scaling=self._noise_scaling)
+            noise = self._drawn_posterior(networks, units, np.nan, None)
+        units = self._units(self._draws.network)
+        return [self._drawn_posterior(self._draws, units, self.log_evidence_, noise)]
+
+    def _drawn_posterior(self, draws, units, log_evidence, noise):
+        names = self._weight_names(draws.network)
+        return DrawnPosterior(names, 1.0, log_evidence, noise, "user", units, draws.theta)
 
     def _trouble(self):
         """A warning about the chains, with its category, or ``None``."""

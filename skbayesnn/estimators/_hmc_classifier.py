@@ -133,8 +133,10 @@ class HMCMLPClassifier(Classification, HMCMLP):
         with ``prior="ard"``.
     coefs_, intercepts_ : list of ndarray
         Weights of the draw of highest density in the units of X.
-    networks_ : sequence of FittedNetwork
+    networks_ : sequence of ClassificationNetwork
         All sampled networks, chain by chain.
+    posterior_ : list of DrawnPosterior
+        One item: the sampled weights with their names, mean and covariance.
     n_iter_ : int
         Transitions of each chain.
     n_outputs_ : int

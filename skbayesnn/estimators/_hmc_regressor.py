@@ -157,8 +157,10 @@ class HMCMLPRegressor(Regression, HMCMLP):
         with ``prior="ard"``.
     coefs_, intercepts_ : list of ndarray
         Weights of the draw of highest density in the units of X and y.
-    networks_ : sequence of FittedNetwork
+    networks_ : sequence of RegressionNetwork
         All sampled networks, chain by chain.
+    posterior_ : list of DrawnPosterior
+        One item: the sampled weights with their names, mean and covariance.
     n_iter_ : int
         Transitions of each chain.
     n_outputs_ : int

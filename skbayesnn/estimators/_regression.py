@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import standardised
 from skbayesnn.estimators._base import generator
+from skbayesnn.estimators._networks import RegressionNetwork
 from skbayesnn.estimators._parameters import (
     count,
     fixed_values,
@@ -16,7 +17,7 @@ from skbayesnn.estimators._parameters import (
     probabilities,
     tails,
 )
-from skbayesnn.inference import NOISE_MODELS, machine_memory, readable
+from skbayesnn.inference import NOISE_MODELS, check_memory
 from skbayesnn.posterior import Gaussian
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
@@ -64,13 +65,11 @@ class Regression(RegressorMixin):
         if not (return_std or return_cov):
             return self._shaped(scaling.inverse(self._ensemble.mean(X)))
         if return_cov:
-            n_bytes = COPIES * 8.0 * self.n_outputs_ * len(X) ** 2
-            if n_bytes > machine_memory():
-                raise MemoryError(
-                    f"The covariance of {len(X)} rows needs about {readable(n_bytes)} of memory, "
-                    f"and the machine has {readable(machine_memory())}. Ask for fewer rows at a "
-                    "time, or for return_std."
-                )
+            check_memory(
+                COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
+                f"The covariance of {len(X)} rows",
+                "Ask for fewer rows at a time, or for return_std.",
+            )
             mean, covariance = self._ensemble.joint_moments(X)
             covariance = covariance * scaling.scale**2
             return self._shaped(scaling.inverse(mean)), (
@@ -290,6 +289,12 @@ class Regression(RegressorMixin):
         """
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
+
+    def _network_of_task(self, *given):
+        return RegressionNetwork(*given, self._y_is_1d)
+
+    def _output_names(self, n_outputs):
+        return range(n_outputs)
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1

@@ -31,6 +31,7 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._fixed_point import FixedPoint
+from skbayesnn.inference._gaussian import gaussian_around, noise_posterior
 from skbayesnn.inference._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -45,7 +46,12 @@ from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._linear import linear_start
 from skbayesnn.inference._measurement import Measurement, is_measured, measure
-from skbayesnn.inference._memory import machine_memory, memory_of_search, readable
+from skbayesnn.inference._memory import (
+    check_memory,
+    machine_memory,
+    memory_of_search,
+    readable,
+)
 from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import OF_SIZE, Minimum, Trouble, complete
 from skbayesnn.inference._modes import Modes
@@ -144,6 +150,7 @@ __all__ = [
     "alpha_occam",
     "ascend",
     "best_of",
+    "check_memory",
     "complete",
     "distinct",
     "estimate_evidence",
@@ -154,6 +161,7 @@ __all__ = [
     "fit_by_sampling",
     "fit_evidence",
     "fits",
+    "gaussian_around",
     "grow",
     "grown",
     "grown_with_many_rows",
@@ -171,6 +179,7 @@ __all__ = [
     "measure",
     "memory_of_search",
     "noise_occam",
+    "noise_posterior",
     "noise_trend",
     "own_posterior",
     "prune",

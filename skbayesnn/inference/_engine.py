@@ -94,6 +94,11 @@ class EvidenceFit:
         return self.minima[0]
 
     @property
+    def pool(self):
+        """Pairs of posteriors and minima: those of its own network, then ``others``."""
+        return [*((self.posed.posterior, minimum) for minimum in self.minima), *self.others]
+
+    @property
     def is_drawn(self):
         """Whether networks that measuring has drawn stand for the posterior."""
         return self.log_evidence_std <= RELIABLE

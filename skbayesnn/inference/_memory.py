@@ -59,3 +59,26 @@ def readable(n_bytes):
             break
     digits = 1 if n_bytes < 10.0 else 0
     return f"{n_bytes:.{digits}f} {unit}"
+
+
+def check_memory(n_bytes, what, advice):
+    """Raise ``MemoryError`` where something needs more memory than the machine has.
+
+    Parameters
+    ----------
+    n_bytes : float
+    what : str
+        In the words of a message, as the subject of its sentence.
+    advice : str
+        What to do instead.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import check_memory
+    >>> check_memory(1e3, "A small matrix", "Nothing need be done.")
+    """
+    if n_bytes > machine_memory():
+        raise MemoryError(
+            f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
+            f"{readable(machine_memory())}. {advice}"
+        )

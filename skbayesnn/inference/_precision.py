@@ -7,7 +7,7 @@ form; which one serves is part of the `Method`.
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import block_diag, lapack, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 EPS = np.finfo(float).eps
@@ -30,6 +30,10 @@ class Precision:
 
     def damped(self, damping, metric):
         """``A + damping diag(metric)``, for steps (Marquardt 1963)."""
+        raise NotImplementedError
+
+    def dense(self):
+        """``A`` itself, shape (k, k)."""
         raise NotImplementedError
 
     def quadratic(self, vector):
@@ -72,6 +76,29 @@ class Precision:
     def smallest_eigenvalue(self):
         """Smallest eigenvalue of ``A``."""
         return 1.0 / float(np.linalg.eigvalsh(self.covariance())[-1])
+
+    def eigenvalues(self, prior):
+        """Eigenvalues relative to ``diag(prior)``, shape (k,), largest first; see `spectrum`."""
+        return self.spectrum(prior)[0]
+
+    def spectrum(self, prior):
+        """Eigenvalues and eigenvectors in coordinates in which the prior is round.
+
+        Parameters
+        ----------
+        prior : ndarray of shape (k,)
+            Precisions, ``D = diag(prior)``.
+
+        Returns
+        -------
+        values : ndarray of shape (k,)
+            ``mu_a`` with ``A u_a = mu_a D u_a``, largest first.
+        vectors : ndarray of shape (k, k)
+            The columns ``u_a``, with ``u_a^T D u_b = delta_ab``; hence ``A^-1 = U diag(1/mu) U^T``.
+        """
+        root = np.sqrt(prior)
+        values, vectors = np.linalg.eigh(self.dense() / (root[:, None] * root))
+        return values[::-1], vectors[:, ::-1] / root[:, None]
 
     def condensed(self):
         """The same for keeping: without what can be made anew."""
@@ -172,6 +199,9 @@ class DensePrecision(Precision):
         matrix[np.diag_indices(len(matrix))] += damping * metric
         return DensePrecision(matrix)
 
+    def dense(self):
+        return self.matrix.copy()
+
     def quadratic(self, vector):
         return vector @ self.matrix @ vector
 
@@ -265,6 +295,29 @@ class DualPrecision(Precision):
 
     def damped(self, damping, metric):
         return DualPrecision(self.prior + damping * metric, self.S) if damping else self
+
+    def dense(self):
+        return np.diag(self.prior) + self.S.T @ self.S
+
+    def eigenvalues(self, prior):
+        """As of any `Precision`; without a matrix of shape (k, k) where the prior is its own."""
+        if not np.array_equal(prior, self.prior):
+            return super().eigenvalues(prior)
+        return self._one_plus(np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False))
+
+    def spectrum(self, prior):
+        """As of any `Precision`; from singular values, not their squares, where it can be."""
+        if not np.array_equal(prior, self.prior):
+            return super().spectrum(prior)
+        root = np.sqrt(prior)
+        _, singular, vectors = np.linalg.svd(self.S / root)
+        return self._one_plus(singular), (vectors / root).T
+
+    def _one_plus(self, singular):
+        """Eigenvalues ``(k,)`` of ``1 + T^T T`` from the singular values of ``T``."""
+        values = np.ones(len(self.prior))
+        values[: len(singular)] += singular**2
+        return values
 
     def quadratic(self, vector):
         return self.prior @ vector**2 + np.sum((self.S @ vector) ** 2)
@@ -460,6 +513,23 @@ class KroneckerPrecision(Precision):
                 for part, (D, F, G) in zip(self._split(metric), self.factors, strict=True)
             ]
         )
+
+    def dense(self):
+        return block_diag(
+            *(np.kron(np.diag(D), np.eye(len(G))) + np.kron(F, G) for D, F, G in self.factors)
+        )
+
+    def eigenvalues(self, prior):
+        """Relative to ``D`` of every layer, which ``prior`` is taken to agree with."""
+        values = np.concatenate([values.ravel() for _, _, values in self._layers])
+        return np.sort(values)[::-1]
+
+    def spectrum(self, prior):
+        """As of any `Precision`, relative to ``D`` of every layer."""
+        values = np.concatenate([values.ravel() for _, _, values in self._layers])
+        vectors = block_diag(*(np.kron(left.T, V) for left, V, _ in self._layers))
+        order = np.argsort(values)[::-1]
+        return values[order], vectors[:, order]
 
     def quadratic(self, vector):
         total = 0.0

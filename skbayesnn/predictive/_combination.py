@@ -55,8 +55,7 @@ def combined(fit, combine):
         part.
     """
     settings = fit.posed.settings
-    pool = [(fit.posed.posterior, minimum) for minimum in fit.minima]
-    pool += fit.others if combine in ("posterior", "tempered") else []
+    pool = fit.pool if combine in ("posterior", "tempered") else fit.pool[: len(fit.minima)]
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
     densities = cache(lambda i: _leave_one_out(*pool[i], settings, member(i)))

@@ -188,8 +188,25 @@ def check_report(model):
     assert np.all(np.isfinite(model.leave_one_out_log_density_))
     for stds in (model.coefs_std_, model.intercepts_std_):
         assert all(np.all(np.isfinite(std) & (std > 0)) for std in stds)
+    check_posterior(model, model.posterior_[0])
     if np.isfinite(model.log_evidence_):
         assert model.log_evidence_ >= report.minima[0].log_evidence - 1e-9
+
+
+def check_posterior(model, posterior):
+    """That which made the error bars, whatever its form, and its noise network's."""
+    layers = zip(model.coefs_std_, model.intercepts_std_, strict=True)
+    stds = np.concatenate([np.vstack(layer).ravel() for layer in layers])
+    assert_allclose(posterior.std, stds, rtol=1e-4)
+    assert_allclose(np.sqrt(np.diag(posterior.covariance)), stds, rtol=1e-4)
+    covariance = (posterior.directions / posterior.eigenvalues) @ posterior.directions.T
+    assert_allclose(np.sqrt(np.diag(covariance)), stds, rtol=1e-4)
+    assert posterior.sample(3).shape == (3, len(posterior.names))
+    if posterior.noise is not None:
+        coefs = model.noise_coefs_[-1].ravel()
+        at = slice(-len(coefs) - model.n_outputs_, -model.n_outputs_)
+        assert_allclose(posterior.noise.mean[at], coefs)
+        assert np.all(posterior.noise.std > 0)
 
 
 def check(model, regime, X, y):

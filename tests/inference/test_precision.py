@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag, eigh
 
 from skbayesnn.inference import (
     DensePrecision,
@@ -82,6 +82,29 @@ def test_diagonal(precision):
 
 def test_log_determinant(precision):
     assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)
+
+
+def test_dense(precision):
+    assert_allclose(precision.dense(), A, rtol=1e-12, atol=1e-12)
+
+
+def test_spectrum(form, precision):
+    """Generalised eigenvalues of `scipy`, and what their vectors have to satisfy."""
+    expected = eigh(A, np.diag(ONE.prior), eigvals_only=True)[::-1]
+    values, vectors = precision.spectrum(ONE.prior)
+    assert_allclose(values, expected, rtol=1e-10)
+    assert_allclose(precision.eigenvalues(ONE.prior), expected, rtol=1e-10)
+    assert_allclose(vectors.T @ (ONE.prior[:, None] * vectors), np.eye(K), atol=1e-11)
+    assert_allclose((vectors / values) @ vectors.T, INVERSE, rtol=1e-9, atol=1e-12)
+    if form == "kronecker":
+        return  # whose prior is its own
+    another = another_prior()
+    expected = eigh(A, np.diag(another), eigvals_only=True)[::-1]
+    assert_allclose(precision.eigenvalues(another), expected, rtol=1e-10)
+
+
+def another_prior():
+    return np.random.default_rng(3).uniform(0.5, 2.0, K)
 
 
 def test_quadratic(precision):

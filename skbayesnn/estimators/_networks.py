@@ -1,0 +1,201 @@
+"""Single networks of a fitted estimator, in the units of X and y."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils import check_array
+
+from skbayesnn.network import Network, outputs
+from skbayesnn.predictive import class_probabilities
+
+
+class OnDemand(Sequence):
+    """A sequence whose items are made when they are asked for.
+
+    Parameters
+    ----------
+    size : int
+    make : callable
+        From an index, 0 to ``size - 1``, to an item.
+    """
+
+    def __init__(self, size, make):
+        self._size, self._make = size, make
+
+    def __len__(self):
+        return self._size
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._size))]
+        return self._make(range(self._size)[index])
+
+    def __repr__(self):
+        first = f", the first {self[0]!r}" if self._size else ""
+        return f"<{self._size} items{first}>"
+
+
+@dataclass(frozen=True)
+class FittedNetwork:
+    """One distinct minimum, or one draw, in the units of X and y.
+
+    Parameters
+    ----------
+    coefs : list of ndarray of shape (fan_in, fan_out)
+        Weights of every layer.
+    intercepts : list of ndarray of shape (fan_out,)
+        Biases of every layer.
+    weight : float
+        Its share in the predictions.
+    log_evidence : float
+        In nats, targets in their own units; ``nan`` where it is not available.
+    activation : str
+        Of the hidden units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> X = np.linspace(-2, 2, 30)[:, None]
+    >>> model = EvidenceMLPRegressor((2,), combine="best", random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(np.allclose(model.networks_[0].predict(X), model.predict(X)))
+    True
+    """
+
+    coefs: list
+    intercepts: list
+    weight: float
+    log_evidence: float
+    activation: str
+
+    def outputs(self, X):
+        """Outputs of the network at its weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs, not standardised.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            In units of y; of classifiers activations, whose sigmoid or softmax are the
+            probabilities.
+        """
+        X = check_array(X, dtype=np.float64)
+        sizes = *(len(coefs) for coefs in self.coefs), self.coefs[-1].shape[1]
+        if X.shape[1] != sizes[0]:
+            raise ValueError(f"X has {X.shape[1]} features, the network takes {sizes[0]}.")
+        layers = map(np.vstack, zip(self.coefs, self.intercepts, strict=True))
+        network = Network(sizes, self.activation)
+        return outputs(network, network.pack(list(layers)), X)
+
+
+@dataclass(frozen=True)
+class RegressionNetwork(FittedNetwork):
+    """One minimum, or one draw, of a regressor in the units of X and y.
+
+    Parameters
+    ----------
+    coefs : list of ndarray of shape (fan_in, fan_out)
+        Weights of every layer.
+    intercepts : list of ndarray of shape (fan_out,)
+        Biases of every layer.
+    weight : float
+        Its share in the predictions.
+    log_evidence : float
+        In nats, targets in their own units; ``nan`` where it is not available.
+    activation : str
+        Of the hidden units.
+    y_is_1d : bool
+        Whether targets had no axis of outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.estimators import RegressionNetwork
+    >>> coefs, intercepts = [np.array([[2.0]])], [np.array([1.0])]
+    >>> RegressionNetwork(coefs, intercepts, 1.0, np.nan, "tanh", True).predict([[0.0], [3.0]])
+    array([1., 7.])
+    """
+
+    y_is_1d: bool
+
+    def predict(self, X):
+        """Outputs at the network's weights, without error bars.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        """
+        f = self.outputs(X)
+        return f[:, 0] if self.y_is_1d else f
+
+
+@dataclass(frozen=True)
+class ClassificationNetwork(FittedNetwork):
+    """One minimum, or one draw, of a classifier in the units of X.
+
+    Parameters
+    ----------
+    coefs : list of ndarray of shape (fan_in, fan_out)
+        Weights of every layer.
+    intercepts : list of ndarray of shape (fan_out,)
+        Biases of every layer.
+    weight : float
+        Its share in the predictions.
+    log_evidence : float
+        In nats, targets in their own units; ``nan`` where it is not available.
+    activation : str
+        Of the hidden units.
+    classes : ndarray of shape (n_classes,)
+        Their labels, in the order of the probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.estimators import ClassificationNetwork
+    >>> coefs, intercepts, classes = [np.array([[2.0]])], [np.array([0.0])], np.array(["a", "b"])
+    >>> network = ClassificationNetwork(coefs, intercepts, 1.0, np.nan, "tanh", classes)
+    >>> network.predict([[-3.0], [3.0]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    classes: np.ndarray
+
+    def predict_proba(self, X):
+        """Class probabilities at the network's weights, not moderated.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes``.
+        """
+        return class_probabilities(self.outputs(X))
+
+    def predict(self, X):
+        """Most probable class at the network's weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        return self.classes[np.argmax(self.predict_proba(X), axis=1)]

@@ -1,0 +1,335 @@
+"""The posterior of the weights, as users see it: a Gaussian around a minimum, or draws."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.estimators._base import generator
+from skbayesnn.estimators._parameters import count
+from skbayesnn.estimators._units import WeightUnits
+from skbayesnn.inference import check_memory
+
+UNITS = ("user", "standardised")
+COPIES = 4  # of a matrix of all weights, on the way to the one that is asked for
+SINGULAR = (
+    "The curvature at this minimum is numerically singular, so there is no Gaussian around it. "
+    "Use fewer hidden units, or another activation where units can be rotated into each other."
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class WeightPosterior:
+    """What `GaussianPosterior` and `DrawnPosterior` share.
+
+    Parameters
+    ----------
+    names, weight, log_evidence, noise, units, user_units
+        As of `GaussianPosterior`.
+    """
+
+    names: tuple
+    weight: float
+    log_evidence: float
+    noise: object
+    units: str
+    user_units: WeightUnits
+
+    def in_units(self, units):
+        """The same posterior in other units.
+
+        Parameters
+        ----------
+        units : {"user", "standardised"}
+            Of the weights.
+
+        Returns
+        -------
+        GaussianPosterior or DrawnPosterior
+            Its ``noise`` in these units, too.
+        """
+        if units not in UNITS:
+            raise ValueError(f"units must be 'user' or 'standardised', got {units!r}.")
+        return replace(self, units=units, noise=self.noise and self.noise.in_units(units))
+
+    @property
+    def std(self):
+        """Standard deviation of every weight, ``(k,)``: ``coefs_std_`` and ``intercepts_std_``."""
+        raise NotImplementedError
+
+    def __repr__(self):
+        parts = [f"{len(self.names)} weights in {self.units} units", *self._facts()]
+        return f"<{type(self).__name__}: {', '.join(parts)}>"
+
+    @property
+    def _units(self):
+        return self.user_units if self.units == "user" else WeightUnits.none(self._network)
+
+    @property
+    def _network(self):
+        return self.user_units.network
+
+    def _in_both(self, matrix):
+        """A covariance ``(k, k)``, from standardised units."""
+        change = self._units.deviations
+        return change(change(matrix).T)
+
+    def _check_memory(self, what):
+        """Raise ``MemoryError`` if a matrix of all weights is too large."""
+        k = len(self.names)
+        check_memory(COPIES * 8.0 * k**2, f"The {what} of {k} weights", "Use std or sample.")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GaussianPosterior(WeightPosterior):
+    """The Gaussian approximation of the posterior around one minimum.
+
+    Its mean are the most probable weights and its precision is the Hessian ``A`` of minus the log
+    posterior there (MacKay 1992, equation 3.6; Bishop 2006, equation 5.167), at the precisions of
+    weights and noise that were inferred. For a linear model with Gaussian noise it is exact. The
+    equivalent minima that arise by exchanging hidden units have the same one, up to the order.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the weights, such as ``hidden1[x0 -> 2]`` (from input ``x0`` to unit 2 of the first
+        hidden layer, counted from 0), ``hidden1[bias -> 2]`` and ``output[2]``; with several
+        outputs or classes ``output[2 -> 1]``.
+    weight : float
+        Share in the predictions.
+    log_evidence : float
+        In nats, targets in their own units; ``nan`` where it is not available.
+    noise : WeightPosterior or None
+        The same of the noise network, with input-dependent noise; its output is the logarithm of
+        one over the noise variance.
+    units : {"user", "standardised"}
+        Of the weights: for X and y as given, as ``coefs_`` and ``intercepts_``; or for inputs and
+        targets of mean 0 and standard deviation 1.
+    user_units : WeightUnits
+        From standardised units to those of X and y.
+    theta : ndarray of shape (k,)
+        Most probable weights, in standardised units.
+    gaussian : Precision or None
+        ``A`` in standardised units; ``None`` where it is numerically singular.
+    prior : ndarray of shape (k,)
+        Prior precision of every weight, in standardised units.
+    exact : bool
+        Whether ``A`` is the exact Hessian; else the Gauss-Newton one, see ``form``.
+
+    Notes
+    -----
+    Classifiers predict with another Gaussian, the one closest to the posterior, whose centre may
+    lie away from the most probable weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> X = np.linspace(0, 10, 30)[:, None]
+    >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
+    >>> model = EvidenceMLPRegressor(()).fit(X, y)
+    >>> posterior = model.posterior_[0]
+    >>> posterior.names
+    ('output[x0]', 'output[bias]')
+    >>> bool(np.allclose(posterior.mean, [model.coefs_[0][0, 0], model.intercepts_[0][0]]))
+    True
+    >>> bool(np.isclose(posterior.gamma.sum(), model.n_effective_weights_))
+    True
+    """
+
+    theta: np.ndarray
+    gaussian: object
+    prior: np.ndarray
+    exact: bool
+
+    @property
+    def mean(self):
+        """Most probable weights, ``(k,)``."""
+        return self._units.weights(self.theta)
+
+    @property
+    def std(self):
+        """Standard deviation of every weight, ``(k,)``: ``coefs_std_`` and ``intercepts_std_``."""
+        return self._units.standard_deviations(self._definite)
+
+    @property
+    def precision(self):
+        """The Hessian ``A``, ``(k, k)``."""
+        self._check_memory("precision")
+        to_standardised = self._units.standardised(np.eye(len(self.names)))
+        return to_standardised @ self._definite.dense() @ to_standardised.T
+
+    @property
+    def covariance(self):
+        """``A^-1``, ``(k, k)``."""
+        self._check_memory("covariance")
+        return self._in_both(self._definite.covariance())
+
+    @cached_property
+    def eigenvalues(self):
+        """Of the Hessian, where the prior has precision 1 in every direction, ``(k,)``.
+
+        ``mu_a = 1 + lambda_a``, largest first, with ``A u_a = mu_a diag(alpha) u_a``. With a single
+        ``alpha`` the eigenvalues of ``A`` are ``alpha mu_a``, and MacKay's, of the data's part
+        alone, ``alpha (mu_a - 1)``. They do not depend on the units.
+        """
+        return self._definite.eigenvalues(self.prior)
+
+    @property
+    def directions(self):
+        """Directions ``u_a`` of the eigenvalues, the columns of an ndarray of shape ``(k, k)``.
+
+        Of length 1 in standard deviations of the prior: ``u_a^T diag(alpha) u_a = 1``. Weights are
+        distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard normal.
+        """
+        self._check_memory("matrix of eigenvectors")
+        return self._units.deviations(self._definite.spectrum(self.prior)[1].T).T
+
+    @property
+    def gamma(self):
+        """Share of the data in what is known along every direction, ``(k,)``.
+
+        ``gamma_a = lambda_a / (lambda_a + 1) = 1 - 1 / mu_a`` (MacKay 1992, equation 2.23), from 1
+        (well determined by the data) to 0 (by the prior alone); negative where the misfit curves
+        downwards. The sum is the number of well-determined weights. ``n_effective_weights_``, which
+        goes by the Gauss-Newton Hessian, differs from it where ``A`` is exact and the network has
+        hidden units, and in Kronecker factors.
+        """
+        return 1.0 - 1.0 / self.eigenvalues
+
+    @property
+    def form(self):
+        """Form of the precision.
+
+        ``"DensePrecision"``, ``"DualPrecision"`` or ``"SpectralPrecision"``: a full matrix.
+        ``"KroneckerPrecision"``: layers are independent, each with Kronecker factors.
+        """
+        return type(self._definite).__name__
+
+    def sample(self, n_samples=1, random_state=0):
+        """Weights drawn from the Gaussian.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            In the order of ``names``.
+        """
+        rng, size = generator(random_state), count(n_samples, "n_samples")
+        return self._units.weights(self.theta + self._definite.draw(rng, size))
+
+    @property
+    def _definite(self):
+        if self.gaussian is None:
+            raise AttributeError(SINGULAR)
+        return self.gaussian
+
+    def _facts(self):
+        facts = [f"share {self.weight:.3g}"]
+        if np.isfinite(self.log_evidence):
+            facts.append(f"log evidence {self.log_evidence:.2f}")
+        if self.gaussian is None:
+            return [*facts, "no Gaussian"]
+        curvature = "exact Hessian" if self.exact else f"Gauss-Newton Hessian ({self.form})"
+        gamma = len(self.names) - self.prior @ self.gaussian.variances()
+        return [*facts, f"gamma {gamma:.2f}", curvature]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DrawnPosterior(WeightPosterior):
+    """Networks that a sampler has drawn from the posterior.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the weights, as of `GaussianPosterior`.
+    weight : float
+        Share in the predictions: 1.
+    log_evidence : float
+        In nats, targets in their own units; ``nan`` where it is not available.
+    noise : DrawnPosterior or None
+        The same of the noise network, with input-dependent noise.
+    units : {"user", "standardised"}
+        Of the weights.
+    user_units : WeightUnits
+        From standardised units to those of X and y.
+    theta : ndarray of shape (n_draws, k)
+        Drawn weights, in standardised units.
+
+    Notes
+    -----
+    Chains may change from one equivalent network to another, whose hidden units are exchanged or
+    have changed their signs. Mean and covariance are those of the draws as they are: of weights
+    between hidden units they say something only where that has not happened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import HMCMLPRegressor
+    >>> X = np.linspace(0, 10, 30)[:, None]
+    >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
+    >>> model = HMCMLPRegressor((), evidence=False, random_state=0).fit(X, y)
+    >>> print(model.posterior_[0].mean.round(1)[0])  # the slope
+    2.0
+    >>> model.posterior_[0].draws.shape
+    (2000, 2)
+    """
+
+    theta: np.ndarray
+
+    @property
+    def draws(self):
+        """All drawn weights, ``(n_draws, k)``, chain by chain."""
+        return self._units.weights(self.theta.astype(float))
+
+    @property
+    def mean(self):
+        """Mean of the drawn weights, ``(k,)``."""
+        return self._units.weights(self.theta.astype(float).mean(axis=0))
+
+    @property
+    def std(self):
+        """Standard deviations of the drawn weights, ``(k,)``."""
+        return self.draws.std(axis=0, ddof=1)
+
+    @property
+    def covariance(self):
+        """Covariance of the drawn weights, ``(k, k)``."""
+        self._check_memory("covariance")
+        return self._in_both(np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),)))
+
+    def sample(self, n_samples=1, random_state=0):
+        """Some of the drawn weights, with replacement.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the choice.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            In the order of ``names``.
+        """
+        rng, size = generator(random_state), count(n_samples, "n_samples")
+        chosen = self.theta[rng.integers(len(self.theta), size=size)]
+        return self._units.weights(chosen.astype(float))
+
+    def __getattr__(self, name):
+        if name in ("precision", "eigenvalues", "directions", "gamma"):
+            raise AttributeError(
+                f"A posterior of drawn weights has no {name}, which belongs to a Gaussian at given "
+                "precisions. Fit an evidence estimator for it, or use covariance."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _facts(self):
+        return [f"{len(self.theta)} draws"]
