@@ -72,6 +72,7 @@ GALLERY = {
     "Prepare and select inputs": [
         "plot_mixed_columns.py",
         "plot_ard_feature_selection.py",
+        "plot_pruning.py",
     ],
     "Decide where to measure next": [
         "plot_information_gain.py",

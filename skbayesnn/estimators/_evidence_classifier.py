@@ -94,6 +94,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Whether to measure the evidence by annealing from the minima and from the prior. This takes
         seconds to minutes. It is available for Gaussian noise and for classes. ``"auto"`` measures
         networks of up to 128 weights, if rows times weights are at most 10,000.
+    prune : {"saliency"} or None, default=None
+        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
+        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
+        weights are optimised again and their precisions are inferred anew. The network of highest
+        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
         than two classes and more than 1e9 rows times squared weights, one step is a descent of up
@@ -158,6 +163,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
+    prune_path_ : list of PruneStep
+        With ``prune="saliency"``: the weights taken out of the best minimum in their order, with
+        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -169,6 +177,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ----------
     D. J. C. MacKay (1992), "The evidence framework applied to classification networks", Neural
     Computation 4.
+    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
+    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -196,6 +206,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         combine="posterior",
         hessian="auto",
         measure_evidence="auto",
+        prune=None,
         max_iter=300,
         tol=1e-3,
         random_state=None,
@@ -215,6 +226,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
+        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

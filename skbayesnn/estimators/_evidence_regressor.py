@@ -121,6 +121,13 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Whether to measure the evidence by annealing from the minima and from the prior. This takes
         seconds to minutes. It is available for Gaussian noise and for classes. ``"auto"`` measures
         networks of up to 128 weights, if rows times weights are at most 10,000.
+    prune : {"saliency"} or None, default=None
+        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
+        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
+        weights are optimised again and their precisions are inferred anew. The network of highest
+        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
+        Weights are removed under constant noise. Fits with other noise models start from what
+        remains.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has limits of its own. With more
         than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
@@ -193,6 +200,10 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
+    prune_path_ : list of PruneStep
+        With ``prune="saliency"``: the weights taken out of the best minimum in their order, with
+        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant
+        noise.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -205,6 +216,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     of Technology; "A practical Bayesian framework for backpropagation networks", Neural
     Computation 4. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical
     modeling using the t distribution", Journal of the American Statistical Association 84.
+    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
+    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -235,6 +248,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         combine="posterior",
         hessian="auto",
         measure_evidence="auto",
+        prune=None,
         max_iter=300,
         tol=1e-3,
         random_state=None,
@@ -256,6 +270,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
+        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

@@ -263,7 +263,7 @@ def make_report(fit, minima, shares, noise_std):
         reports[0].verdict,
         tuple(reports),
         n_targets,
-        minima[0].network.n_weights,
+        minima[0].n_weights,
         fit.noise_p_values,
         fit.noise_log_evidences,
     )
@@ -315,7 +315,7 @@ def _bic(minimum, n_targets):
     """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
     terms = minimum.terms
     log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
-    n_weights = len(minimum.theta) + (0 if minimum.noise is None else len(minimum.noise.theta))
+    n_weights = minimum.n_weights + (0 if minimum.noise is None else minimum.noise.n_weights)
     return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
 
 
@@ -347,8 +347,8 @@ def _verdict(minimum, n_targets, exact):
         doubts.append("the targets are fitted exactly, so the noise level is undetermined")
     if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
         doubts.append("the Hessian is nearly singular")
-    if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):
-        doubts.append(f"{n_targets / len(minimum.theta):.1f} targets per weight (3 wanted)")
+    if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * minimum.n_weights:
+        doubts.append(f"{n_targets / minimum.n_weights:.1f} targets per weight (3 wanted)")
     if doubts:
         return "doubtful: " + "; ".join(doubts)
     return "trusted" if exact else "not measured"

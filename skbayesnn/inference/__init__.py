@@ -75,6 +75,7 @@ from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
+from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
 from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
@@ -134,6 +135,7 @@ __all__ = [
     "Precision",
     "Problem",
     "Recipe",
+    "Removal",
     "Renewals",
     "SampledFit",
     "SampledReestimation",
@@ -183,11 +185,13 @@ __all__ = [
     "noise_trend",
     "own_posterior",
     "prune",
+    "prune_weights",
     "random_starts",
     "readable",
     "reestimate",
     "rounding_variance",
     "run_chains",
+    "saliencies",
     "same_minimum",
     "seeds_of",
     "serves_slices",

@@ -5,6 +5,7 @@ The order of calls::
     grown                       hidden layers, if they are to be chosen
     chosen_with_many_rows       instead, hidden layers and noise where there are many rows
     find_minima                 under constant noise, from the remaining starts
+    prune_weights               if single weights are to be taken out
     chosen_noise                if the noise is to be chosen; or the search of the model asked for
     measure                     the evidence, by annealing from the minima
 """
@@ -27,6 +28,7 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._noise_models import NOISE_MODELS, noise_minima
 from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
+from skbayesnn.inference._saliency import prune_weights, with_zeros
 from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeated, own_posterior
 from skbayesnn.network import outputs
 
@@ -57,6 +59,8 @@ class EvidenceFit:
     noise_p_values, noise_log_evidences : dict
         By noise model: of tests for it under constant noise, and log evidences (units of the user,
         Laplace's approximation) where the noise was to be chosen.
+    removals : tuple of Removal
+        How the weights of the best minimum were pruned, if they were to be.
     measurement : Measurement or None
         ``None`` if the evidence was not measured.
     """
@@ -69,6 +73,7 @@ class EvidenceFit:
     growth: tuple = ()
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
+    removals: tuple = ()
     measurement: Measurement | None = None
 
     @property
@@ -194,7 +199,9 @@ def fit_evidence(
     better = size_under_noise(fit, tried, noise, workers)
     if better is not None:
         fit = replace(under_noise(*better), noise_p_values=fit.noise_p_values)
-    measured = False if problem.deadline.passed else measured
+    if problem.prunes:
+        fit = replace(fit, minima=[with_zeros(minimum) for minimum in fit.minima])
+    measured = False if problem.deadline.passed or problem.prunes else measured
     return replace(fit, **on_part, measurement=measure(fit, entropy, measured))
 
 
@@ -207,9 +214,12 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
     seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
     seeds = seeds[: max(0, len(seeds) - len(old))]
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima = distinct([*scouted, *found], posed)
+    minima, removals = distinct([*scouted, *found], posed), ()
+    if problem.prunes:
+        minima, removals = _pruned(posed, minima, workers)
     others = [(there, m) for size, (there, some) in tried.items() if size != sizes for m in some]
-    return EvidenceFit(problem, posed, minima, _unrepeated(minima, others, posed.settings))
+    others = _unrepeated(minima, others, posed.settings)
+    return EvidenceFit(problem, posed, minima, others, removals=removals)
 
 
 def _with_noise(fit, noise, previous, workers, models=None):
@@ -267,6 +277,13 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
         if total > highest + BY_EVIDENCE.least_gain:
             better, highest = (sizes, [best]), total
     return better
+
+
+def _pruned(posed, minima, workers):
+    """Minima without weights that are not worth it, and how the best one has lost its own."""
+    found = workers.run(prune_weights, [(posed.posterior, m, posed.settings) for m in minima])
+    kept = distinct([minimum for minimum, _ in found], posed)
+    return kept, next(path for minimum, path in found if minimum is kept[0])
 
 
 def _has_many_rows(problem, hidden_layer_sizes, noise):

@@ -23,6 +23,7 @@ from skbayesnn.inference._evidence import (
 )
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._redundancy import layers_switched_off, prune
+from skbayesnn.inference._settings import NO_WIDTH
 from skbayesnn.inference._steps import find_mode
 
 ASCENT = 20.0  # times the tolerance: that of the first ascent, which the exact one follows
@@ -109,6 +110,11 @@ class Minimum:
     def fits_everything(self):
         """Whether hardly any degree of freedom is left to tell the noise level from."""
         return bool(np.any(self.noise_gamma > 0.9 * self.noise_counts))
+
+    @property
+    def n_weights(self):
+        """Weights and biases that have not been taken out, see `prune_weights`."""
+        return int(np.sum(self.groups.expand(self.hyper.alpha) < NO_WIDTH))
 
     @property
     def log_evidence(self):

@@ -8,9 +8,16 @@ import numpy as np
 
 from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._limits import Limits
-from skbayesnn.inference._settings import FreeHyperparameters, Settings
+from skbayesnn.inference._settings import NO_WIDTH, REMOVED, FreeHyperparameters, Settings
 from skbayesnn.network import Network
-from skbayesnn.posterior import Hyperparameters, Likelihood, LogUniform, Posterior, weight_groups
+from skbayesnn.posterior import (
+    Hyperparameters,
+    Likelihood,
+    LogUniform,
+    Posterior,
+    WeightGroups,
+    weight_groups,
+)
 
 
 class Posed(NamedTuple):
@@ -39,6 +46,8 @@ class Problem:
     activation : str
     prior : str or ndarray
         See `weight_groups`.
+    prunes : bool
+        Whether single weights are to be taken out, see `prune_weights`.
     feature_names : list of str, optional
     weight_precision : callable
         From names of weight groups to a mask of the free ones, and the values of the others.
@@ -72,6 +81,7 @@ class Problem:
     likelihood: Likelihood
     activation: str = "tanh"
     prior: object = "layer"
+    prunes: bool = False
     feature_names: list | None = None
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
@@ -105,6 +115,9 @@ class Problem:
         network = self.network(hidden_layer_sizes)
         groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
+        if self.prunes:
+            groups = WeightGroups(groups.labels, [*groups.names, REMOVED])
+            free_alpha, alpha = np.append(free_alpha, False), np.append(alpha, NO_WIDTH)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
         settings = Settings(
             FreeHyperparameters(free_alpha, free_beta, LogUniform()),

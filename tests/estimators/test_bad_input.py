@@ -400,7 +400,7 @@ def test_interrupted_first_fit(monkeypatch, estimator, place):
 
 
 @pytest.mark.parametrize("estimator", EVIDENCE)
-@pytest.mark.parametrize("place", [*PLACES, "_error_bars", "_warn"])
+@pytest.mark.parametrize("place", [*PLACES, "_as_network", "_warn"])
 def test_interrupted_later_fit(monkeypatch, estimator, place):
     model = make(estimator).fit(X, targets(estimator))
     before, predicted = vars(model).copy(), model.predict(X)
