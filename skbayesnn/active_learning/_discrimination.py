@@ -1,61 +1,67 @@
-"""Where two models disagree so that a measurement tells them apart."""
+"""Where models disagree so that a measurement tells them apart."""
+
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, rel_entr
+from scipy.special import logsumexp, rel_entr, softmax
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
-from skbayesnn.active_learning._inputs import METHODS, resolve
+from skbayesnn._data import Scaling
+from skbayesnn.active_learning._inputs import EVIDENCE, METHODS, SAMPLERS, resolve
 from skbayesnn.active_learning._mixtures import indicator_information
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import mixture_moments, normal_points
+from skbayesnn.predictive import Ensemble, mixture_moments, normal_points
 
 SMALLEST = np.finfo(float).tiny
 
 
-def model_discrimination(
-    model_1, model_2, X_candidates, *, probabilities=(0.5, 0.5), method="exact"
-):
-    """Expected information about which of two models is right, for every candidate.
+def model_discrimination(*models, X_candidates=None, probabilities=None, method="exact"):
+    """Expected information about which of several models is right, for every candidate.
 
     The mutual information between the target that would be measured and the model, which MacKay
-    (1992, equation 4.14) approximates. It is high where the predictions differ by more than their
-    error bars.
+    (1992, equation 4.14) approximates for two. It is high where the predictions differ by more than
+    their error bars. With a single model it is about which of its minima is right.
 
     Parameters
     ----------
-    model_1, model_2 : estimator or Pipeline
+    *models : estimator or Pipeline
         Fitted estimators of this package, or pipelines that end with one, of the same task, with
-        the same outputs or classes. They may use different features of ``X_candidates``.
+        the same outputs or classes. They may use different features of ``X_candidates``, which may
+        be given as the last of these arguments: ``model_discrimination(first, second, third, X)``.
+        A single one must be an evidence estimator; its distinct minima take the place of models.
     X_candidates : array-like of shape (n_candidates, n_features)
         Inputs at which a measurement is possible.
-    probabilities : array-like of shape (2,), default=(0.5, 0.5)
-        Present probabilities of the models, to be normalised. Those given the data are the softmax
-        of both ``log_evidence_``.
+    probabilities : array-like of shape (n_models,) or "evidence", optional
+        Present probabilities of the models, to be normalised. By default models are equally
+        probable, and minima have their shares in the predictions. ``"evidence"`` takes the
+        probabilities given the data: the softmax of the ``log_evidence_`` of models that were
+        fitted to the same targets.
     method : {"exact", "approximation"}, default="exact"
         ``"exact"``: of the predictive distributions, by quadrature; for several outputs by some
-        1000 quasi-random points. ``"approximation"``: for similar Gaussian predictions, whose
-        variances ``s_i^2`` include the noise::
+        1000 quasi-random points for each model. ``"approximation"``: for similar Gaussian
+        predictions, whose variances ``s_i^2`` include the noise, the sum over pairs of models of::
 
             P_1 P_2 / 4 [(1/s_1^2 + 1/s_2^2) (mu_1 - mu_2)^2 + ((s_1^2 - s_2^2) / (s_1 s_2))^2]
 
-        or, for any kind of target, ``P_1 P_2 / 2`` times the symmetrised Kullback-Leibler
+        or, for any kind of target, of ``P_1 P_2 / 2`` times the symmetrised Kullback-Leibler
         divergence. Equation 4.14 of MacKay (1992) has ``P_1 P_2 / 2`` in the formula, which is
         twice the mutual information. The approximation has no upper limit.
 
     Returns
     -------
     ndarray of shape (n_candidates,)
-        In nats. The exact values are at most the entropy of the probabilities, which is ``log 2``
-        if these are equal.
+        In nats. The exact values are at most the entropy of the probabilities, which is ``log
+        n_models`` if these are equal.
 
     Raises
     ------
     TypeError
-        If an estimator is not one of this package.
+        If an estimator is not one of this package, or a single one is no evidence estimator.
     ValueError
         If the models do not predict the same kind of target, if inputs have other features than in
-        `fit`, or if the probabilities make no sense.
+        `fit`, if the probabilities make no sense, or if a single model has one minimum only.
     sklearn.exceptions.NotFittedError
         If an estimator is not fitted.
 
@@ -76,69 +82,144 @@ def model_discrimination(
     """
     if not (isinstance(method, str) and method in METHODS):
         raise ValueError(f"method must be 'exact' or 'approximation'; got {method!r}.")
-    P = _normalised(probabilities)
-    models, inputs = [], []
-    for estimator in (model_1, model_2):
-        model, prepare = resolve(estimator)
-        models.append(model)
-        inputs.append(prepare(X_candidates))
-    _check_comparable(*models)
-    if is_classifier(models[0]):
-        p = [model._ensemble.probabilities(X) for model, X in zip(models, inputs, strict=True)]
-        return _of_classes(p, P, method)
-    rule = _exactly if method == "exact" else _approximately
-    width = sum(model._ensemble.doubles_per_row for model in models)
-    blocks = row_blocks(len(inputs[0]), width)
-    return np.concatenate(
-        [
-            rule([_predictive(m, X[rows]) for m, X in zip(models, inputs, strict=True)], P)
-            for rows in blocks
-        ]
-    )
+    if X_candidates is None and models:
+        *models, X_candidates = models
+    if not models:
+        raise TypeError("Needed are fitted models, and X_candidates as the last argument.")
+    allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS
+    found = [resolve(model, allowed) for model in models]
+    _check_comparable([model for model, _ in found])
+    views = (_of_minima if len(found) == 1 else _of_models)(found, X_candidates)
+    P = _probabilities(probabilities, views)
+    views = [view for view, p in zip(views, P, strict=True) if p > 0]
+    return _information(views, P[P > 0], is_classifier(found[0][0]), method)
 
 
-def _normalised(probabilities):
-    P = check_array(probabilities, ensure_2d=False, dtype=np.float64, input_name="probabilities")
-    if P.shape != (2,) or np.any(P < 0) or not P.sum() > 0:
+class View(NamedTuple):
+    """What one model predicts.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    X : ndarray of shape (n, n_features)
+        Candidates, standardised.
+    y_scaling : Scaling
+    probability : float
+        Unless others are given; not normalised.
+    log_evidence : float
+    """
+
+    ensemble: Ensemble
+    X: np.ndarray
+    y_scaling: Scaling
+    probability: float
+    log_evidence: float
+
+
+def _of_models(found, X_candidates):
+    return [
+        View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)
+        for model, prepare in found
+    ]
+
+
+def _of_minima(found, X_candidates):
+    """Of the distinct minima of a fit that have a share in its predictions."""
+    ((model, prepare),) = found
+    X = prepare(X_candidates)
+    networks = [network for network in model.networks_ if network.weight > 0]
+    views = [
+        View(Ensemble((part,), (np.ones(1),)), X, model._y_scaling, net.weight, net.log_evidence)
+        for part, net in zip(model._gaussians.parts, networks, strict=True)
+    ]
+    if len(views) < 2:
         raise ValueError(
-            "probabilities must be two numbers, not negative and not both zero; got "
-            f"{probabilities!r}."
+            "Only one minimum of this model has a share in its predictions, so there is nothing to "
+            "tell apart. Use more n_restarts or another combine, or give several models."
         )
+    return views
+
+
+def _probabilities(given, views):
+    if given is None:
+        P = np.array([view.probability for view in views])
+        return P / P.sum()
+    if isinstance(given, str) and given == "evidence":
+        evidences = np.array([view.log_evidence for view in views])
+        if not np.all(np.isfinite(evidences)):
+            raise ValueError(f"probabilities='evidence', but log evidences are {evidences}.")
+        return softmax(evidences)
+    wrong = (
+        f"probabilities must be 'evidence' or {len(views)} numbers, one for each model, not "
+        f"negative and not all zero; got {given!r}."
+    )
+    if isinstance(given, str):
+        raise ValueError(wrong)
+    P = check_array(given, ensure_2d=False, dtype=np.float64, input_name="probabilities")
+    if P.shape != (len(views),) or np.any(P < 0) or not P.sum() > 0:
+        raise ValueError(wrong)
     return P / P.sum()
 
 
-def _check_comparable(first, second):
-    if is_classifier(first) != is_classifier(second):
-        raise ValueError("The models must both be regressors or both classifiers.")
-    if is_classifier(first):
-        if not np.array_equal(first.classes_, second.classes_):
+def _check_comparable(models):
+    first, *others = models
+    for other in others:
+        if is_classifier(first) != is_classifier(other):
+            raise ValueError("The models must all be regressors or all be classifiers.")
+        if is_classifier(first):
+            if not np.array_equal(first.classes_, other.classes_):
+                raise ValueError(
+                    f"The models know different classes: {first.classes_} and {other.classes_}."
+                )
+        elif first.n_outputs_ != other.n_outputs_:
             raise ValueError(
-                f"The models know different classes: {first.classes_} and {second.classes_}."
+                f"The models have different numbers of outputs: {first.n_outputs_} and "
+                f"{other.n_outputs_}."
             )
-    elif first.n_outputs_ != second.n_outputs_:
-        raise ValueError(
-            f"The models have different numbers of outputs: {first.n_outputs_} and "
-            f"{second.n_outputs_}."
-        )
 
 
-def _predictive(model, X):
+def _information(views, P, classes, method):
+    """In blocks of rows."""
+    if classes:
+        p = np.stack([view.ensemble.probabilities(view.X) for view in views])
+        return (_of_classes if method == "exact" else _approximately_of_classes)(p, P)
+    rule = _exactly if method == "exact" else _approximately
+    width = sum(view.ensemble.doubles_per_row for view in views)
+    blocks = row_blocks(len(views[0].X), width)
+    return np.concatenate([rule([_predictive(v, v.X[rows]) for v in views], P) for rows in blocks])
+
+
+def _predictive(view, X):
     """Weights, means ``(m, n, p)`` and covariances ``(m, n, p, p)`` of a mixture, y units."""
-    means, covariances = model._ensemble.member_moments(X)
-    scale = model._y_scaling.scale
+    means, covariances = view.ensemble.member_moments(X)
+    scale = view.y_scaling.scale
     covariances = covariances * scale[:, None] * scale
-    return model._ensemble.member_weights, model._y_scaling.inverse(means), covariances
+    return view.ensemble.member_weights, view.y_scaling.inverse(means), covariances
+
+
+def _over_pairs(divergence, things, P):
+    """``sum_(i < j) P_i P_j / 2`` times their symmetrised divergences.
+
+    The mutual information to second order in the differences of the densities.
+    """
+    pairs = combinations(zip(P, things, strict=True), 2)
+    return 0.5 * sum(p * q * divergence(one, other) for (p, one), (q, other) in pairs)
 
 
 def _approximately(mixtures, P):
-    """``P_1 P_2 / 2`` times the symmetrised divergence of Gaussians with the mixtures' moments."""
-    (mu_1, S_1), (mu_2, S_2) = (mixture_moments(*mixture) for mixture in mixtures)
+    """Of Gaussians with the mixtures' moments."""
+    moments = [mixture_moments(*mixture) for mixture in mixtures]
+    return _over_pairs(_divergence, moments, P) + np.zeros(len(moments[0][0]))
+
+
+def _divergence(one, other):
+    """Symmetrised Kullback-Leibler divergence of Gaussians, each with means and covariances."""
+    (mu_1, S_1), (mu_2, S_2) = one, other
     apart = (mu_1 - mu_2)[..., None]
     inverses = np.linalg.inv(S_1), np.linalg.inv(S_2)
     means = np.swapaxes(apart, 1, 2) @ (inverses[0] + inverses[1]) @ apart
     change = (S_1 - S_2) @ inverses[0] @ (S_1 - S_2) @ inverses[1]  # tr(S1/S2 + S2/S1 - 2)
-    divergence = 0.5 * (means[:, 0, 0] + np.trace(change, axis1=1, axis2=2))
-    return 0.5 * P[0] * P[1] * divergence
+    return 0.5 * (means[:, 0, 0] + np.trace(change, axis1=1, axis2=2))
 
 
 def _exactly(mixtures, P):
@@ -183,11 +264,17 @@ def _log_density(y, weights, means, covariances):
     return density
 
 
-def _of_classes(p, P, method):
-    """From class probabilities ``(n, n_classes)`` of both models."""
-    if method == "exact":
-        together = P[0] * p[0] + P[1] * p[1]
-        parts = [np.sum(rel_entr(one, together), axis=1) for one in p]
-        return np.maximum(P[0] * parts[0] + P[1] * parts[1], 0.0)
-    logs = [np.log(np.maximum(one, SMALLEST)) for one in p]
-    return 0.5 * P[0] * P[1] * np.sum((p[0] - p[1]) * (logs[0] - logs[1]), axis=1)
+def _of_classes(p, P):
+    """From class probabilities ``(n_models, n, n_classes)``."""
+    parts = np.sum(rel_entr(p, np.tensordot(P, p, 1)), axis=2)
+    return np.maximum(P @ parts, 0.0)
+
+
+def _approximately_of_classes(p, P):
+    """The same, by pairs of models."""
+
+    def divergence(one, other):
+        logs = [np.log(np.maximum(some, SMALLEST)) for some in (one, other)]
+        return np.sum((one - other) * (logs[0] - logs[1]), axis=1)
+
+    return _over_pairs(divergence, p, P) + np.zeros(p.shape[1])

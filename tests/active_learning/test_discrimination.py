@@ -2,15 +2,15 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.special import rel_entr
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import rel_entr, softmax
 from scipy.stats import norm
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.active_learning import model_discrimination
 from tests.active_learning.exact import table_information
 from tests.active_learning.fitted import blank, candidates, constants, data, evidence, sampled
-from tests.tools import with_ensemble
+from tests.tools import difference, with_ensemble
 
 X = candidates()
 
@@ -107,7 +107,7 @@ def test_classification(task, first):
 
 def test_errors():
     one, two, binary, three = (evidence(task) for task in ("one", "two", "binary", "three"))
-    with pytest.raises(ValueError, match="both be regressors"):
+    with pytest.raises(ValueError, match="all be regressors"):
         model_discrimination(one, binary, X)
     with pytest.raises(ValueError, match="different classes"):
         model_discrimination(binary, three, X)
@@ -115,11 +115,134 @@ def test_errors():
         model_discrimination(one, two, X)
     with pytest.raises(ValueError, match="method must be"):
         model_discrimination(one, one, X, method="rough")
-    for wrong in ([0.5], [-1.0, 2.0], [0.0, 0.0]):
-        with pytest.raises(ValueError, match="probabilities must be two numbers"):
+    for wrong in ([0.5], [-1.0, 2.0], [0.0, 0.0], "equal"):
+        with pytest.raises(ValueError, match=r"probabilities must be .* or 2 numbers"):
             model_discrimination(one, one, X, probabilities=wrong)
     with pytest.raises(TypeError, match="got 'linear'"):
         model_discrimination(one, "linear", X)
+    with pytest.raises(TypeError, match="Needed are fitted models, and X_candidates as the last"):
+        model_discrimination(X)
+    with pytest.raises(TypeError, match="Needed is a fitted EvidenceMLPRegressor, EvidenceMLP"):
+        model_discrimination(sampled("one"), X)
+    with pytest.raises(ValueError, match=r"Only one minimum .* nothing to tell apart"):
+        model_discrimination(linear("one"), X)
+
+
+def quadrature(models, P, x):
+    """Mutual information of model and target at a point, by a fine sum over targets."""
+    ends = [model.predict(x[None], return_std=True) for model in models]
+    low, high = min(m[0] - 30 * s[0] for m, s in ends), max(m[0] + 30 * s[0] for m, s in ends)
+    y = np.linspace(low, high, 20_001)
+    rows = np.repeat(x[None], len(y), axis=0)
+    p = np.exp([model.log_predictive_density(rows, y) for model in models])
+    return np.sum(P @ rel_entr(p, P @ p)) * (y[1] - y[0])
+
+
+def test_three_models_of_regression():
+    models = [evidence("one", "equal"), linear("one"), sampled("one")]
+    P = np.array([0.5, 0.2, 0.3])
+    gains = model_discrimination(*models, X, probabilities=P)
+    expected = [quadrature(models, P, x) for x in X]
+    assert_allclose(gains, expected, rtol=1e-5)
+    assert np.all(gains < -P @ np.log(P))
+    by_name = model_discrimination(*models, X_candidates=X, probabilities=P)
+    assert_array_equal(by_name, gains)
+    order = [2, 0, 1]
+    again = model_discrimination(*(models[i] for i in order), X, probabilities=P[order])
+    assert_allclose(again, gains, rtol=1e-8)
+
+
+def test_a_model_given_twice_shares_its_probability():
+    first, second = evidence("one"), linear("one")
+    for method in ("exact", "approximation"):
+        two = model_discrimination(first, second, X, probabilities=[0.7, 0.3], method=method)
+        given = {"probabilities": [0.4, 0.3, 0.3], "method": method}
+        three = model_discrimination(first, second, first, X, **given)
+        assert_allclose(three, two, rtol=1e-7)
+        given["probabilities"] = [0.7, 0.3, 0.0]
+        assert_allclose(model_discrimination(first, second, sampled("one"), X, **given), two)
+
+
+def test_three_similar_models():
+    """The sum over pairs is the limit of the exact information."""
+    rng = np.random.default_rng(0)
+    A, noise = rng.standard_normal((40, 1)), rng.standard_normal(40)
+    given = {"weight_precision": 1.0, "standardize": False}
+    models = [
+        EvidenceMLPRegressor((), noise_std=sd, **given).fit(A, shift * A[:, 0] + noise)
+        for shift, sd in [(0.0, 1.0), (0.03, 1.01), (-0.01, 0.99)]
+    ]
+    grid, P = np.linspace(-1.5, 1.5, 7)[:, None], [0.2, 0.5, 0.3]
+    exact = model_discrimination(*models, grid, probabilities=P)
+    rough = model_discrimination(*models, grid, probabilities=P, method="approximation")
+    assert_allclose(rough, exact, rtol=5e-3)
+
+
+@pytest.mark.parametrize("task", ["binary", "three"])
+def test_three_classifiers(task):
+    models, P = (evidence(task), linear(task), sampled(task)), np.array([0.25, 0.35, 0.4])
+    exact = model_discrimination(*models, X, probabilities=P)
+    p = np.stack([model.predict_proba(X) for model in models])
+    for row in range(len(X)):
+        assert_allclose(exact[row], table_information(P[:, None] * p[:, row]), rtol=1e-8)
+
+
+def test_three_models_of_two_outputs():
+    """The third predicts nearly what the first does, so that two are to be told apart."""
+    first, second = evidence("two"), linear("two")
+    two = model_discrimination(first, second, X, probabilities=[0.6, 0.4])
+    three = model_discrimination(first, second, first, X, probabilities=[0.3, 0.4, 0.3])
+    assert_allclose(three, two, atol=5e-3)
+
+
+def test_minima_of_one_fit():
+    """Against their Gaussians, put together anew from `posterior_` and `networks_`."""
+    A, y = data("one")
+    model = EvidenceMLPRegressor(
+        (3,),
+        combine="equal",
+        n_restarts=5,
+        noise="constant",
+        measure_evidence=False,
+        random_state=0,
+    ).fit(A, y)
+    shares = np.array([network.weight for network in model.networks_])
+    assert len(shares) > 1
+    expected = []
+    for x in X:
+        moments = []
+        for network, posterior, report in zip(
+            model.networks_, model.posterior_, model.evidence_report_.minima, strict=True
+        ):
+            J = difference(lambda theta, n=network, x=x: run(theta, n, x), posterior.mean, 1e-4)
+            variance = J @ posterior.covariance @ J + report.noise_std[0] ** 2
+            moments.append((network.predict(x[None])[0], np.sqrt(variance)))
+        widest = max(sd for _, sd in moments)
+        grid = np.linspace(moments[0][0] - 12 * widest, moments[0][0] + 12 * widest, 20_001)
+        p = np.array([norm.pdf(grid, *moment) for moment in moments])
+        expected.append(np.sum(shares @ rel_entr(p, shares @ p)) * (grid[1] - grid[0]))
+    assert_allclose(model_discrimination(model, X), expected, rtol=1e-4)
+    by_evidence = model_discrimination(model, X, probabilities="evidence")
+    weights = softmax([network.log_evidence for network in model.networks_])
+    assert_allclose(by_evidence, model_discrimination(model, X, probabilities=weights))
+
+
+def run(theta, network, x):
+    """Output of a network of one hidden layer at a point."""
+    H = network.coefs[0].shape[1]
+    into, rest = theta[: 3 * H].reshape(3, H), theta[3 * H :]
+    return np.tanh(x @ into[:2] + into[2]) @ rest[:-1] + rest[-1]
+
+
+def test_probabilities_by_evidence():
+    first, second = evidence("one"), linear("one")
+    P = softmax([first.log_evidence_, second.log_evidence_])
+    expected = model_discrimination(first, second, X, probabilities=P)
+    assert_allclose(model_discrimination(first, second, X, probabilities="evidence"), expected)
+    unknown = sampled("one")
+    if not np.isfinite(unknown.log_evidence_):
+        with pytest.raises(ValueError, match="probabilities='evidence', but log evidences are"):
+            model_discrimination(first, unknown, X, probabilities="evidence")
 
 
 def test_mixtures_of_two_outputs_against_a_grid():
