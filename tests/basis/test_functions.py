@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import eval_hermite, eval_legendre, factorial
+from scipy.special import eval_hermite, eval_hermitenorm, eval_legendre, factorial
 
 from skbayesnn.basis import (
     FourierSplineFeatures,
     HermiteFunctionFeatures,
+    HermitePolynomialFeatures,
     LegendreFeatures,
+    PowerFeatures,
     RadialBasisFeatures,
 )
 
@@ -22,6 +24,54 @@ def test_legendre():
     expected = [eval_legendre(i, z[:, j]) for j in range(2) for i in range(1, 7)]
     assert np.max(np.abs(z)) > 2.0  # some lie outside, where the polynomials go on
     assert_allclose(values, np.transpose(expected), rtol=1e-12, atol=1e-12)
+
+
+def test_orthonormal_legendre():
+    """Of mean square 1 over the interval, and uncorrelated, as the intercept's constant."""
+    z, weight = np.polynomial.legendre.leggauss(12)
+    ends = [[3.0], [7.0]]
+    values = LegendreFeatures(9, orthonormal=True).fit(ends).transform(5.0 + 2.0 * z[:, None])
+    values = np.column_stack([np.ones(12), values])
+    assert_allclose(values.T @ (0.5 * weight[:, None] * values), np.eye(10), atol=1e-12)
+    plain = LegendreFeatures(9).fit(ends).transform(5.0 + 2.0 * z[:, None])
+    assert_allclose(values[:, 1:], plain * np.sqrt(2 * np.arange(1, 10) + 1))
+
+
+def test_powers():
+    values = PowerFeatures(5).fit(X).transform(2.0 * X)
+    low, high = X.min(axis=0), X.max(axis=0)
+    z = (2.0 * X - low) / (high - low) * 2.0 - 1.0
+    expected = [z[:, j] ** i for j in range(2) for i in range(1, 6)]
+    assert_allclose(values, np.transpose(expected), rtol=1e-12)
+
+
+def test_hermite_polynomials():
+    center, scale = np.array([1.0, 2.0]), 1.7
+    values = HermitePolynomialFeatures(9, center=center, scale=scale).fit_transform(X)
+    z = (X - center) / scale
+    expected = [
+        eval_hermitenorm(i, z[:, j]) / np.sqrt(factorial(i)) for j in range(2) for i in range(1, 10)
+    ]
+    assert_allclose(values, np.transpose(expected), rtol=1e-10, atol=1e-12)
+    basis = HermitePolynomialFeatures(3).fit([[100.0], [130.0], [140.0]])
+    assert_allclose([basis.center_[0], basis.scale_[0]], [120.0, 20.0 / np.sqrt(3.0)])
+
+
+def test_hermite_polynomials_are_orthonormal():
+    z, weight = np.polynomial.hermite_e.hermegauss(12)
+    basis = HermitePolynomialFeatures(9, center=5.0, scale=2.0).fit([[0.0]])
+    values = np.column_stack([np.ones(12), basis.transform(5.0 + 2.0 * z[:, None])])
+    products = values.T @ (weight[:, None] / weight.sum() * values)
+    assert_allclose(products, np.eye(10), atol=1e-10)
+
+
+def test_polynomials_span_the_same_functions():
+    x = np.linspace(-2, 3, 60)[:, None]
+    bases = [LegendreFeatures(6), PowerFeatures(6), HermitePolynomialFeatures(6)]
+    first, *others = (np.column_stack([np.ones(60), b.fit_transform(x)]) for b in bases)
+    for other in others:
+        weights = np.linalg.lstsq(first, other)[0]
+        assert_allclose(first @ weights, other, atol=1e-10)
 
 
 def test_hermite():
