@@ -224,13 +224,15 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     if determined is not None:
         given = posterior, method, point, free, determined
         occam = alpha_occam(*given), noise_occam(*given)
+    n_removed = np.sum(groups.expand(hyper.alpha) >= NO_WIDTH)
+    cancels = 0.5 * n_removed * np.log(NO_WIDTH)  # of weights that were taken out
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
         weight_prior=float(
-            -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha)
+            -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha) - cancels
         ),
-        log_det=-0.5 * precision.log_det if precision.definite else np.nan,
+        log_det=cancels - 0.5 * precision.log_det if precision.definite else np.nan,
         symmetry=log_symmetry(posterior.network, groups.labels, off),
         weight_precision_occam=occam[0],
         noise_occam=occam[1],

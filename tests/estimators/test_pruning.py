@@ -51,6 +51,17 @@ def test_path(pruned, full):
     )
 
 
+def test_terms_are_of_what_is_left(pruned):
+    """No term has what cancels for weights without width: 11.5 nats for each of some 17."""
+    best = pruned.evidence_report_.minima[0]
+    assert -60 < best.terms.log_det < 0
+    assert abs(best.terms.weight_prior) < 60
+    posterior = pruned.posterior_[0].in_units("standardised")
+    left = np.flatnonzero(posterior.mean != 0)
+    covariance = posterior.covariance[np.ix_(left, left)]
+    assert_allclose(best.terms.log_det, 0.5 * np.linalg.slogdet(covariance)[1], atol=0.01)
+
+
 def test_inputs_that_matter_nothing_are_cut_off(pruned, full):
     """But for one weight of the twelve, which chance gives a use."""
     idle = pruned.coefs_[0][2:]
