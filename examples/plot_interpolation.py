@@ -76,7 +76,9 @@ def family(basis, X, y, **values):
     """Fits with every value of a parameter of the basis."""
     ((name, grid),) = values.items()
     step = type(basis).__name__.lower()
-    return EvidenceSearch(interpolant(basis), {f"{step}__{name}": list(grid)}).fit(X, y)
+    return EvidenceSearch(
+        interpolant(basis), {f"{step}__{name}": list(grid)}
+    ).fit(X, y)
 
 
 radial = {
@@ -316,7 +318,9 @@ plt.show()
 def broken(x):
     """A broken line."""
     return np.interp(
-        x, [-5, -4, -3.4, -2, -1, -0.4, 0.6, 2, 2.4, 5], [0, 1, -1, 1, 1, 2, 0, -1, 1, 0]
+        x,
+        [-5, -4, -3.4, -2, -1, -0.4, 0.6, 2, 2.4, 5],
+        [0, 1, -1, 1, 1, 2, 0, -1, 1, 0],
     )
 
 
@@ -325,13 +329,25 @@ X_2 = rng.uniform(-5, 5, (60, 1))
 y_2 = broken(X_2[:, 0]) + NOISE * rng.standard_normal(60)
 ROWS = {
     "Legendre": (LegendreFeatures(), {"degree": DEGREES}),
-    "Legendre, orthonormal": (LegendreFeatures(orthonormal=True), {"degree": DEGREES}),
+    "Legendre, orthonormal": (
+        LegendreFeatures(orthonormal=True),
+        {"degree": DEGREES},
+    ),
     "ordinary polynomials": (PowerFeatures(), {"degree": DEGREES}),
     "Hermite polynomials": (HermitePolynomialFeatures(), {"degree": DEGREES}),
     "Gaussian radial": (RadialBasisFeatures(60), {"width": WIDTHS}),
-    "Cauchy radial": (RadialBasisFeatures(60, kernel="cauchy"), {"width": WIDTHS}),
-    **{f"splines, p = {p}": (FourierSplineFeatures(), {"p": [p]}) for p in range(2, 7)},
-    "Hermite functions": (HermiteFunctionFeatures(), {"n_functions": range(1, 31)}),
+    "Cauchy radial": (
+        RadialBasisFeatures(60, kernel="cauchy"),
+        {"width": WIDTHS},
+    ),
+    **{
+        f"splines, p = {p}": (FourierSplineFeatures(), {"p": [p]})
+        for p in range(2, 7)
+    },
+    "Hermite functions": (
+        HermiteFunctionFeatures(),
+        {"n_functions": range(1, 31)},
+    ),
 }
 
 
@@ -341,9 +357,15 @@ def column(X, y):
     for name, (basis, values) in ROWS.items():
         search = family(basis, X, y, **values)
         (best,) = search.best_params_.values()
-        found[name] = best, max(search.results_["log_evidence"]), search.log_evidence_
+        found[name] = (
+            best,
+            max(search.results_["log_evidence"]),
+            search.log_evidence_,
+        )
     tried = {
-        units: EvidenceMLPRegressor((units,), noise="constant", random_state=0).fit(X, y)
+        units: EvidenceMLPRegressor(
+            (units,), noise="constant", random_state=0
+        ).fit(X, y)
         for units in (4, 8)
     }
     evidences = np.array([network.log_evidence_ for network in tried.values()])
@@ -358,20 +380,31 @@ for name in [*ROWS, "networks"]:
     cells = [columns[curve][name] for curve in columns]
     print(
         f"{name:21s}"
-        + "".join(f"{best:8.3g} {top:9.1f} ({average:7.1f})    " for best, top, average in cells)
+        + "".join(
+            f"{best:8.3g} {top:9.1f} ({average:7.1f})    "
+            for best, top, average in cells
+        )
     )
 
 # %%
 # The averages as a picture, in nats, relative to the best model of each column:
 
-fig, axes = plt.subplots(1, 2, figsize=(6.0, 2.9), sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 2, figsize=(6.0, 2.9), sharey=True, layout="constrained"
+)
 names = [*ROWS, "networks"]
-for ax, (curve, cells), f in zip(axes, columns.items(), (broken, truth), strict=True):
+for ax, (curve, cells), f in zip(
+    axes, columns.items(), (broken, truth), strict=True
+):
     values = np.array([cells[name][2] for name in names])
     ax.barh(
-        names, values - values.max(), color=[BLUE if v == values.max() else "0.7" for v in values]
+        names,
+        values - values.max(),
+        color=[BLUE if v == values.max() else "0.7" for v in values],
     )
-    ax.set(xlabel="log evidence less that of the best", title=curve, xlim=(-90, 3))
+    ax.set(
+        xlabel="log evidence less that of the best", title=curve, xlim=(-90, 3)
+    )
     ax.spines[["top", "right"]].set_visible(False)
     inset = ax.inset_axes([0.02, 0.03, 0.36, 0.28])
     inset.plot(between[:, 0], f(between[:, 0]), color=ORANGE, lw=1.0)
@@ -390,8 +423,16 @@ line, curve = columns["broken line"], columns["Hermite curve"]
 families_of_line = {name: line[name][2] for name in names}
 assert "radial" in max(families_of_line, key=families_of_line.get)
 assert curve["Hermite functions"][0] == 3
-assert all(curve["Hermite functions"][2] > curve[n][2] + 9 for n in names if n[:9] != "Hermite f")
-assert line["splines, p = 2"][1] > line["splines, p = 4"][1] > line["splines, p = 6"][1]
+assert all(
+    curve["Hermite functions"][2] > curve[n][2] + 9
+    for n in names
+    if n[:9] != "Hermite f"
+)
+assert (
+    line["splines, p = 2"][1]
+    > line["splines, p = 4"][1]
+    > line["splines, p = 6"][1]
+)
 for cells in (line, curve):
     assert cells["Legendre"][1] > cells["Legendre, orthonormal"][1]
     assert cells["Legendre"][1] > cells["ordinary polynomials"][1] + 20

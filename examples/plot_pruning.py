@@ -2,14 +2,18 @@
 Pruning weights, and automatic relevance determination
 ======================================================
 
-Which weights does a network need? *Optimal brain surgeon* (B. Hassibi & D. G. Stork, *Advances in
-Neural Information Processing Systems* 5, 1993) takes out the weight of least saliency, ``w_i^2 / (2
-[A^-1]_ii)``, and lets the others follow; *optimal brain damage* (Y. Le Cun, J. S. Denker & S. A.
-Solla, 1990) does it with the diagonal of the Hessian ``A``. Both need a rule for when to stop. D.
-J. C. MacKay (PhD thesis, 1992, section 3.5) proposes the evidence. With ``prune="saliency"`` the
-two come together. The data are made as those of C. M. Bishop (*Pattern Recognition and Machine
-Learning*, 2006, figure 6.10, after I. T. Nabney): a sine of the first input with noise, the second
-input is a noisy copy of the first, and the third has nothing to do with either.
+Which weights does a network need? *Optimal brain surgeon* (B. Hassibi & D. G.
+Stork, *Advances in Neural Information Processing Systems* 5, 1993) removes the
+weight of least saliency, ``w_i^2 / (2 [A^-1]_ii)``, and adjusts the others.
+*Optimal brain damage* (Y. Le Cun, J. S. Denker & S. A. Solla, 1990) does this
+with the diagonal of the Hessian ``A``. Both need a rule for when to stop. D. J.
+C. MacKay (PhD thesis, 1992, section 3.5) proposes the evidence.
+``prune="saliency"`` combines the two.
+
+The data are made like those of C. M. Bishop (*Pattern Recognition and Machine
+Learning*, 2006, figure 6.10, after I. T. Nabney). The target is a sine of the
+first input, with noise. The second input is a noisy copy of the first. The
+third has nothing to do with either.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +29,9 @@ def make_data(n, seed):
     """Three inputs and a target."""
     rng = np.random.default_rng(seed)
     x1 = 0.35 * rng.standard_normal(n)
-    X = np.column_stack([x1, x1 + 0.1 * rng.standard_normal(n), 0.35 * rng.standard_normal(n)])
+    X = np.column_stack(
+        [x1, x1 + 0.1 * rng.standard_normal(n), 0.35 * rng.standard_normal(n)]
+    )
     return X, np.sin(2 * np.pi * x1) + NOISE * rng.standard_normal(n)
 
 
@@ -35,8 +41,9 @@ X_test, y_test = make_data(2000, 1)
 # %%
 # Four ways
 # ---------
-# One prior for the weights of a layer, or one for every input (automatic relevance determination,
-# ARD); as trained, or pruned. The density of new targets tells which is best.
+# The weights of a layer have one prior, or there is one for every input
+# (automatic relevance determination, ARD). Networks are kept as trained, or
+# pruned. The density of new targets tells which is best.
 
 
 def fit(prior, prune):
@@ -62,26 +69,35 @@ inside = np.all((X_test >= X.min(axis=0)) & (X_test <= X.max(axis=0)), axis=1)
 
 
 def densities(model):
-    """Mean log density of new targets within the range of the training inputs, and of all."""
+    """Mean log density of new targets: within the range of X, and of all."""
     each = model.log_predictive_density(X_test, y_test)
     return np.mean(each[inside]), np.mean(each)
 
 
 scores = {name: densities(model) for name, model in models.items()}
-print(f"{np.mean(inside):.0%} of the new rows lie within the range of the training inputs")
-print("             weights  log evidence  log density of a new target: there  of all")
+print(
+    f"{np.mean(inside):.0%} of the new rows lie within the range of the "
+    "training inputs"
+)
+print(
+    "             weights  log evidence  log density of a new target: there  "
+    "of all"
+)
 for name, model in models.items():
     report = model.evidence_report_
     print(
-        f"{name:12s} {report.n_weights:7d}  {report.minima[0].log_evidence:12.1f}"
+        f"{name:12s} {report.n_weights:7d}  "
+        f"{report.minima[0].log_evidence:12.1f}"
         "                               {:6.3f}  {:6.3f}".format(*scores[name])
     )
 
 # %%
-# What should be seen: pruning finds as small a network from either prior, and more evidence than
-# ARD, which cannot take out the weights of an input that matters. Where there were data, pruned
-# networks predict best. Outside they may be far too sure: they take the structure that they have
-# chosen for certain. The evidence of the chosen structure flatters for the same reason.
+# What to look for: pruning finds the same small network from both priors. Its
+# evidence is higher than with ARD, which cannot remove single weights of an
+# input that matters. Where there were data, pruned networks predict best.
+# Outside they may be far too sure, because they take the structure that was
+# chosen as certain. The evidence of that structure is too high for the same
+# reason.
 
 plain, pruned, ard = (scores[name] for name in ("plain", "pruned", "ARD"))
 assert pruned[0] > plain[0] + 0.05
@@ -91,11 +107,13 @@ assert pruned[1] < ard[1]
 # %%
 # The evidence along the way
 # --------------------------
-# ``prune_path_`` tells what every step has cost or gained. The path goes on beyond the best network
-# until the evidence has fallen by ten nats.
+# ``prune_path_`` lists what every step has cost or gained. The path goes on
+# beyond the best network until the evidence has fallen by ten nats.
 
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito
-plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7})
+plt.rcParams.update(
+    {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
+)
 path = models["pruned"].prune_path_
 n_weights = np.array([step.n_weights for step in path])
 evidence = np.array([step.log_evidence for step in path])
@@ -119,30 +137,40 @@ plt.show()
 
 print("from", path[0].n_weights, "weights:")
 for step in path[1:]:
-    print(f"{step.name:20s} saliency {step.saliency:6.2f}  log evidence {step.log_evidence:8.2f}")
+    print(
+        f"{step.name:20s} saliency {step.saliency:6.2f}  "
+        f"log evidence {step.log_evidence:8.2f}"
+    )
 
 # %%
 # What is left
 # ------------
-# The weights from the inputs to the hidden units, for inputs of standard deviation 1, relative to
-# the largest. Grey ones are exactly zero.
+# The weights from the inputs to the hidden units, for inputs of standard
+# deviation 1, relative to the largest. Grey ones are exactly zero.
 
-fig, axes = plt.subplots(1, 4, figsize=(7.1, 1.9), sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 4, figsize=(7.1, 1.9), sharey=True, layout="constrained"
+)
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     weights = model.coefs_[0] * X.std(axis=0)[:, None]
     largest = np.max(np.abs(weights))
     shown = np.where(weights == 0, np.nan, weights / largest)
     image = ax.imshow(shown, cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
     ax.set_facecolor("0.8")
-    ax.set(title=name, xticks=range(weights.shape[1]), yticks=range(3), xlabel="hidden unit")
+    ax.set(
+        title=name,
+        xticks=range(weights.shape[1]),
+        yticks=range(3),
+        xlabel="hidden unit",
+    )
 axes[0].set_yticklabels(INPUTS)
 fig.colorbar(image, ax=axes, label="of the largest", ticks=[-1, 0, 1])
 plt.show()
 
 # %%
-# What should be seen: ARD switches the copy and the useless input off; their weights are tiny. The
-# pruned networks have lost them, and units besides. What remains can be read: three steps of a
-# hyperbolic tangent make a sine.
+# What to look for: ARD switches the copy and the useless input off. Their
+# weights are tiny. The pruned networks have lost these weights, and hidden
+# units as well. The rest can be read: three hyperbolic tangents make a sine.
 
 assert np.all(models["pruned"].coefs_[0][1:] == 0)
 assert models["pruned"].coefs_[0].shape[1] <= 4

@@ -391,11 +391,11 @@ class BayesianMLP(BaseEstimator):
             inputs = [f"x{i}" for i in range(self.n_features_in_)]
         return weight_names(network, inputs, self._output_names(network.n_outputs))
 
-    @property
-    def _noise_scaling(self):
-        """Of the outputs of a noise network: log precisions, in units of y."""
+    def _noise_units(self, network):
+        """The same for a noise network, whose outputs are log precisions."""
         scale = self._y_scaling.scale
-        return Scaling(-2.0 * np.log(scale), np.ones_like(scale))
+        log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
+        return WeightUnits(network, self._X_scaling, log_precisions)
 
     def __sklearn_tags__(self):
         """Whether missing inputs are accepted."""

@@ -152,7 +152,7 @@ class EvidenceMLP(BayesianMLP):
         settings, share = self._result.posed.settings, float(self._shares[index])
         own, noise = own_posterior(posterior, minimum), None
         if minimum.noise is not None:
-            units = replace(self._units(minimum.noise.network), y_scaling=self._noise_scaling)
+            units = self._noise_units(minimum.noise.network)
             above = noise_posterior(own, minimum, settings)
             noise = self._gaussian_posterior(above, minimum.noise, units, share, np.nan)
         log_evidence = minimum.log_evidence + self._result.problem.log_scale

@@ -1,7 +1,5 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
-from dataclasses import replace
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -202,8 +200,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         draws.
     prune_path_ : list of PruneStep
         With ``prune="saliency"``: the weights taken out of the best minimum in their order, with
-        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant
-        noise.
+        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant noise.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -307,7 +304,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
             raise AttributeError(
                 "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
             )
-        units = replace(self._units(noise.network), y_scaling=self._noise_scaling)
+        units = self._noise_units(noise.network)
         return units.split(units.weights(noise.theta))
 
     @property

@@ -1,7 +1,6 @@
 """The sampling engine of the estimators: networks drawn from the posterior."""
 
 import numbers
-from dataclasses import replace
 from inspect import signature
 
 import numpy as np
@@ -216,13 +215,12 @@ class HMCMLP(BayesianMLP):
     def networks_(self):
         """All drawn networks, in the units of X and y."""
         check_is_fitted(self)
-        size = len(self._draws.theta)
+        return OnDemand(len(self._draws.theta), self._drawn_network)
 
-        def network(index):
-            theta = self._draws.theta[index].astype(float)
-            return self._as_network(self._draws.network, theta, 1.0 / size, np.nan)
-
-        return OnDemand(size, network)
+    def _drawn_network(self, index):
+        draws = self._draws
+        theta, share = draws.theta[index].astype(float), 1.0 / len(draws.theta)
+        return self._as_network(draws.network, theta, share, np.nan)
 
     @property
     def posterior_(self):
@@ -230,7 +228,7 @@ class HMCMLP(BayesianMLP):
         check_is_fitted(self)
         noise, networks = None, self._draws.noise
         if isinstance(networks, NoiseNetworks):
-            units = replace(self._units(networks.network), y_scaling=self._noise_scaling)
+            units = self._noise_units(networks.network)
             noise = self._drawn_posterior(networks, units, np.nan, None)
         units = self._units(self._draws.network)
         return [self._drawn_posterior(self._draws, units, self.log_evidence_, noise)]

@@ -178,6 +178,23 @@ def test_names_of_columns():
     assert_allclose(model.networks_[0].predict(frame), model.predict(frame))
 
 
+def test_every_noise_that_predicts_together():
+    """Minima under the chosen noise and under those that were tried beside it."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (150, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * np.exp(0.8 * X[:, 0]) * rng.standard_normal(150)
+    model = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0).fit(X, y)
+    assert len(model.noise_log_evidences_) > 1
+    assert len(model.posterior_) > 1
+    for posterior, network in zip(model.posterior_, model.networks_, strict=True):
+        J = difference(lambda theta: run(theta, X[:3], (1, 2, 1))[:, 0], posterior.mean, 1e-4)
+        f = run(posterior.mean, X[:3], (1, 2, 1))[:, 0]
+        assert_allclose(f, network.predict(X[:3]))
+        assert np.all(np.diag(J @ posterior.covariance @ J.T) > 0)
+    kinds = {posterior.noise is None for posterior in model.posterior_}
+    assert kinds == {True, False}
+
+
 def test_one_posterior_for_every_network():
     X, y = make_rows()
     model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X[:30], y[:30, 0])
@@ -230,6 +247,8 @@ def test_draws_of_a_sampler(dtype):
     assert_allclose(posterior.mean, exact.mean, atol=0.3 * np.max(exact.std))
     assert_allclose(posterior.std, exact.std, rtol=0.15)
     assert "600 draws" in repr(posterior)
+    again = pickle.loads(pickle.dumps(model.networks_))[7]
+    assert_array_equal(again.coefs[0], model.networks_[7].coefs[0])
     with pytest.raises(AttributeError, match="drawn weights has no gamma"):
         posterior.gamma  # noqa: B018
     assert not hasattr(posterior, "nothing")
