@@ -274,7 +274,7 @@ class TestSamplers:
 
 
 def test_labels_of_weights_belong_to_one_network():
-    with pytest.raises(ValueError, match="prior given as an array"):
+    with pytest.raises(ValueError, match="array as prior"):
         EvidenceMLPRegressor("auto", prior=[0, 0, 1]).fit(X, Y)
 
 

@@ -139,7 +139,7 @@ def test_attributes(model):
         assert np.all(typical[0] >= np.asarray(model.noise_std_) * (1.0 - 1e-9))
     else:
         names += ["noise_hidden1_weights", "noise_hidden1_biases", "noise_output"]
-        with pytest.raises(AttributeError, match="Student-t noise only"):
+        with pytest.raises(AttributeError, match="only with Student-t noise"):
             _ = model.degrees_of_freedom_
         X = make_rows("input_dependent", n)[0]
         logs = np.mean(np.log(noise_by_hand(model, X)[0]), axis=1)
