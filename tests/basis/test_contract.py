@@ -168,4 +168,4 @@ def test_models_on_any_transformer(transformer, estimator):
     y = X[:, 0] + 0.5 * X[:, 1] > 2.0
     model = make_pipeline(transformer, estimator((), standardize=False)).fit(X, y)
     assert np.isfinite(model[-1].log_evidence_)
-    assert model.score(X, y) > 0.4
+    assert model.score(X, y) > 0.2
