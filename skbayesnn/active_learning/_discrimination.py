@@ -1,10 +1,12 @@
 """Where two models disagree so that a measurement tells them apart."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp, rel_entr
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
+from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._inputs import METHODS, resolve
 from skbayesnn.active_learning._mixtures import indicator_information
 from skbayesnn.network import row_blocks
@@ -14,8 +16,13 @@ SMALLEST = np.finfo(float).tiny
 
 
 def model_discrimination(
-    model_1, model_2, X_candidates, *, probabilities=(0.5, 0.5), method="exact"
-):
+    model_1: Estimator,
+    model_2: Estimator,
+    X_candidates: ArrayLike,
+    *,
+    probabilities: ArrayLike = (0.5, 0.5),
+    method: str = "exact",
+) -> Array:
     """Expected information about which of two models is right, for every candidate.
 
     The mutual information between the target that would be measured and the model, which MacKay

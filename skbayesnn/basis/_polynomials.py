@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
+from numpy.typing import ArrayLike
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
 from skbayesnn.estimators._parameters import integer
@@ -47,7 +48,7 @@ class LegendreFeatures(ColumnFeatures):
            [ 1. ,  1. ]])
     """
 
-    def __init__(self, degree=10):
+    def __init__(self, degree: int = 10) -> None:
         self.degree = degree
 
     def _check_parameters(self):
@@ -117,7 +118,9 @@ class HermiteFunctionFeatures(ColumnFeatures):
     True
     """
 
-    def __init__(self, n_functions=3, *, center=0.0, scale=1.0):
+    def __init__(
+        self, n_functions: int = 3, *, center: ArrayLike | str = 0.0, scale: ArrayLike | str = 1.0
+    ) -> None:
         self.n_functions = n_functions
         self.center = center
         self.scale = scale
