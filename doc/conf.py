@@ -84,6 +84,7 @@ GALLERY = {
         "plot_single_neuron.py",
         "plot_stochastic_dynamics.py",
         "plot_hyperparameter_ladder.py",
+        "plot_arviz.py",
     ],
     "Understand the method": [
         "plot_prior_functions.py",

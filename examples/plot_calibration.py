@@ -101,7 +101,7 @@ assert model.hidden_layer_sizes_ == (4,)
 # of, how many weights the data determine, and whether the number can be
 # trusted.
 
-print(model.evidence_report_)
+print(model.evidence_report_.full())
 
 # %%
 # Cross-validation

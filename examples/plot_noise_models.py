@@ -143,7 +143,7 @@ plt.show()
 # is not needed switches itself off, and the evidence then is that of constant
 # noise, a little less.
 
-print(models["unequal", "input_dependent"].evidence_report_)
+print(models["unequal", "input_dependent"].evidence_report_.full())
 central = np.abs(grid[:, 0]) < 2.7
 found = models["unequal", "input_dependent"].predict_std(
     grid[central], kind="aleatoric"

@@ -67,7 +67,7 @@ evidence_fit = EvidenceMLPRegressor(
 sampling = HMCMLPRegressor.from_evidence(
     evidence_fit, n_chains=4, n_warmup=150, n_draws=150, evidence=False
 ).fit(X, y)
-print(sampling.diagnostics_)
+print(sampling.diagnostics_.full())
 print(sampling.comparison_)
 
 # %%

@@ -8,7 +8,7 @@ from skbayesnn.estimators import (
     HMCMLPRegressor,
 )
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "EvidenceMLPClassifier",

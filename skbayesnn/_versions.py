@@ -9,7 +9,7 @@ from skbayesnn.posterior import instructions
 PACKAGES = "skbayesnn", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"
 
 
-def show_versions():
+def show_versions() -> None:
     """Print versions of Python and packages, and whether the compiled core is in use.
 
     Examples

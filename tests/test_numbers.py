@@ -25,7 +25,7 @@ import pytest
 
 import skbayesnn.estimators._comparison as comparison
 import skbayesnn.estimators._diagnostics as diagnostics
-from skbayesnn.estimators._report import LARGEST_ERROR
+from skbayesnn.estimators._verdict import LARGEST_ERROR
 from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._growth import OF_MANY_ROWS

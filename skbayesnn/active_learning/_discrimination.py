@@ -4,11 +4,13 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp, rel_entr, softmax
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
 from skbayesnn._data import Scaling
+from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._inputs import EVIDENCE, METHODS, SAMPLERS, resolve
 from skbayesnn.active_learning._mixtures import indicator_information
 from skbayesnn.network import row_blocks
@@ -17,7 +19,12 @@ from skbayesnn.predictive import Ensemble, mixture_moments, normal_points
 SMALLEST = np.finfo(float).tiny
 
 
-def model_discrimination(*models, X_candidates=None, probabilities=None, method="exact"):
+def model_discrimination(
+    *models: Estimator | ArrayLike,
+    X_candidates: ArrayLike | None = None,
+    probabilities: ArrayLike | str | None = None,
+    method: str = "exact",
+) -> Array:
     """Expected information about which of several models is right, for every candidate.
 
     The mutual information between the target that would be measured and the model, which MacKay
@@ -83,7 +90,7 @@ def model_discrimination(*models, X_candidates=None, probabilities=None, method=
     if not (isinstance(method, str) and method in METHODS):
         raise ValueError(f"method must be 'exact' or 'approximation'; got {method!r}.")
     if X_candidates is None and models:
-        *models, X_candidates = models
+        models, X_candidates = models[:-1], models[-1]
     if not models:
         raise TypeError("Needed are fitted models, and X_candidates as the last argument.")
     allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS

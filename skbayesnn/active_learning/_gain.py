@@ -1,9 +1,11 @@
 """How much a measurement is expected to tell."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
 from skbayesnn._threads import blas_threads
+from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._candidates import Candidates
 from skbayesnn.active_learning._draws import (
     classification_marginal,
@@ -16,14 +18,14 @@ from skbayesnn.predictive import class_probabilities
 
 
 def information_gain(
-    estimator,
-    X_candidates,
-    X_interest=None,
+    estimator: Estimator,
+    X_candidates: ArrayLike,
+    X_interest: ArrayLike | None = None,
     *,
-    kind=None,
-    interest_weight=None,
-    method="approximation",
-):
+    kind: str | None = None,
+    interest_weight: ArrayLike | None = None,
+    method: str = "approximation",
+) -> Array:
     """Expected information gain of a measurement at every candidate.
 
     The gain is the mutual information between the target that would be measured at a candidate and

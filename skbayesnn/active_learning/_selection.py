@@ -1,9 +1,13 @@
 """Which measurements to make, and which of many to keep."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
 from skbayesnn._threads import blas_threads
+from skbayesnn._typing import Estimator
 from skbayesnn.active_learning._candidates import FollowedCandidates
 from skbayesnn.active_learning._inputs import (
     EVIDENCE,
@@ -20,17 +24,17 @@ KEPT_DOUBLES = 2**26  # vectors of all candidates are kept between choices up to
 
 
 def select(
-    estimator,
-    X_candidates,
-    n,
-    X_interest=None,
+    estimator: Estimator,
+    X_candidates: ArrayLike,
+    n: int,
+    X_interest: ArrayLike | None = None,
     *,
-    kind=None,
-    interest_weight=None,
-    method="approximation",
-    price=None,
-    return_gains=False,
-):
+    kind: str | None = None,
+    interest_weight: ArrayLike | None = None,
+    method: str = "approximation",
+    price: float | None = None,
+    return_gains: bool = False,
+) -> Any:
     """Choose several measurements that are informative together.
 
     The choice is greedy: take the candidate of largest gain, update the inverse Hessian as if it
@@ -106,10 +110,18 @@ def select(
             "Use 'mean_marginal' or 'joint'."
         )
     _check_choice(n, len(X), price)
-    return _greedy(*linear_models(model), question, is_classifier(model), X, n, price, return_gains)
+    models, weights = linear_models(model)
+    return _greedy(models, weights, question, is_classifier(model), X, n, price, return_gains)
 
 
-def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
+def thin_training_set(
+    estimator: Estimator,
+    X: ArrayLike,
+    n: int,
+    *,
+    price: float | None = None,
+    return_gains: bool = False,
+) -> Any:
     """Choose the rows of a large training set that are worth keeping.
 
     The function starts from the prior and takes one row after the other. It takes the row that

@@ -1,8 +1,13 @@
 """What all basis transformers share: the scikit-learn contract."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skbayesnn._typing import Array
 
 
 class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -12,7 +17,7 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     (n_samples, n_features_out) and ``_names(input_names)``.
     """
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Place the basis functions over the training inputs.
 
         Parameters
@@ -36,7 +41,7 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._learn(validate_data(self, X, dtype=np.float64))
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> Array:
         """Values of the basis functions.
 
         Parameters
@@ -52,7 +57,7 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._values(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the basis functions.
 
         Parameters

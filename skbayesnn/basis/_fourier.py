@@ -63,7 +63,9 @@ class FourierSplineFeatures(ColumnFeatures):
     array(['x0_cos1', 'x0_sin1', 'x0_cos2', 'x0_sin2'], dtype=object)
     """
 
-    def __init__(self, p=4.0, *, n_harmonics=50, period="auto"):
+    def __init__(
+        self, p: float = 4.0, *, n_harmonics: int = 50, period: float | str = "auto"
+    ) -> None:
         self.p = p
         self.n_harmonics = n_harmonics
         self.period = period

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
+from numpy.typing import ArrayLike
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
 from skbayesnn.estimators._parameters import integer, is_boolean
@@ -88,7 +89,7 @@ class LegendreFeatures(_OnInterval):
 
     _label = "legendre"
 
-    def __init__(self, degree=10, *, orthonormal=False):
+    def __init__(self, degree: int = 10, *, orthonormal: bool = False) -> None:
         self.degree = degree
         self.orthonormal = orthonormal
 
@@ -140,7 +141,7 @@ class PowerFeatures(_OnInterval):
 
     _label = "power"
 
-    def __init__(self, degree=10):
+    def __init__(self, degree: int = 10) -> None:
         self.degree = degree
 
     def _polynomials(self, X):
@@ -221,7 +222,9 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
 
     _label = "hermite_polynomial"
 
-    def __init__(self, degree=10, *, center="auto", scale="auto"):
+    def __init__(
+        self, degree: int = 10, *, center: ArrayLike | str = "auto", scale: ArrayLike | str = "auto"
+    ) -> None:
         self.degree = degree
         self.center = center
         self.scale = scale
@@ -286,7 +289,9 @@ class HermiteFunctionFeatures(_Centred):
     True
     """
 
-    def __init__(self, n_functions=3, *, center=0.0, scale=1.0):
+    def __init__(
+        self, n_functions: int = 3, *, center: ArrayLike | str = 0.0, scale: ArrayLike | str = 1.0
+    ) -> None:
         self.n_functions = n_functions
         self.center = center
         self.scale = scale

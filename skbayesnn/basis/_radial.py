@@ -3,6 +3,7 @@
 import numbers
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from skbayesnn.basis._base import BasisFeatures
@@ -71,7 +72,14 @@ class RadialBasisFeatures(BasisFeatures):
     True
     """
 
-    def __init__(self, n_centers=60, *, kernel="gaussian", width="auto", centers=None):
+    def __init__(
+        self,
+        n_centers: int = 60,
+        *,
+        kernel: str = "gaussian",
+        width: float | str = "auto",
+        centers: ArrayLike | None = None,
+    ) -> None:
         self.n_centers = n_centers
         self.kernel = kernel
         self.width = width

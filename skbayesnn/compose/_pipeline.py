@@ -1,5 +1,8 @@
 """A pipeline that has the methods of its last step."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import sklearn.pipeline
 
 from skbayesnn.estimators import EvidenceMLPRegressor, delegated, final_step
@@ -80,7 +83,12 @@ class Pipeline(sklearn.pipeline.Pipeline):
     sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
 
 
-def make_pipeline(*steps, memory=None, transform_input=None, verbose=False):
+def make_pipeline(
+    *steps: Any,
+    memory: Any = None,
+    transform_input: Sequence[str] | None = None,
+    verbose: bool = False,
+) -> Any:
     """A `Pipeline` whose steps are named after their classes.
 
     Parameters

@@ -1,14 +1,18 @@
 """Regression on transformed targets, with predictions, densities and evidence of the targets."""
 
 import warnings
+from collections.abc import Callable
 from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.compose._monotone import monotone_map
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
@@ -104,20 +108,22 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
 
     def __init__(
         self,
-        regressor=None,
+        regressor: Estimator = None,
         *,
-        transformer=None,
-        func=None,
-        inverse_func=None,
-        prediction="median",
-    ):
+        transformer: Any = None,
+        func: Callable[..., Any] | None = None,
+        inverse_func: Callable[..., Any] | None = None,
+        prediction: str = "median",
+    ) -> None:
         self.regressor = regressor
         self.transformer = transformer
         self.func = func
         self.inverse_func = inverse_func
         self.prediction = prediction
 
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Transform the targets, and fit the regressor to them.
 
         Parameters
@@ -239,7 +245,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
             setattr(tags, name, deepcopy(getattr(inner, name)))
         return tags
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Median or mean of the targets, see ``prediction``.
 
         Parameters
@@ -261,7 +267,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
             return (centre, self.predict_std(X)) if return_std else centre
         return self.predict_expectation(X, _itself, return_std)
 
-    def predict_std(self, X):
+    def predict_std(self, X: ArrayLike) -> Array:
         """Standard deviation of the targets, of weights and noise together.
 
         Parameters
@@ -281,7 +287,9 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
         """
         return self.predict_expectation(X, _itself, return_std=True)[1]
 
-    def predict_expectation(self, X, function, return_std=False):
+    def predict_expectation(
+        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
+    ) -> Any:
         """Predictive mean of a function of the target, such as a cost.
 
         Parameters
@@ -306,7 +314,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
 
         return self._ask("predict_expectation", X, of_transformed, return_std)
 
-    def predict_quantiles(self, X, q=0.5):
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike = 0.5) -> Array:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -333,7 +341,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
         t = np.moveaxis(low, 1, -1)
         return np.moveaxis(self._map.inverse(t), -1, 1)
 
-    def predict_interval(self, X, coverage=0.95):
+    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.95) -> Array:
         """Central interval of the predictive distribution.
 
         Parameters
@@ -350,7 +358,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
         """
         return self.predict_quantiles(X, tails(coverage))
 
-    def log_predictive_density(self, X, y):
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Log density of targets under their predictive distribution.
 
         Parameters
@@ -380,7 +388,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
             )
         return self._ask("log_predictive_density", X, self._shaped(t)) + slopes
 
-    def predictive_cdf(self, X, y):
+    def predictive_cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Predictive probability of a target no larger than ``y``.
 
         Parameters
@@ -402,7 +410,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
 
         return self._shaped(self._map.cdf(y, of_transformed))
 
-    def sample_y(self, X, n_samples=1, random_state=0):
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Functions drawn from the posterior, without noise, in units of y.
 
         Parameters
@@ -421,7 +429,9 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
         """
         return self._functions("sample_y", X, n_samples, random_state)
 
-    def sample_prior(self, X, n_samples=1, random_state=0):
+    def sample_prior(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
+    ) -> Array:
         """Functions drawn from the prior at the inferred precisions, in units of y.
 
         Parameters

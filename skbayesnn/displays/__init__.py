@@ -9,15 +9,19 @@ give ``ax`` to draw elsewhere, in any style.
 from skbayesnn.displays._boundary import ModeratedBoundaryDisplay
 from skbayesnn.displays._calibration import CalibrationDisplay
 from skbayesnn.displays._evidence import EvidenceDisplay
+from skbayesnn.displays._growth import GrowthDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
 from skbayesnn.displays._relevance import RelevanceDisplay
+from skbayesnn.displays._terms import EvidenceTermsDisplay
 from skbayesnn.displays._trace import TraceDisplay
 from skbayesnn.displays._warning_bell import EvidenceVersusTestDisplay
 
 __all__ = [
     "CalibrationDisplay",
     "EvidenceDisplay",
+    "EvidenceTermsDisplay",
     "EvidenceVersusTestDisplay",
+    "GrowthDisplay",
     "ModeratedBoundaryDisplay",
     "PredictiveDisplay",
     "RelevanceDisplay",

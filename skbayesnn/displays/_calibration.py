@@ -1,15 +1,22 @@
 """Whether predicted probabilities come true: coverage of intervals, reliability of classes."""
 
-from itertools import cycle
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._calibration_curves import CONFIDENCE, LEVELS, coverage, reliability
 from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
-from skbayesnn.displays._inputs import class_index, class_name, fitted_network
+from skbayesnn.displays._inputs import class_index, class_name
+from skbayesnn.displays._predictors import predictor
+
+DIAGONAL = "calibrated"
 
 
 class CalibrationDisplay(Display):
@@ -37,6 +44,8 @@ class CalibrationDisplay(Display):
     axes_ : ndarray of matplotlib Axes
         Curves and histogram.
     figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The first curve.
     lines_ : list of matplotlib Line2D
         One per curve.
     histograms_ : list of matplotlib Artist
@@ -56,7 +65,7 @@ class CalibrationDisplay(Display):
     50
     """
 
-    def __init__(self, curves, kind, quantity=""):
+    def __init__(self, curves: Any, kind: str, quantity: str = "") -> None:
         self.curves = curves
         self.kind = kind
         self.quantity = quantity
@@ -64,22 +73,24 @@ class CalibrationDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
+        estimator: Estimator,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        class_of_interest=None,
-        n_bins=10,
-        strategy="uniform",
-        ax=None,
-        **plot_options,
-    ):
+        class_of_interest: int | bool | str | None = None,
+        n_bins: Any = 10,
+        strategy: Any = "uniform",
+        name: str | None = None,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Predict test data and draw.
 
         Parameters
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
-            Any of this package.
+            Any of this package, any classifier with ``predict_proba``, or any regressor with
+            ``predict(X, return_std=True)``, whose predictions are taken as Gaussian.
         X : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
@@ -89,6 +100,8 @@ class CalibrationDisplay(Display):
             more classes always the most probable one of the row.
         n_bins, strategy : int and {"uniform", "quantile"}
             Classifiers: as in `from_predictions`.
+        name : str, optional
+            What to call the estimator in the legend.
         ax : matplotlib Axes or two of them, optional
             Where to draw; by default in a new figure. With one Axes only the curves are drawn.
         **plot_options
@@ -99,31 +112,39 @@ class CalibrationDisplay(Display):
         CalibrationDisplay
             Drawn.
         """
-        network, transform = fitted_network(estimator)
+        model = predictor(estimator)
         check_consistent_length(X, y)
-        X = transform(X)
-        if is_regressor(network):
-            pit = network.predictive_cdf(X, y)
-            return cls.from_pit(pit, ax=ax, **plot_options)
-        y = column_or_1d(y)
-        sets = {
-            name: network.predict_proba(X, moderated=moderated)
-            for name, moderated in (("moderated", True), ("most probable", False))
-        }
-        if class_of_interest is None and len(network.classes_) > 2:
-            hits = {n: network.classes_[np.argmax(p, axis=1)] == y for n, p in sets.items()}
-            sets = {name: p.max(axis=1) for name, p in sets.items()}
+        if is_regressor(estimator):
+            pit = model.cdf(X, y).reshape(len(y), -1)
+            many = pit.shape[1] > 1
+            first = "" if name is None else f"{name}, "
+            names = [f"{first}y{i}" for i in range(pit.shape[1])] if many else [name or model.name]
+            return cls.from_pit(pit, names=names, ax=ax, **plot_options)
+        y, classes = column_or_1d(y), model.classes
+        sets = model.probabilities(X)
+        if name is not None:
+            sets = {name if len(sets) == 1 else f"{name}, {n}": p for n, p in sets.items()}
+        if class_of_interest is None and len(classes) > 2:
+            hits = {n: classes[np.argmax(p, axis=1)] == y for n, p in sets.items()}
+            sets = {n: p.max(axis=1) for n, p in sets.items()}
             quantity = "the predicted class"
         else:
-            index = class_index(class_of_interest, network.classes_)
-            hits = dict.fromkeys(sets, y == network.classes_[index])
-            sets = {name: p[:, index] for name, p in sets.items()}
-            quantity = class_name(network.classes_[index])
-        curves = [reliability(name, hits[name], sets[name], n_bins, strategy) for name in sets]
+            index = class_index(class_of_interest, classes)
+            hits = dict.fromkeys(sets, y == classes[index])
+            sets = {n: p[:, index] for n, p in sets.items()}
+            quantity = class_name(classes[index])
+        curves = [reliability(n, hits[n], p, n_bins, strategy) for n, p in sets.items()]
         return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
     @classmethod
-    def from_pit(cls, pit, *, names=None, ax=None, **plot_options):
+    def from_pit(
+        cls,
+        pit: ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw the calibration of a regressor.
 
         Parameters
@@ -155,20 +176,33 @@ class CalibrationDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true, probabilities, *, n_bins=10, strategy="uniform", ax=None, **plot_options
-    ):
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        pos_label: int | bool | str | None = None,
+        name: str | None = None,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw the reliability of predicted class probabilities.
 
         Parameters
         ----------
-        y_true : array-like of bool, shape (n_samples,)
-            Whether the row belongs to the class.
-        probabilities : dict of str to array-like of shape (n_samples,)
-            Predicted probabilities of the class, by name of the predictions.
+        y_true : array-like of shape (n_samples,)
+            Classes, of which there are two; or whether the row belongs to the class.
+        y_prob : array-like of shape (n_samples,), or dict of str to such arrays
+            Predicted probabilities of the class ``pos_label``; several by their names.
         n_bins : int, default=10
             Number of bins; empty ones are left out.
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width, or of equal numbers of rows.
+        pos_label : int, bool or str, optional
+            The class that ``y_prob`` is the probability of; by default 1 (or ``True``).
+        name : str, optional
+            What to call the predictions in the legend, if there is one array of them.
         ax : matplotlib Axes or two of them, optional
             Where to draw; by default in a new figure. With one Axes only the curves are drawn.
         **plot_options
@@ -179,17 +213,25 @@ class CalibrationDisplay(Display):
         CalibrationDisplay
             Drawn.
         """
-        hits = column_or_1d(y_true)
-        if not np.all(np.isin(hits, (0, 1))):
-            raise ValueError("y_true must hold booleans (or 0 and 1): is the row in the class?")
+        hits = _in_class(column_or_1d(y_true), pos_label)
+        if not isinstance(y_prob, Mapping):
+            y_prob = {name or "predictions": y_prob}
         curves = [
-            reliability(name, hits.astype(bool), column_or_1d(values), n_bins, strategy)
-            for name, values in probabilities.items()
+            reliability(name, hits, column_or_1d(values), n_bins, strategy)
+            for name, values in y_prob.items()
         ]
-        return cls(curves, "reliability", "the class").plot(ax, **plot_options)
+        quantity = "the class" if pos_label is None else class_name(pos_label)
+        return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, line_kw=None):
+    @property
+    def line_(self):
+        """The first curve."""
+        return self.lines_[0]
+
+    def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
         """Draw.
+
+        In Axes that hold another calibration this one takes further colours.
 
         Parameters
         ----------
@@ -212,15 +254,19 @@ class CalibrationDisplay(Display):
         return self
 
     def _draw_curves(self, axes, line_kw):
-        axes.plot([0, 1], [0, 1], color="gray", lw=0.8, label="calibrated")
+        drawn = axes.get_legend_handles_labels()[1]
         n = len(self.curves[0].values)
-        if self.kind == "coverage":
+        self._is_first = DIAGONAL not in drawn
+        if self._is_first:
+            axes.plot([0, 1], [0, 1], color="gray", lw=0.8, label=DIAGONAL)
+        self._n_before = sum(not label.startswith(DIAGONAL) for label in drawn)
+        if self.kind == "coverage" and self._is_first:
             tails = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
             low, high = (binom.ppf(tail, n, LEVELS) / n for tail in tails)
             label = f"calibrated, {CONFIDENCE:.0%} range ({n} rows)"
             axes.fill_between(LEVELS, low, high, color=SKY, alpha=0.35, lw=0, label=label)
         self.lines_ = []
-        for curve, color, marker in zip(self.curves, cycle(COLORS), cycle(MARKERS), strict=False):
+        for curve, color, marker in self._looks():
             style = {"color": color, "lw": 1.2, "label": curve.name}
             if curve.interval is None:
                 self.lines_ += axes.plot(curve.predicted, curve.observed, **(style | line_kw))
@@ -237,10 +283,16 @@ class CalibrationDisplay(Display):
         axes.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04), xlabel=labels[0], ylabel=labels[1])
         axes.set_aspect("equal")
 
+    def _looks(self):
+        """Every curve with a colour and a marker that no earlier one in the Axes has."""
+        looks = zip(cycle(COLORS), cycle(MARKERS), strict=False)
+        some = islice(looks, self._n_before, None)
+        return ((curve, *look) for curve, look in zip(self.curves, some, strict=False))
+
     def _draw_histograms(self, axes):
         n = len(self.curves[0].values)
         bins = np.linspace(0.0, 1.0, 11)
-        for curve, color in zip(self.curves, cycle(COLORS), strict=False):
+        for curve, color, _ in self._looks():
             _, _, drawn = axes.hist(curve.values, bins, histtype="step", color=color, lw=1.2)
             self.histograms_.append(drawn)
         axes.set(xlim=(0, 1), ylabel="number of rows")
@@ -248,7 +300,26 @@ class CalibrationDisplay(Display):
         if self.kind == "reliability":
             axes.set_xlabel(f"predicted probability of\n{self.quantity}")
             return
+        axes.set_xlabel("predictive cdf at the target (PIT)")
+        if not self._is_first:
+            return
         axes.axhline(n / 10, color="gray", lw=0.8)
         low, high = binom.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], n, 0.1)
         axes.axhspan(low, high, color=SKY, alpha=0.35, lw=0, zorder=0)
-        axes.set_xlabel("predictive cdf at the target (PIT)")
+
+
+def _in_class(y_true, pos_label):
+    """Whether rows belong to the class whose probability is predicted."""
+    classes = np.unique(y_true)
+    if pos_label is None:
+        if not np.all(np.isin(classes, (0, 1))):
+            raise ValueError(
+                "y_true must hold booleans (or 0 and 1): is the row in the class? Else give "
+                f"pos_label, one of {', '.join(map(str, classes))}."
+            )
+        pos_label = 1
+    elif len(classes) and not np.any(classes == pos_label):
+        raise ValueError(
+            f"pos_label must be one of {', '.join(map(str, classes))}; got {pos_label!r}."
+        )
+    return y_true == pos_label

@@ -2,6 +2,8 @@
 
 from contextlib import contextmanager, nullcontext
 from math import prod
+from textwrap import fill
+from weakref import WeakSet
 
 import numpy as np
 
@@ -11,6 +13,7 @@ ORANGE, SKY = "#E69F00", "#56B4E9"
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "black")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PAPER = {"font.size": 8, "legend.fontsize": 7, "axes.titlesize": 7, "axes.linewidth": 0.6}
+OWN_FIGURES = WeakSet()  # opened by displays, in their style
 LEGEND = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2}
 
 
@@ -54,10 +57,8 @@ class Display:
             if len(axes) not in {1, n} or not all(hasattr(item, "get_figure") for item in axes):
                 several = f" or {n} of them" if n > 1 else ""
                 raise ValueError(f"ax must be a matplotlib Axes{several}; got {ax!r}.")
-            style = nullcontext()
-        else:
-            style = plt.rc_context(PAPER)
-        with style:
+        own = ax is None or root(axes[0]) in OWN_FIGURES
+        with plt.rc_context(PAPER) if own else nullcontext():
             if ax is None:
                 _, axes = plt.subplots(
                     *grid, figsize=size, layout="constrained", squeeze=False, **options
@@ -69,20 +70,62 @@ class Display:
                     panel.tick_params(labelsize=PAPER["font.size"])
                     panel.spines[["top", "right"]].set_visible(False)
             self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].get_figure()
-            self._own_figure = ax is None
+            self._own_figure = own
+            if own:
+                OWN_FIGURES.add(self.figure_)
             yield axes
 
     def _legend(self, ncols):
         """One legend for all panels, of what the first shows, where it covers no data."""
         if self._own_figure:
             handles, labels = self.ax_.get_legend_handles_labels()
-            style = LEGEND | {"ncols": ncols}
-            self.figure_.legend(handles, labels, loc="outside upper center", **style)
+            for legend in self.figure_.legends:  # of a display that was drawn here before
+                legend.remove()
+            place = {"loc": "outside upper center"}
+            fitting_legend(self.figure_, ncols, handles=handles, labels=labels, **place)
         else:
             legend_above(self.ax_, min(ncols, 2))
 
 
+def rgb(color):
+    """Red, green and blue of a colour, between 0 and 1."""
+    from matplotlib.colors import to_rgb  # only where something is drawn
+
+    return to_rgb(color)
+
+
 def legend_above(axes, ncols=2, **options):
-    """A legend on top of the axes, where it covers no data."""
+    """A legend on top of the axes; where the figure has no room for it, inside the axes."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    return axes.legend(ncols=ncols, **LEGEND, **place, **options)
+    legend = fitting_legend(axes, ncols, **place, **options)
+    figure = root(axes)
+    arranged = figure.get_layout_engine() is not None  # makes room itself
+    if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
+        texts = [text.get_text() for text in legend.get_texts()]
+        options = {"handles": legend.legend_handles} | options | {"labels": texts}
+        legend = axes.legend(loc="best", **LEGEND | {"frameon": True}, **options)
+    return legend
+
+
+def fitting_legend(owner, ncols, **options):
+    """A legend in as many columns as the figure is wide enough for; long labels are broken."""
+    edge = root(owner).bbox
+    for columns in range(ncols, 0, -1):
+        legend = owner.legend(ncols=columns, **LEGEND, **options)
+        box = legend.get_window_extent()
+        if edge.x0 <= box.x0 and box.x1 <= edge.x1:
+            return legend
+        legend.remove()
+    legend = owner.legend(ncols=1, **LEGEND, **options)
+    room = edge.x1 - max(box.x0, edge.x0)
+    longest = max(len(text.get_text()) for text in legend.get_texts())
+    letters = max(12, int(0.85 * longest * room / box.width))
+    for text in legend.get_texts():
+        text.set_text(fill(text.get_text(), letters))
+    return legend
+
+
+def root(owner):
+    """The figure that axes, or a figure in a figure, belong to."""
+    figure = owner if hasattr(owner, "canvas") else owner.get_figure()
+    return figure.canvas.figure

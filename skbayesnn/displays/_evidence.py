@@ -1,10 +1,14 @@
 """The Occam hill: evidence and its terms against a parameter of the model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display, legend_above
 from skbayesnn.displays._search import (
     check_search,
@@ -110,7 +114,15 @@ class EvidenceDisplay(Display):
     'hidden units'
     """
 
-    def __init__(self, hills, param_name, *, ticks=None, log_scale=False, error_name="test error"):
+    def __init__(
+        self,
+        hills: Any,
+        param_name: str,
+        *,
+        ticks: dict[float, str] | None = None,
+        log_scale: bool = False,
+        error_name: str = "test error",
+    ) -> None:
         self.hills = hills
         self.param_name = param_name
         self.ticks = ticks
@@ -119,17 +131,26 @@ class EvidenceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, search, param_name, X_test=None, y_test=None, *, error=None, ax=None, **plot_options
-    ):
+        cls,
+        search: Estimator,
+        param_name: str | None = None,
+        X_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+        *,
+        error: Callable[..., Any] | None = None,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Take the evidences of a search and draw.
 
         Parameters
         ----------
         search : EvidenceSearch
             After ``fit``.
-        param_name : str
-            Parameter against which to draw, as in the grid (``step__name`` in a pipeline). If
-            other parameters vary as well there is one line per combination of them.
+        param_name : str, optional
+            Parameter against which to draw, as in the grid (``step__name`` in a pipeline); not
+            needed if only one varies. If other parameters vary as well there is one line per
+            combination of them.
         X_test : array-like of shape (n_samples, n_features), optional
             Inputs that were not used in training.
         y_test : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
@@ -150,6 +171,7 @@ class EvidenceDisplay(Display):
         check_search(search)
         results = search.results_
         params = list(results["params"])
+        param_name = _the_one_that_varies(params) if param_name is None else param_name
         chosen = [i for i, p in enumerate(params) if param_name in p]
         if not chosen:
             known = ", ".join(sorted({name for p in params for name in p}))
@@ -174,7 +196,9 @@ class EvidenceDisplay(Display):
             hills.append(_hill(name, position[places], rows, results, errors))
         return cls(hills, **axis, **options).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, terms="parts", line_kw=None):
+    def plot(
+        self, ax: Axes = None, *, terms: str | None = "parts", line_kw: dict[Any, Any] | None = None
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -277,6 +301,16 @@ class EvidenceDisplay(Display):
             axes.set_xticks(list(self.ticks), list(self.ticks.values()))
             if sum(map(len, self.ticks.values())) > 40:
                 axes.tick_params(axis="x", labelrotation=45)
+
+
+def _the_one_that_varies(params):
+    """The parameter of a search over one alone."""
+    names = varying(params) or sorted(set().union(*params))
+    if len(names) != 1:
+        raise ValueError(
+            f"param_name must say against which parameter to draw, one of: {', '.join(names)}."
+        )
+    return names[0]
 
 
 def _hill(name, position, rows, results, errors):

@@ -1,20 +1,24 @@
 """Predictions of a regressor along one input, with error bars in two parts."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
+from skbayesnn._typing import Array, Axes, Estimator, RandomState
 from skbayesnn.displays._display import BLUE, Display
 from skbayesnn.displays._inputs import (
     column,
     extent,
     feature_index,
     feature_names,
-    fitted_network,
     output_index,
     slice_of_inputs,
     table,
 )
+from skbayesnn.displays._predictors import predictor
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: everything; dark: weights alone
 
@@ -29,8 +33,10 @@ class PredictiveDisplay(Display):
     ----------
     x : ndarray of shape (n,)
         Values of the input.
-    mean, total_std, epistemic_std : ndarray of shape (n,)
-        Predictions in units of y; standard deviations with and without noise.
+    mean, total_std : ndarray of shape (n,)
+        Predictions and their standard deviations in units of y.
+    epistemic_std : ndarray of shape (n,), optional
+        Standard deviations without noise.
     functions : ndarray of shape (n, n_functions), optional
         Drawn from the posterior, without noise.
     x_data, y_data : ndarray of shape (n_data,), optional
@@ -43,9 +49,10 @@ class PredictiveDisplay(Display):
     ax_ : matplotlib Axes
     axes_ : ndarray of matplotlib Axes
     figure_ : matplotlib Figure
-    mean_ : matplotlib Line2D
+    line_ : matplotlib Line2D
+        The mean.
     bands_ : list of matplotlib PolyCollection
-        With noise, and of weights alone.
+        With noise, and, where it is known, of weights alone.
     functions_ : list of matplotlib Line2D
     data_ : matplotlib Line2D or None
 
@@ -64,18 +71,18 @@ class PredictiveDisplay(Display):
 
     def __init__(
         self,
-        x,
-        mean,
-        total_std,
-        epistemic_std,
+        x: Array,
+        mean: Array,
+        total_std: Array,
+        epistemic_std: Array | None = None,
         *,
-        functions=None,
-        x_data=None,
-        y_data=None,
-        feature_name="x",
-        target_name="y",
-        data_name="data",
-    ):
+        functions: Array | None = None,
+        x_data: Array | None = None,
+        y_data: Array | None = None,
+        feature_name: str = "x",
+        target_name: str = "y",
+        data_name: str = "data",
+    ) -> None:
         self.x = x
         self.mean = mean
         self.total_std = total_std
@@ -90,26 +97,27 @@ class PredictiveDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y=None,
+        estimator: Estimator,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
         *,
-        feature=0,
-        output=0,
-        fixed=None,
-        n_functions=5,
-        margin=0.1,
-        grid_resolution=200,
-        random_state=0,
-        ax=None,
-        **plot_options,
-    ):
+        feature: int | str = 0,
+        output: int = 0,
+        fixed: dict[Any, Any] | None = None,
+        n_functions: int = 5,
+        margin: float = 0.1,
+        grid_resolution: int = 200,
+        random_state: RandomState = 0,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Predict along one input and draw.
 
         Parameters
         ----------
         estimator : fitted regressor, or Pipeline that ends in one
-            `EvidenceMLPRegressor` or `HMCMLPRegressor`.
+            Any of this package; or any other with ``predict(X, return_std=True)``, whose standard
+            deviation is drawn as one band.
         X : array-like of shape (n_samples, n_features)
             Rows that define the range of the input and the values of the others (medians; most
             frequent ones of categories).
@@ -139,41 +147,45 @@ class PredictiveDisplay(Display):
         PredictiveDisplay
             Drawn.
         """
-        network, transform = fitted_network(estimator, "regressor")
+        model = predictor(estimator, "regressor")
         X = table(X)
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
-        output = output_index(output, network.n_outputs_)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
-        grid = transform(slice_of_inputs(X, {index: x}, fixed, names))
+        grid = slice_of_inputs(X, {index: x}, fixed, names)
+        mean, std = model.moments(grid)
+        output = output_index(output, model.n_outputs)
         x_data, y_data = None, None
         if y is not None:
             check_consistent_length(X, y)
             x_data = column(X, index).astype(float)
-            y_data = _target(check_array(y, ensure_2d=False), output, network.n_outputs_)
-
-        def chosen(values):
-            return values.reshape(len(x), -1)[:, output]
-
-        functions = None
-        if n_functions:
-            draws = network.sample_y(grid, n_functions, random_state)
-            functions = draws.reshape(len(x), -1, n_functions)[:, output]
+            y_data = _target(check_array(y, ensure_2d=False), output, model.n_outputs)
+        epistemic = model.epistemic_std(grid)
+        functions = model.functions(grid, n_functions, random_state) if n_functions else None
         display = cls(
             x,
-            chosen(network.predict(grid)),
-            chosen(network.predict_std(grid)),
-            chosen(network.predict_std(grid, kind="epistemic")),
-            functions=functions,
+            mean[:, output],
+            std[:, output],
+            None if epistemic is None else epistemic[:, output],
+            functions=None if functions is None else functions[:, output],
             x_data=x_data,
             y_data=y_data,
             feature_name=names[index],
-            target_name=_target_name(y, output, network.n_outputs_),
+            target_name=_target_name(y, output, model.n_outputs),
             data_name="data" if len(names) == 1 else "data (other inputs vary)",
         )
         return display.plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, n_std=2.0, mean_kw=None, function_kw=None, data_kw=None):
+    def plot(
+        self,
+        ax: Axes = None,
+        *,
+        n_std: float = 2.0,
+        line_kw: dict[Any, Any] | None = None,
+        function_kw: dict[Any, Any] | None = None,
+        data_kw: dict[Any, Any] | None = None,
+        band_kw: dict[Any, Any] | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -182,8 +194,10 @@ class PredictiveDisplay(Display):
             Where to draw; by default in a new figure.
         n_std : float, default=2.0
             Half width of the bands in standard deviations.
-        mean_kw, function_kw, data_kw : dict, optional
+        line_kw, function_kw, data_kw : dict, optional
             Style of the mean, the drawn functions and the points (``Axes.plot``).
+        band_kw : dict, optional
+            Style of the bands (``Axes.fill_between``).
 
         Returns
         -------
@@ -191,29 +205,19 @@ class PredictiveDisplay(Display):
             Itself.
         """
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
-            self.bands_ = [
-                axes.fill_between(
-                    self.x,
-                    self.mean - n_std * std,
-                    self.mean + n_std * std,
-                    color=color,
-                    lw=0,
-                    label=f"{name}, ±{n_std:g} sd",
-                )
-                for std, color, name in zip(
-                    (self.total_std, self.epistemic_std),
-                    BANDS,
-                    ("weights and noise", "weights alone"),
-                    strict=True,
-                )
-            ]
+            self.bands_ = []
+            for std, color, name in self._parts():
+                style = {"color": color, "lw": 0, "label": f"{name}, ±{n_std:g} sd"}
+                low, high = self.mean - n_std * std, self.mean + n_std * std
+                drawn = axes.fill_between(self.x, low, high, **(style | (band_kw or {})))
+                self.bands_.append(drawn)
             self.functions_ = []
             if self.functions is not None:
                 style = {"color": BLUE, "lw": 0.5, "alpha": 0.8} | (function_kw or {})
                 self.functions_ = axes.plot(self.x, self.functions, **style)
                 self.functions_[0].set_label("posterior functions")
-            style = {"color": BLUE, "lw": 1.6, "label": "predictive mean"} | (mean_kw or {})
-            (self.mean_,) = axes.plot(self.x, self.mean, **style)
+            style = {"color": BLUE, "lw": 1.6, "label": "predictive mean"} | (line_kw or {})
+            (self.line_,) = axes.plot(self.x, self.mean, **style)
             self.data_ = None
             if self.x_data is not None:
                 style = {
@@ -230,6 +234,13 @@ class PredictiveDisplay(Display):
             )
             self._legend(2)
         return self
+
+    def _parts(self):
+        """Standard deviations with the colours and names of their bands."""
+        if self.epistemic_std is None:
+            return [(self.total_std, BANDS[0], "predictive")]
+        stds, names = (self.total_std, self.epistemic_std), ("weights and noise", "weights alone")
+        return zip(stds, BANDS, names, strict=True)
 
 
 def _target(y, output, n_outputs):

@@ -1,7 +1,11 @@
 """Relevance of inputs by automatic relevance determination."""
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 
+from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import BLUE, Display
 from skbayesnn.displays._inputs import fitted_network
 from skbayesnn.estimators import HMCMLP
@@ -48,13 +52,22 @@ class RelevanceDisplay(Display):
     'b'
     """
 
-    def __init__(self, relevance, names, interval=None):
+    def __init__(
+        self, relevance: Array, names: Sequence[str], interval: Array | None = None
+    ) -> None:
         self.relevance = relevance
         self.names = names
         self.interval = interval
 
     @classmethod
-    def from_estimator(cls, estimator, *, names=None, ax=None, **plot_options):
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        *,
+        names: Sequence[str] | None = None,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Take the relevances of a fit and draw.
 
         Parameters
@@ -89,7 +102,9 @@ class RelevanceDisplay(Display):
             raise ValueError(f"{len(names)} names for {len(relevance)} inputs of the network.")
         return cls(relevance, names, _interval(network)).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, n_largest=20, bar_kw=None):
+    def plot(
+        self, ax: Axes = None, *, n_largest: int = 20, bar_kw: dict[Any, Any] | None = None
+    ) -> Self:
         """Draw.
 
         Parameters

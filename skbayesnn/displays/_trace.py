@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from textwrap import fill
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
+from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, Display
 from skbayesnn.displays._inputs import class_name, fitted_network, output_index
 from skbayesnn.estimators import HMCMLP
@@ -71,13 +74,21 @@ class TraceDisplay(Display):
     (2, 200)
     """
 
-    def __init__(self, traces):
+    def __init__(self, traces: Any) -> None:
         self.traces = traces
 
     @classmethod
     def from_estimator(
-        cls, estimator, X=None, *, output=None, n_precisions=3, n_rows=2, ax=None, **plot_options
-    ):
+        cls,
+        estimator: Estimator,
+        X: ArrayLike | None = None,
+        *,
+        output: int | None = None,
+        n_precisions: int = 3,
+        n_rows: int = 2,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
         """Gather the traces of a fit and draw.
 
         Parameters
@@ -122,7 +133,7 @@ class TraceDisplay(Display):
             ]
         return cls(traces).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, line_kw=None):
+    def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
         """Draw.
 
         Parameters

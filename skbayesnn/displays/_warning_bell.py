@@ -1,9 +1,14 @@
 """Whether evidence predicts test error: the warning bell."""
 
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import spearmanr
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display
 from skbayesnn.displays._search import (
     check_search,
@@ -20,7 +25,7 @@ class EvidenceVersusTestDisplay(Display):
     If the models are right, fits of higher evidence have smaller test error. Poor agreement is a
     warning bell: the prior or an approximation is wrong (MacKay 1992, section 7.1, figures 3.3,
     3.11 and 3.12). The legend holds Spearman's rank correlation of every group. Create it with
-    `from_estimators` or `from_estimator`.
+    `from_estimator`.
 
     Parameters
     ----------
@@ -56,12 +61,20 @@ class EvidenceVersusTestDisplay(Display):
     ...     EvidenceMLPRegressor((width,), n_restarts=1, random_state=0).fit(X[:30], y[:30])
     ...     for width in (1, 2, 3)
     ... ]
-    >>> display = EvidenceVersusTestDisplay.from_estimators(fits, X[30:], y[30:])
+    >>> display = EvidenceVersusTestDisplay.from_estimator(fits, X[30:], y[30:])
     >>> len(display.test_error)
     3
     """
 
-    def __init__(self, log_evidence, test_error, labels, *, doubtful=None, error_name="test error"):
+    def __init__(
+        self,
+        log_evidence: Array,
+        test_error: Array,
+        labels: Array,
+        *,
+        doubtful: Array | None = None,
+        error_name: str = "test error",
+    ) -> None:
         self.log_evidence = log_evidence
         self.test_error = test_error
         self.labels = labels
@@ -69,21 +82,29 @@ class EvidenceVersusTestDisplay(Display):
         self.error_name = error_name
 
     @classmethod
-    def from_estimators(
-        cls, estimators, X_test, y_test, *, labels=None, error=None, ax=None, **plot_options
-    ):
-        """Take the evidences of fitted estimators, measure their test errors, and draw.
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X_test: ArrayLike,
+        y_test: ArrayLike,
+        *,
+        group_by: str | Sequence[str] | None = None,
+        error: Callable[..., Any] | None = None,
+        ax: Axes = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Take the evidences of fits, measure their test errors, and draw.
 
         Parameters
         ----------
-        estimators : list of fitted estimators, or of Pipelines that end in one
-            All fitted to the same training data.
+        estimator : EvidenceSearch, or list of estimators or Pipelines
+            After ``fit``, all to the same training data.
         X_test : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
-        labels : list of str, optional
-            The group of every estimator, such as its prior.
+        group_by : str or list of str, optional
+            A parameter whose values make the groups; or the group of every fit.
         error : callable, optional
             From ``(estimator, X_test, y_test)`` to the test error. By default the root mean
             squared error of regressors, the log loss of classifiers.
@@ -97,62 +118,19 @@ class EvidenceVersusTestDisplay(Display):
         EvidenceVersusTestDisplay
             Drawn.
         """
-        estimators = list(estimators)
-        labels = ["fits"] * len(estimators) if labels is None else [str(label) for label in labels]
-        if len(labels) != len(estimators):
-            raise ValueError(f"{len(labels)} labels for {len(estimators)} estimators.")
-        for estimator in estimators:
-            check_is_fitted(final_step(estimator))
-            if not hasattr(final_step(estimator), "log_evidence_"):
-                raise TypeError(f"{estimator!r} has no log_evidence_.")
-        evidences = [final_step(estimator).log_evidence_ for estimator in estimators]
-        verdicts = [_verdict(final_step(estimator)) for estimator in estimators]
+        if isinstance(estimator, list | tuple):
+            estimators = list(estimator)
+            params = [model.get_params() for model in estimators]
+            evidences = [_log_evidence(model) for model in estimators]
+            verdicts = [_verdict(final_step(model)) for model in estimators]
+        else:
+            check_search(estimator)
+            estimators, results = estimator.estimators_, estimator.results_
+            params, evidences = list(results["params"]), results["log_evidence"]
+            verdicts = results.get("verdict", [""] * len(params))
+        labels = _groups(group_by, params)
         errors, name = measure_errors(estimators, X_test, y_test, error)
         return cls._of(evidences, errors, labels, verdicts, name).plot(ax, **plot_options)
-
-    @classmethod
-    def from_estimator(
-        cls, search, X_test, y_test, *, group_by=None, error=None, ax=None, **plot_options
-    ):
-        """Take the evidences of a search, measure test errors, and draw.
-
-        Parameters
-        ----------
-        search : EvidenceSearch
-            After ``fit``.
-        X_test : array-like of shape (n_samples, n_features)
-            Inputs that were not used in training.
-        y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
-        group_by : str, optional
-            A parameter of the search whose values make the groups.
-        error : callable, optional
-            As in `from_estimators`.
-        ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        EvidenceVersusTestDisplay
-            Drawn.
-        """
-        check_search(search)
-        params = list(search.results_["params"])
-        labels = ["fits"] * len(params)
-        if group_by is not None:
-            known = sorted({name for p in params for name in p})
-            if group_by not in known:
-                raise ValueError(
-                    f"No candidate has the parameter {group_by!r}; there are: {', '.join(known)}."
-                )
-            labels = [readable(p[group_by]) if group_by in p else "other" for p in params]
-        errors, name = measure_errors(search.estimators_, X_test, y_test, error)
-        results = search.results_
-        verdicts = results.get("verdict", [""] * len(params))
-        display = cls._of(results["log_evidence"], errors, labels, verdicts, name)
-        return display.plot(ax, **plot_options)
 
     @classmethod
     def _of(cls, evidences, errors, labels, verdicts, name):
@@ -183,7 +161,7 @@ class EvidenceVersusTestDisplay(Display):
                 )
         return found
 
-    def plot(self, ax=None, *, point_kw=None):
+    def plot(self, ax: Axes = None, *, point_kw: dict[Any, Any] | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -225,6 +203,31 @@ class EvidenceVersusTestDisplay(Display):
             axes.set(xlabel="log evidence (nats)", ylabel=self.error_name)
             self._legend(1)
         return self
+
+
+def _log_evidence(model):
+    """The log evidence of a fitted estimator."""
+    last = final_step(model)
+    check_is_fitted(last)
+    if not hasattr(last, "log_evidence_"):
+        raise TypeError(f"{model!r} has no log_evidence_.")
+    return last.log_evidence_
+
+
+def _groups(group_by, params):
+    """The group of every fit."""
+    if group_by is None:
+        return ["fits"] * len(params)
+    if not isinstance(group_by, str):
+        if len(group_by) != len(params):
+            raise ValueError(f"group_by has {len(group_by)} groups for {len(params)} estimators.")
+        return [str(label) for label in group_by]
+    known = sorted({name for p in params for name in p})
+    if group_by not in known:
+        raise ValueError(
+            f"No candidate has the parameter {group_by!r}; there are: {', '.join(known)}."
+        )
+    return [readable(p[group_by]) if group_by in p else "other" for p in params]
 
 
 def _verdict(model):

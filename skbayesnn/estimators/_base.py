@@ -4,8 +4,10 @@ import warnings
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_array, check_random_state
@@ -13,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._threads import one_blas_thread
+from skbayesnn._typing import Array
 from skbayesnn.estimators._parameters import check_parameters, fixed_values
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
@@ -66,7 +69,7 @@ def generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
-def checked_weights(sample_weight, n_rows):
+def checked_weights(sample_weight: Any, n_rows: int) -> Array:
     """How often each row counts; raise unless given numbers can mean that.
 
     Parameters
@@ -124,7 +127,7 @@ class BayesianMLP(BaseEstimator):
 
     _limits = Limits()
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the weights, precisions and noise levels to training data.
 
         Parameters

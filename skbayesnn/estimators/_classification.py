@@ -3,12 +3,14 @@
 import numbers
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from skbayesnn._data import Scaling
+from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators._base import checked_weights, generator
 from skbayesnn.estimators._networks import ClassificationNetwork
 from skbayesnn.estimators._parameters import count
@@ -60,7 +62,7 @@ class Classification(ClassifierMixin):
     The class probabilities are those of ``_ensemble``, which takes standardised rows.
     """
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> Array:
         """Most probable class, by the moderated probabilities.
 
         Parameters
@@ -76,7 +78,7 @@ class Classification(ClassifierMixin):
         probabilities = self.predict_proba(X)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def predict_proba(self, X, moderated=True):
+    def predict_proba(self, X: ArrayLike, moderated: bool | str = True) -> Array:
         """Class probabilities.
 
         Parameters
@@ -102,7 +104,7 @@ class Classification(ClassifierMixin):
         probabilities = ensemble.probabilities(X, moderated)
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """Logarithms of `predict_proba`.
 
         Parameters
@@ -117,7 +119,7 @@ class Classification(ClassifierMixin):
         """
         return np.log(np.maximum(self.predict_proba(X), TINY))
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> Array:
         """Logit of the second class's probability; log probabilities for more classes.
 
         Parameters
@@ -135,7 +137,7 @@ class Classification(ClassifierMixin):
             return np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
         return np.log(probabilities)
 
-    def predict_std(self, X):
+    def predict_std(self, X: ArrayLike) -> Array:
         """Posterior standard deviation of each class probability.
 
         Parameters
@@ -151,7 +153,7 @@ class Classification(ClassifierMixin):
         X = self._check_X(X, gaps=True)
         return self._ensemble.probability_std(X)
 
-    def log_predictive_density(self, X, y):
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Log of the moderated probability of the true class.
 
         Parameters
@@ -182,7 +184,9 @@ class Classification(ClassifierMixin):
             raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
         return log_proba[np.arange(len(y)), np.searchsorted(self.classes_, y)]
 
-    def sample_prior(self, X, n_samples=1, random_state=0):
+    def sample_prior(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
+    ) -> Array:
         """Class probabilities of networks drawn from the prior at the inferred precisions.
 
         Parameters

@@ -4,17 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skbayesnn.estimators._printed import Printed, Table
 from skbayesnn.network import outputs
 from skbayesnn.samplers import bulk_ess, r_hat, tail_ess
 
 ROWS = 200  # training rows, evenly spread, at which functions are compared
 LARGEST_R_HAT = 1.05
 LEAST_DRAWS = 8
+LARGEST_SHARE = 0.1  # of trajectories that may be given up where few are accepted
+LEAST_ACCEPTANCE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnostics:
+class Diagnostics(Printed):
     """Convergence of the chains of a sampler.
+
+    It prints the verdict, what to do about it, and the most important numbers; ``print(full())``
+    prints everything. In notebooks the tables of `full` fold.
 
     The chains are compared by the outputs of their networks, not by their weights, because hidden
     units may change places without any change of the outputs. R-hat and effective sample sizes
@@ -39,6 +45,8 @@ class Diagnostics:
     acceptance_by_chain : ndarray of shape (n_chains,)
     divergences : int
         Number of divergent trajectories, in which the error of the energy became huge.
+    n_transitions : int
+        Trajectories of all chains after warm-up.
     n_gradients : int
         Leapfrog steps of all chains after warm-up.
     step_size : ndarray of shape (n_chains,)
@@ -57,6 +65,7 @@ class Diagnostics:
     acceptance: float
     acceptance_by_chain: np.ndarray
     divergences: int
+    n_transitions: int
     n_gradients: int
     step_size: np.ndarray
     energy: np.ndarray
@@ -66,23 +75,72 @@ class Diagnostics:
         """Whether R-hat of the functions is at most 1.05."""
         return bool(self.r_hat <= LARGEST_R_HAT)
 
-    def __repr__(self):
-        total = self.n_chains * self.n_draws
-        lines = [
-            f"{self.n_chains} chains of {self.n_draws} draws: "
-            + ("converged" if self.converged else "NOT converged"),
-            f"  R-hat of outputs, largest        {self.r_hat:8.3f}",
-            f"  effective draws of {total:<7d}       bulk {self.bulk_ess:.0f}, "
-            f"tail {self.tail_ess:.0f}, median bulk {self.median_bulk_ess:.0f}",
-            f"  acceptance                       {self.acceptance:8.2f}",
-            f"  divergent trajectories           {self.divergences:8d}",
-            f"  leapfrog steps                   {self.n_gradients:8d}",
+    @property
+    def stuck(self):
+        """Whether more than a tenth of the trajectories were given up, and most not accepted."""
+        many = self.divergences > LARGEST_SHARE * self.n_transitions
+        return many and not self.acceptance > LEAST_ACCEPTANCE
+
+    @property
+    def verdict(self):
+        """Whether the draws represent the posterior, in words."""
+        if np.isnan(self.r_hat):
+            return f"NOT converged: {self.n_draws} draws per chain are too few to tell"
+        if not self.converged:
+            return f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}"
+        if self.stuck:
+            return f"doubtful: {self.divergences} trajectories were given up"
+        return "converged"
+
+    @property
+    def advice(self):
+        """What to do about the verdict."""
+        if np.isnan(self.r_hat):
+            return "Raise n_draws."
+        if not self.converged:
+            return "Raise n_warmup and n_draws, or simplify the model."
+        if self.stuck:
+            return "Make step_size smaller, or raise n_warmup."
+        return "Use the predictions."
+
+    def _summary(self):
+        effective = f"{self.bulk_ess:.0f} for means, {self.tail_ess:.0f} for 5 % and 95 % quantiles"
+        return [
+            ("Verdict", self.verdict),
+            ("To do", self.advice),
+            ("Draws", f"{self.n_chains} chains of {self.n_draws} draws"),
+            ("Largest R-hat of outputs", f"{self.r_hat:.3f}"),
+            ("Effective draws, smallest", effective),
+            (
+                "Error of posterior means",
+                f"at most {self.bulk_ess**-0.5:.2f} of their error bars",  # Vehtari et al. 2021
+            ),
+            ("Acceptance", f"{self.acceptance:.2f}"),
+            ("Divergent trajectories", f"{self.divergences} of {self.n_transitions}"),
+            ("Chains and hyperparameters", "print(diagnostics_.full())"),
         ]
-        lines += [
-            f"  {name:22s} R-hat {value:6.3f}  ESS {self.hyper_ess[name]:.0f}"
-            for name, value in self.hyper_r_hat.items()
+
+    def _tables(self):
+        chains = [
+            (str(chain), f"{rate:.2f}", f"{step:.3g}")
+            for chain, (rate, step) in enumerate(
+                zip(self.acceptance_by_chain, self.step_size, strict=True)
+            )
         ]
-        return "\n".join(lines)
+        tables = [
+            Table(
+                f"Chains ({self.n_gradients} leapfrog steps)",
+                chains,
+                ("chain", "acceptance", "step size"),
+            )
+        ]
+        if self.hyper_r_hat:
+            rows = [
+                (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")
+                for name, value in self.hyper_r_hat.items()
+            ]
+            tables.append(Table("Hyperparameters", rows, ("name", "R-hat", "effective draws")))
+        return tables
 
 
 def spread_rows(n):
@@ -90,12 +148,14 @@ def spread_rows(n):
     return np.unique(np.linspace(0, n - 1, ROWS).round().astype(int))
 
 
-def diagnose(sampled):
+def diagnose(sampled, thin):
     """Compare the chains of a run.
 
     Parameters
     ----------
     sampled : Sampled
+    thin : int
+        Transitions per draw that is kept.
 
     Returns
     -------
@@ -132,6 +192,7 @@ def diagnose(sampled):
         acceptance=float(draws.acceptance.mean()),
         acceptance_by_chain=draws.acceptance.mean(axis=1),
         divergences=int(draws.diverged.sum()),
+        n_transitions=n_chains * n_draws * thin,
         n_gradients=int(draws.n_steps.sum()),
         step_size=np.concatenate([chains.steps.average for chains in sampled.chains]),
         energy=draws.energy,

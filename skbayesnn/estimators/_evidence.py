@@ -12,6 +12,7 @@ from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
 from skbayesnn.estimators._report import make_report
+from skbayesnn.estimators._verdict import REMEDIES
 from skbayesnn.inference import (
     Trouble,
     fit_evidence,
@@ -24,14 +25,6 @@ from skbayesnn.predictive import combined
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 NOTHING = 1.5  # well-determined weights, the bias of the output among them
 HESSIANS = ("auto", "exact", "gauss_newton")
-
-ANOTHER_SEARCH = (
-    "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden units."
-)
-REMEDIES = {
-    Trouble.STRUCTURED: "Use fewer hidden units, or compare models on held-out rows.",
-    Trouble.ROTATION: "Use another activation, or hidden layers of one unit.",
-}
 
 
 class PruneStep(NamedTuple):
@@ -174,7 +167,7 @@ class EvidenceMLP(BayesianMLP):
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
-                f"{REMEDIES.get(best.trouble, ANOTHER_SEARCH)}"
+                f"{REMEDIES[best.trouble]}"
             ), category
         if self.prune is not None and not self._result.removals:
             return (

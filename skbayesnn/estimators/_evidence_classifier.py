@@ -1,5 +1,10 @@
 """Classification by a multilayer perceptron under MacKay's evidence framework."""
 
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from skbayesnn._typing import LayerSizes, RandomState
 from skbayesnn.estimators._classification import Classification
 from skbayesnn.estimators._evidence import EvidenceMLP
 
@@ -194,27 +199,27 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     def __init__(
         self,
-        hidden_layer_sizes="auto",
+        hidden_layer_sizes: LayerSizes = "auto",
         *,
-        activation="tanh",
-        prior="layer",
-        weight_precision="auto",
-        class_weight=None,
-        standardize=True,
-        missing="error",
-        n_restarts=5,
-        combine="posterior",
-        hessian="auto",
-        measure_evidence="auto",
-        prune=None,
-        max_iter=300,
-        tol=1e-3,
-        random_state=None,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-        warm_start=False,
-    ):
+        activation: str = "tanh",
+        prior: str | ArrayLike = "layer",
+        weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        class_weight: Any = None,
+        standardize: bool = True,
+        missing: str = "error",
+        n_restarts: int = 5,
+        combine: str = "posterior",
+        hessian: str = "auto",
+        measure_evidence: bool | str = "auto",
+        prune: str | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-3,
+        random_state: RandomState = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.prior = prior

@@ -1,8 +1,12 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._typing import LayerSizes, RandomState
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._regression import Regression
 
@@ -231,29 +235,29 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
 
     def __init__(
         self,
-        hidden_layer_sizes="auto",
+        hidden_layer_sizes: LayerSizes = "auto",
         *,
-        activation="tanh",
-        prior="layer",
-        weight_precision="auto",
-        noise_std="auto",
-        noise="auto",
-        noise_hidden_layer_sizes=(8,),
-        standardize=True,
-        missing="error",
-        n_restarts=5,
-        combine="posterior",
-        hessian="auto",
-        measure_evidence="auto",
-        prune=None,
-        max_iter=300,
-        tol=1e-3,
-        random_state=None,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-        warm_start=False,
-    ):
+        activation: str = "tanh",
+        prior: str | ArrayLike = "layer",
+        weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        noise_std: str | ArrayLike | dict[Any, float] = "auto",
+        noise: str = "auto",
+        noise_hidden_layer_sizes: LayerSizes = (8,),
+        standardize: bool = True,
+        missing: str = "error",
+        n_restarts: int = 5,
+        combine: str = "posterior",
+        hessian: str = "auto",
+        measure_evidence: bool | str = "auto",
+        prune: str | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-3,
+        random_state: RandomState = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.prior = prior

@@ -1,7 +1,7 @@
 """The sampling engine of the estimators: networks drawn from the posterior."""
 
 import numbers
-from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -9,9 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn._typing import Estimator, RandomState
+from skbayesnn.estimators._base import BayesianMLP, generator
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._inference_data import by_chain, row_groups, to_arviz
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import count, integer, is_boolean, one_of, positive
 from skbayesnn.estimators._posterior import DrawnPosterior
@@ -48,7 +50,7 @@ class HMCMLP(BayesianMLP):
     """
 
     @classmethod
-    def from_evidence(cls, fitted, **parameters):
+    def from_evidence(cls, fitted: Estimator, **parameters: Any) -> Self:
         """Make a sampler of the same model. Its first chains start at the minima of the fit.
 
         Parameters
@@ -188,10 +190,11 @@ class HMCMLP(BayesianMLP):
     def _keep(self, result, rows):
         """Set the fitted attributes."""
         self._result, draws = result, result.draws
+        self._row_index = rows.index
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
-        self.diagnostics_ = diagnose(result.sampled)
+        self.diagnostics_ = diagnose(result.sampled, result.settings.thin)
         if self.diagnostics_.r_hat > ASTRAY:
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
@@ -240,8 +243,6 @@ class HMCMLP(BayesianMLP):
     def _trouble(self):
         """A warning about the chains, with its category, or ``None``."""
         found, sampled = self.diagnostics_, self._result.sampled
-        n_transitions = sampled.draws.energy.size * self._result.settings.thin
-        stuck = found.divergences > 0.1 * n_transitions
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
             if self.evidence:
@@ -262,7 +263,7 @@ class HMCMLP(BayesianMLP):
             )
             if self.evidence and found.r_hat > ASTRAY:
                 message += ". log_evidence_ is nan, because it is estimated from the chains"
-        elif stuck and not found.acceptance > 0.5:
+        elif found.stuck:
             message = (
                 f"{found.divergences} trajectories diverged. Reduce step_size or raise n_warmup"
             )
@@ -270,39 +271,70 @@ class HMCMLP(BayesianMLP):
             return None
         return message + "; see diagnostics_.", ConvergenceWarning
 
-    def to_inference_data(self):
+    def to_inference_data(self, *, rows: bool = True, random_state: RandomState = 0) -> Any:
         """Return the draws for ArviZ, an optional dependency.
+
+        Parameters
+        ----------
+        rows : bool, default=True
+            Whether to add what every draw says about every training row, which takes memory for
+            (chains x draws x rows) numbers twice.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the targets drawn for ``posterior_predictive``.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            The type depends on the version of ArviZ. Groups ``posterior`` (weights in standardised
-            units, prior and noise standard deviations, degrees of freedom of Student-t noise,
-            weights of a noise network) and ``sample_stats`` (energy, acceptance, leapfrog steps,
-            divergences).
+            As the version of ArviZ has it. ``posterior``: ``weights`` in units of ``X`` and ``y``,
+            with names such as ``"hidden1[x0 -> 2]"``; ``prior_sd`` of every group of weights in
+            standardised units; of regressors ``noise_sd`` in units of ``y`` (where it depends on
+            the inputs, a typical one), ``degrees_of_freedom`` of Student-t noise, and
+            ``noise_weights`` of a noise network (standardised units). ``sample_stats``: ``lp``, the
+            log posterior density of the sampler's coordinates up to the evidence, ``energy``, which
+            is minus that, ``acceptance_rate``, ``n_steps`` (leapfrog steps) and ``diverging``. With
+            ``rows`` also ``log_likelihood`` (nats, ``y`` in its own units, joint over outputs),
+            ``posterior_predictive`` and ``observed_data`` of ``y`` (of several outputs ``y0``,
+            ``y1`` and on; of classifiers numbers of ``classes_``), for every row of positive
+            weight; the coordinate ``row`` is its number in ``X``. A row counts once there whatever
+            its ``sample_weight``.
+
+        Raises
+        ------
+        ImportError
+            Without ArviZ.
         """
         check_is_fitted(self)
-        try:
-            import arviz
-        except ImportError as error:
-            raise ImportError(
-                "to_inference_data needs ArviZ: pip install skbayesnn[arviz]."
-            ) from error
         draws = self._result.draws
-        posterior = {"weights": draws.theta, "prior_sd": draws.alpha**-0.5}
-        if not is_classifier(self):
-            posterior |= self._noise_to_inference_data()
-        stats = {
-            "energy": draws.energy,
-            "acceptance_rate": draws.acceptance,
-            "n_steps": draws.n_steps,
-            "diverging": draws.diverged > 0,
+        shape, network = draws.energy.shape, self._draws.network
+        coords = {
+            "weight": list(self._weight_names(network)),
+            "group": self.weight_group_names_,
         }
-        groups = {"posterior": posterior, "sample_stats": stats}
-        labels = {"coords": {"group": self.weight_group_names_}, "dims": {"prior_sd": ["group"]}}
-        if "posterior" in signature(arviz.from_dict).parameters:  # ArviZ before 1.0
-            return arviz.from_dict(**groups, **labels)
-        return arviz.from_dict(groups, **labels)
+        dims = {"weights": ["weight"], "prior_sd": ["group"]}
+        weights = self._units(network).weights(self._draws.theta.astype(float))
+        groups = {
+            "posterior": {"weights": by_chain(weights, shape), "prior_sd": draws.alpha**-0.5},
+            "sample_stats": {
+                "lp": -draws.energy,
+                "energy": draws.energy,
+                "acceptance_rate": draws.acceptance,
+                "n_steps": draws.n_steps,
+                "diverging": draws.diverged > 0,
+            },
+        }
+        if not is_classifier(self):
+            groups["posterior"] |= self._noise_to_inference_data()
+            coords["output"] = self._target_names(network.n_outputs)
+            dims["noise_sd"] = ["output"]
+        if rows:
+            given = np.flatnonzero(self._row_index >= 0)
+            n_bytes = 16.0 * weights.shape[0] * len(given)
+            self._warn_of_memory(n_bytes, "What draws say about rows", "rows=False")
+            groups |= row_groups(self, self._row_index[given], generator(random_state))
+            coords["row"] = given
+            names = {*groups["log_likelihood"], *groups["observed_data"]}
+            dims |= {name: ["row"] for name in names}
+        return to_arviz(groups, coords, dims)
 
     def _is_same_model(self, fitted):
         """Whether an evidence fit says something about the same posterior."""

@@ -1,8 +1,15 @@
 """Classification by networks drawn from their posterior with Hamiltonian Monte Carlo."""
 
-from skbayesnn.estimators._classification import Classification
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skbayesnn._typing import Estimator, LayerSizes, RandomState
+from skbayesnn.estimators._classification import TINY, Classification
 from skbayesnn.estimators._comparison import compare_classifiers
 from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.predictive import class_probabilities
 
 
 class HMCMLPClassifier(Classification, HMCMLP):
@@ -171,31 +178,31 @@ class HMCMLPClassifier(Classification, HMCMLP):
 
     def __init__(
         self,
-        hidden_layer_sizes=(16,),
+        hidden_layer_sizes: LayerSizes = (16,),
         *,
-        activation="tanh",
-        prior="layer",
-        weight_precision="auto",
-        class_weight=None,
-        standardize=True,
-        missing="error",
-        sampler="auto",
-        step_size=None,
-        n_steps=None,
-        persistence=None,
-        n_chains=4,
-        n_warmup=150,
-        n_draws=500,
-        thin="auto",
-        dtype="float64",
-        init="modes",
-        evidence=True,
-        random_state=None,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-        warm_start=False,
-    ):
+        activation: str = "tanh",
+        prior: str | ArrayLike = "layer",
+        weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        class_weight: Any = None,
+        standardize: bool = True,
+        missing: str = "error",
+        sampler: str = "auto",
+        step_size: float | None = None,
+        n_steps: Any = None,
+        persistence: float | None = None,
+        n_chains: int = 4,
+        n_warmup: int = 150,
+        n_draws: int = 500,
+        thin: int | str = "auto",
+        dtype: str = "float64",
+        init: str | Estimator = "modes",
+        evidence: bool = True,
+        random_state: RandomState = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.prior = prior
@@ -222,3 +229,12 @@ class HMCMLPClassifier(Classification, HMCMLP):
 
     def _compare(self, fitted, X):
         return compare_classifiers(fitted, self, X)
+
+    def _rows_to_inference_data(self, f, X, y, rng):
+        """Log likelihood, drawn classes and classes of some rows, by their numbers."""
+        p = class_probabilities(f)
+        observed = (y[:, 0] if y.shape[1] == 1 else np.argmax(y, axis=1)).astype(int)
+        of_class = np.take_along_axis(p, observed[None, :, None], axis=-1)[..., 0]
+        below = np.cumsum(p[..., :-1], axis=-1)
+        drawn = np.sum(rng.uniform(size=(*p.shape[:-1], 1)) > below, axis=-1)
+        return {"y": np.log(np.maximum(of_class, TINY))}, {"y": drawn}, {"y": observed}

@@ -1,10 +1,15 @@
 """Regression by networks drawn from their posterior with Hamiltonian Monte Carlo."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._comparison import compare_regressors
 from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.estimators._inference_data import by_chain
 from skbayesnn.estimators._regression import Regression
 
 
@@ -191,33 +196,33 @@ class HMCMLPRegressor(Regression, HMCMLP):
 
     def __init__(
         self,
-        hidden_layer_sizes="auto",
+        hidden_layer_sizes: LayerSizes = "auto",
         *,
-        activation="tanh",
-        prior="layer",
-        weight_precision="auto",
-        noise_std="auto",
-        noise="auto",
-        noise_hidden_layer_sizes=(8,),
-        standardize=True,
-        missing="error",
-        sampler="auto",
-        step_size=None,
-        n_steps=None,
-        persistence=None,
-        n_chains=4,
-        n_warmup=150,
-        n_draws=500,
-        thin="auto",
-        dtype="float64",
-        init="modes",
-        evidence=True,
-        random_state=None,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-        warm_start=False,
-    ):
+        activation: str = "tanh",
+        prior: str | ArrayLike = "layer",
+        weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        noise_std: str | ArrayLike | dict[Any, float] = "auto",
+        noise: str = "auto",
+        noise_hidden_layer_sizes: LayerSizes = (8,),
+        standardize: bool = True,
+        missing: str = "error",
+        sampler: str = "auto",
+        step_size: float | None = None,
+        n_steps: Any = None,
+        persistence: float | None = None,
+        n_chains: int = 4,
+        n_warmup: int = 150,
+        n_draws: int = 500,
+        thin: int | str = "auto",
+        dtype: str = "float64",
+        init: str | Estimator = "modes",
+        evidence: bool = True,
+        random_state: RandomState = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.prior = prior
@@ -270,12 +275,26 @@ class HMCMLPRegressor(Regression, HMCMLP):
     def _compare(self, fitted, X):
         return compare_regressors(fitted, self, X)
 
+    def _target_names(self, n_outputs):
+        return ["y"] if n_outputs == 1 else [f"y{i}" for i in range(n_outputs)]
+
     def _noise_to_inference_data(self):
-        draws = self._result.draws
-        named = {"noise_sd": draws.beta**-0.5}
+        draws, shape = self._result.draws, self._result.draws.energy.shape
+        sds = np.sqrt(self._ensemble.typical_noise_variances) * self._y_scaling.scale
+        named = {"noise_sd": by_chain(sds, shape)}
         if self.noise_ == "student_t":
-            nu = named["degrees_of_freedom"] = draws.noise[..., 0]
-            named["noise_sd"] *= np.sqrt(nu / (nu - 2.0))[..., None]
+            named["degrees_of_freedom"] = draws.noise[..., 0]
         elif self.noise_ == "input_dependent":
             named["noise_weights"] = draws.noise
         return named
+
+    def _rows_to_inference_data(self, f, X, y, rng):
+        """Log likelihood, drawn targets and targets of some rows; all in units of y."""
+        noise, scaling, names = self._draws.noise, self._y_scaling, self._target_names(y.shape[1])
+        log_likelihood = noise.log_density(y - f, None, X) - np.sum(np.log(scaling.scale))
+        drawn = np.moveaxis(scaling.inverse(f + noise.draw(X, f.shape, rng)), -1, 0)
+        return (
+            {"y": log_likelihood},
+            dict(zip(names, drawn, strict=True)),
+            dict(zip(names, scaling.inverse(y).T, strict=True)),
+        )

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from skbayesnn._typing import Array
 from skbayesnn.network import Network, outputs
 from skbayesnn.predictive import class_probabilities
 
@@ -69,7 +71,7 @@ class FittedNetwork:
     log_evidence: float
     activation: str
 
-    def outputs(self, X):
+    def outputs(self, X: ArrayLike) -> Array:
         """Outputs of the network at its weights.
 
         Parameters
@@ -122,7 +124,7 @@ class RegressionNetwork(FittedNetwork):
 
     y_is_1d: bool
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> Array:
         """Outputs at the network's weights, without error bars.
 
         Parameters
@@ -170,7 +172,7 @@ class ClassificationNetwork(FittedNetwork):
 
     classes: np.ndarray
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Class probabilities at the network's weights, not moderated.
 
         Parameters
@@ -185,7 +187,7 @@ class ClassificationNetwork(FittedNetwork):
         """
         return class_probabilities(self.outputs(X))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> Array:
         """Most probable class at the network's weights.
 
         Parameters

@@ -3,7 +3,9 @@
 import numbers
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from skbayesnn._typing import Array
 from skbayesnn.network import ACTIVATIONS
 
 PRIORS = ("single", "layer", "ard")
@@ -154,7 +156,7 @@ def positive(estimator, name):
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
 
 
-def probabilities(given, name):
+def probabilities(given: ArrayLike, name: str) -> Array:
     """Numbers strictly between 0 and 1 as an array; raise unless they are.
 
     Parameters
@@ -181,7 +183,7 @@ def probabilities(given, name):
     return values.astype(float)
 
 
-def tails(coverage):
+def tails(coverage: ArrayLike) -> Array:
     """Probabilities below the ends of central intervals.
 
     Parameters

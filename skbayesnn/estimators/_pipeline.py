@@ -1,13 +1,18 @@
 """Estimators of this package at the end of a pipeline."""
 
+from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._typing import Estimator
 
-def final_step(model):
+
+def final_step(model: Estimator) -> Estimator:
     """The estimator itself, or the last one of a pipeline, which may be nested.
 
     Parameters
@@ -34,7 +39,7 @@ def final_step(model):
     return model
 
 
-def innermost(model):
+def innermost(model: Estimator) -> Estimator:
     """The estimator that holds the networks, inside pipelines and transformed targets.
 
     Parameters
@@ -65,7 +70,7 @@ def innermost(model):
         model = model.regressor_
 
 
-def path_to_final_step(model):
+def path_to_final_step(model: Estimator) -> Any:
     """Names of the last steps of a pipeline, and of those in them.
 
     Parameters
@@ -94,7 +99,7 @@ def path_to_final_step(model):
     return names
 
 
-def before_final_step(model, X):
+def before_final_step(model: Estimator, X: ArrayLike) -> Any:
     """Inputs as the last step of a pipeline gets them.
 
     Parameters
@@ -128,7 +133,7 @@ def before_final_step(model, X):
     return X
 
 
-def ask(model, method, X, *args, **kwargs):
+def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) -> Any:
     """Call a method of the last step of a pipeline, which gets its inputs as the pipeline does.
 
     Parameters
@@ -162,7 +167,7 @@ def ask(model, method, X, *args, **kwargs):
     return getattr(final_step(model), method)(before_final_step(model, X), *args, **kwargs)
 
 
-def delegated(method, to):
+def delegated(method: Any, to: Callable[..., Any]) -> Any:
     """The method of what a meta-estimator predicts with, available if that has it.
 
     Parameters

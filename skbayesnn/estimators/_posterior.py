@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators._base import generator
 from skbayesnn.estimators._parameters import count
 from skbayesnn.estimators._units import WeightUnits
@@ -31,11 +33,11 @@ class WeightPosterior:
     names: tuple
     weight: float
     log_evidence: float
-    noise: object
+    noise: Any
     units: str
     user_units: WeightUnits
 
-    def in_units(self, units):
+    def in_units(self, units: str) -> Any:
         """The same posterior in other units.
 
         Parameters
@@ -206,7 +208,7 @@ class GaussianPosterior(WeightPosterior):
         """
         return type(self._definite).__name__
 
-    def sample(self, n_samples=1, random_state=0):
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Weights drawn from the Gaussian.
 
         Parameters
@@ -304,7 +306,7 @@ class DrawnPosterior(WeightPosterior):
         self._check_memory("covariance")
         return self._in_both(np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),)))
 
-    def sample(self, n_samples=1, random_state=0):
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Some of the drawn weights, with replacement.
 
         Parameters

@@ -1,12 +1,16 @@
 """What regressors share: targets with noise, and predictions from mixtures of Gaussians."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import standardised
+from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators._base import generator
 from skbayesnn.estimators._networks import RegressionNetwork
 from skbayesnn.estimators._parameters import (
@@ -38,7 +42,22 @@ class Regression(RegressorMixin):
         tags.target_tags.single_output = True
         return tags
 
-    def predict(self, X, return_std=False, return_cov=False):
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[Array, Array]: ...
+
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the mean, and optionally its standard deviation or covariance.
 
         Parameters
@@ -79,7 +98,7 @@ class Regression(RegressorMixin):
         sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)) * scaling.scale
         return self._shaped(scaling.inverse(mean)), self._shaped(sd)
 
-    def predict_std(self, X, kind="total"):
+    def predict_std(self, X: ArrayLike, kind: str = "total") -> Array:
         """Predictive standard deviation, or one of its parts.
 
         Parameters
@@ -97,7 +116,7 @@ class Regression(RegressorMixin):
         covariance = self.predict_output_cov(X, kind)
         return self._shaped(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)))
 
-    def predict_output_cov(self, X, kind="total"):
+    def predict_output_cov(self, X: ArrayLike, kind: str = "total") -> Array:
         """Covariance between the outputs of each row: error ellipses (MacKay 1992, figure 3.1).
 
         Parameters
@@ -119,7 +138,7 @@ class Regression(RegressorMixin):
         scale = self._y_scaling.scale
         return covariance * scale[:, None] * scale
 
-    def predict_interval(self, X, coverage=0.95):
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> Array:
         """Central interval of the predictive distribution.
 
         Parameters
@@ -136,7 +155,7 @@ class Regression(RegressorMixin):
         """
         return self.predict_quantiles(X, tails(coverage))
 
-    def predict_quantiles(self, X, q=0.5):
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike = 0.5) -> Array:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -157,7 +176,9 @@ class Regression(RegressorMixin):
         found = np.stack([self._shaped(self._y_scaling.inverse(some)) for some in found], axis=-1)
         return found.reshape(*found.shape[:-1], *q.shape)
 
-    def predict_expectation(self, X, function, return_std=False):
+    def predict_expectation(
+        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
+    ) -> Any:
         """Predictive mean of a function of the target, such as a cost or a change of units.
 
         By Gauss-Hermite quadrature with 40 nodes under each Gaussian of the predictive
@@ -207,7 +228,7 @@ class Regression(RegressorMixin):
             )
         return values.reshape(targets.shape)
 
-    def log_predictive_density(self, X, y):
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Log density of targets under their predictive distribution.
 
         Parameters
@@ -226,7 +247,7 @@ class Regression(RegressorMixin):
         density = self._ensemble.log_density(X, y)
         return density - np.sum(np.log(self._y_scaling.scale))
 
-    def predictive_cdf(self, X, y):
+    def predictive_cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Predictive probability of a target no larger than ``y``.
 
         At the true targets of a calibrated model these values, the probability integral transform,
@@ -247,7 +268,7 @@ class Regression(RegressorMixin):
         X, y = self._check_pairs(X, y)
         return self._shaped(self._ensemble.cdf(X, y))
 
-    def sample_y(self, X, n_samples=1, random_state=0):
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Functions drawn from the posterior, without noise.
 
         Functions of evidence estimators are networks that the measurement of the evidence has
@@ -270,7 +291,9 @@ class Regression(RegressorMixin):
         X, n_samples = self._check_X(X, gaps=True), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
-    def sample_prior(self, X, n_samples=1, random_state=0):
+    def sample_prior(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
+    ) -> Array:
         """Functions drawn from the prior at the inferred precisions.
 
         Parameters

@@ -4,14 +4,14 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from skbayesnn.estimators._printed import Printed, Table
+from skbayesnn.estimators._verdict import verdict_of_measurement, verdict_of_minimum
 from skbayesnn.inference import SIGNIFICANT
 
-ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
 SUSPICIONS = {
     "input_dependent": "Noise seems to depend on the inputs",
     "student_t": "Noise seems to have heavier tails than a Gaussian",
 }
-LARGEST_ERROR = 0.5  # nats: standard error of a log evidence that is trusted to within a nat
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
@@ -55,6 +55,8 @@ class MinimumReport:
     verdict : str
         If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
         Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
+    advice : str
+        What to do about the verdict.
     noise_network : MinimumReport or None
         The same of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
         both networks together have one.
@@ -77,12 +79,16 @@ class MinimumReport:
     bic: float
     gpe: float
     verdict: str
+    advice: str
     noise_network: object = None
 
 
 @dataclass(frozen=True, repr=False)
-class EvidenceReport:
+class EvidenceReport(Printed):
     """Evidence of a fitted model with its terms, and a verdict.
+
+    It prints the verdict, what to do about it, and the most important numbers; ``print(full())``
+    prints everything. In notebooks the tables of `full` fold.
 
     The terms of the best minimum are attributes of the report as well: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
@@ -92,6 +98,10 @@ class EvidenceReport:
 
     Attributes
     ----------
+    terms : EvidenceTerms
+        All of them.
+    advice : str
+        What to do about the verdict.
     log_evidence : float
         In nats, for targets in their own units. Measured by annealing, or ``laplace_log_evidence``
         if nothing was measured or Laplace's approximation is exact.
@@ -127,6 +137,16 @@ class EvidenceReport:
     n_weights: int
     noise_p_values: dict
     noise_log_evidences: dict
+
+    @property
+    def terms(self):
+        """Terms that add up to the log evidence of the best minimum (Laplace's approximation)."""
+        return self.minima[0].terms
+
+    @property
+    def advice(self):
+        """What to do about the verdict."""
+        return self.minima[0].advice
 
     def __getattr__(self, name):
         minima = self.__dict__.get("minima", ())
@@ -169,59 +189,77 @@ class EvidenceReport:
             noise_log_evidences=noises,
         )
 
-    def __repr__(self):
+    def _summary(self):
         best = self.minima[0]
-        width = max(len(field.name) for field in fields(best.terms))
-        measured = not np.isnan(self.log_evidence_std)
-        error = f" +- {self.log_evidence_std:.2f}" if measured else ""
-        lines = [f"Log evidence: {self.log_evidence:.2f}{error} nats, {self.verdict}"]
-        if measured:
-            lines.append(
-                f"Measured by annealing; {self.laplace_log_evidence:.2f} by Laplace's approximation"
-            )
-        if not best.hidden_layer_sizes and any(m.hidden_layer_sizes for m in self.minima):
-            lines.append("No hidden layer was needed: a linear model has the highest evidence")
-        lines.append(f"Best of {len(self.minima)} distinct minima:")
-        lines += [
-            f"  {field.name:{width}s} {getattr(best.terms, field.name):12.2f}"
-            for field in fields(best.terms)
-        ]
-        lines.append(f"  {'total':{width}s} {best.log_evidence:12.2f}")
-        lines.append("Weight groups (gamma of k weights, prior sd, error bar of ln alpha):")
-        lines += _group_lines(best)
-        if best.noise_network is not None:
-            sizes = best.noise_network.hidden_layer_sizes
-            lines.append(f"Weight groups of the noise network, hidden units {sizes}:")
-            lines += _group_lines(best.noise_network)
-        if best.noise_std is not None:
-            lines.append("Noise sd (units of y): " + ", ".join(f"{s:.4g}" for s in best.noise_std))
-        lines += self._noise_lines()
-        if np.isfinite(best.degrees_of_freedom):
-            lines.append(f"Degrees of freedom of the noise: {best.degrees_of_freedom:g}")
         gamma = sum(best.gamma.values())
-        lines.append(
-            f"{self.n_targets:g} targets, {self.n_weights} weights, {gamma:.1f} well determined"
-        )
-        lines.append("Minima (log evidence, share, hidden units, verdict):")
-        lines += [
-            f"  {m.log_evidence:12.2f} {m.weight:6.3f}  {m.hidden_layer_sizes}  {m.verdict}"
-            for m in self.minima
+        lines = [
+            ("Verdict", self.verdict),
+            ("To do", self.advice),
+            ("Log evidence", self._log_evidence_line()),
+            ("Network", self._network_line()),
+            (
+                "Weights",
+                f"{self.n_weights}, of which {self.n_targets:g} targets determine {gamma:.1f}",
+            ),
         ]
-        return "\n".join(lines)
+        if best.noise_std is not None:
+            lines.append(("Noise", _noise_line(best)))
+        lines += self._noise_lines()
+        return [*lines, ("All terms", "print(evidence_report_.full())")]
+
+    def _log_evidence_line(self):
+        if np.isnan(self.log_evidence_std):
+            method = "" if self.verdict == "trusted" else " by Laplace's approximation"
+            return f"{self.log_evidence:.2f} nats{method}"
+        return (
+            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by annealing; "
+            f"{self.laplace_log_evidence:.2f} by Laplace's approximation"
+        )
+
+    def _network_line(self):
+        hidden, n = self.minima[0].hidden_layer_sizes, len(self.minima)
+        if hidden:
+            line = f"hidden units {hidden}"
+        elif any(m.hidden_layer_sizes for m in self.minima):
+            line = "No hidden layer was needed: a linear model has the highest evidence"
+        else:
+            line = "linear"
+        return line if n == 1 else f"{line}; best of {n} distinct minima"
 
     def _noise_lines(self):
         """Tests that suggest other noise models, and the evidence of these."""
-        compared = self.noise_log_evidences
+        compared, lines = self.noise_log_evidences, []
         advice = "" if compared else ': compare noise="auto"'
-        lines = [
-            f"{SUSPICIONS[noise]} (p = {p:.0e}){advice}"
+        found = [
+            f"{SUSPICIONS[noise]} (p = {p:.0e})"
             for noise, p in self.noise_p_values.items()
             if p < SIGNIFICANT
         ]
+        if found:
+            lines.append(("Residuals", "; ".join(found) + advice))
         if len(compared) > 1:
             each = ", ".join(f"{noise} {value:.2f}" for noise, value in compared.items())
-            lines.append(f"Log evidence of the noise models: {each}")
+            lines.append(("Log evidence of the noise models", each))
         return lines
+
+    def _tables(self):
+        best = self.minima[0]
+        terms = [(name, f"{value:.2f}") for name, value in best.terms.items()]
+        terms.append(("total", f"{best.log_evidence:.2f}"))
+        tables = [Table("Terms of the best minimum (nats)", terms), _groups("Weight groups", best)]
+        if best.noise_network is not None:
+            sizes = best.noise_network.hidden_layer_sizes
+            tables.append(
+                _groups(
+                    f"Weight groups of the noise network, hidden units {sizes}", best.noise_network
+                )
+            )
+        minima = [
+            (f"{m.log_evidence:.2f}", f"{m.weight:.3f}", str(m.hidden_layer_sizes), m.verdict)
+            for m in self.minima
+        ]
+        header = "log evidence", "share", "hidden units", "verdict"
+        return [*tables, Table("Minima", minima, header, left=(2, 3))]
 
 
 def make_report(fit, minima, shares, noise_std):
@@ -244,7 +282,7 @@ def make_report(fit, minima, shares, noise_std):
     n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
     measured = None
     if fit.measurement is not None:
-        measured = _verdict_of_measurement(fit.measurement)
+        measured = verdict_of_measurement(fit.measurement)
     exact = posterior.is_quadratic
     reports = [
         _report_of(
@@ -252,7 +290,7 @@ def make_report(fit, minima, shares, noise_std):
             float(share),
             noise_std(minimum),
             n_targets,
-            measured or _verdict(minimum, n_targets, exact),
+            measured or verdict_of_minimum(minimum, n_targets, exact),
         )
         for minimum, share in zip(minima, shares, strict=True)
     ]
@@ -294,21 +332,35 @@ def _report_of(minimum, weight, noise_std, n_targets, verdict):
         converged=minimum.converged,
         bic=_bic(minimum, n_targets),
         gpe=_gpe(minimum, noise_std),
-        verdict=verdict,
+        verdict=verdict.text,
+        advice=verdict.advice,
         noise_network=noise,
     )
 
 
-def _group_lines(report):
-    """A line for every weight group."""
+def _groups(title, report):
+    """A table with a line for every weight group."""
     errors = [
         f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
         for error in report.log_precision_std.values()
     ]
-    return [
-        f"  {name:20s} gamma {report.gamma[name]:8.2f}  sd {alpha**-0.5:9.4g}  {error}"
+    rows = [
+        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", error)
         for (name, alpha), error in zip(report.weight_precisions.items(), errors, strict=True)
     ]
+    header = "group", "gamma", "prior sd", "error bar of ln alpha"
+    return Table(title, rows, header, left=(0, 3))
+
+
+def _noise_line(best):
+    """Noise levels and, of Student-t noise, the degrees of freedom."""
+    sds = ", ".join(f"{sd:.4g}" for sd in best.noise_std)
+    line = f"sd {sds} (units of y)"
+    if np.isfinite(best.degrees_of_freedom):
+        line += f", Student-t with {best.degrees_of_freedom:g} degrees of freedom"
+    if best.noise_network is not None:
+        line += ", depends on the inputs"
+    return line
 
 
 def _bic(minimum, n_targets):
@@ -326,29 +378,3 @@ def _gpe(minimum, noise_std):
     chi2 = 2.0 * minimum.hyper.beta * minimum.data_errors
     relative = (chi2 + 2.0 * minimum.noise_gamma) / minimum.noise_counts  # MacKay 3.5
     return float(np.mean(relative * noise_std**2))
-
-
-def _verdict_of_measurement(measurement):
-    """Whether a measured evidence is right to within a nat."""
-    error = measurement.log_evidence_std
-    return "trusted" if error <= LARGEST_ERROR else f"doubtful: standard error of {error:.1f} nats"
-
-
-def _verdict(minimum, n_targets, exact):
-    """Doubts about the Gaussian approximation at a minimum, or whether it is exact."""
-    if minimum.trouble is not None:
-        return f"no evidence: {minimum.trouble.value}"
-    doubts = []
-    if not minimum.exact:
-        doubts.append("Gauss-Newton Hessian: the evidence is approximate")
-    if not minimum.converged:
-        doubts.append("the hyperparameters did not converge")
-    if minimum.fits_everything:
-        doubts.append("the targets are fitted exactly, so the noise level is undetermined")
-    if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
-        doubts.append("the Hessian is nearly singular")
-    if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * minimum.n_weights:
-        doubts.append(f"{n_targets / minimum.n_weights:.1f} targets per weight (3 wanted)")
-    if doubts:
-        return "doubtful: " + "; ".join(doubts)
-    return "trusted" if exact else "not measured"

@@ -13,7 +13,7 @@ FIRST = 1  # place in the grid of the value that is trained with
 OUT_OF_REACH = 6.0  # nats below the best at which the search in that direction ends
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudentTTerms(EvidenceTerms):
     """Terms of the evidence with Student-t noise; the others as in `EvidenceTerms`.
 

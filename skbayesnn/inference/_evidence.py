@@ -14,7 +14,7 @@ GAUSSIAN_FROM = 5.0  # well-determined parameters from which ln alpha is taken a
 PROFILE_POINTS = 801
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EvidenceTerms:
     """Terms that add up to ``log P(D | H)`` at one minimum, in nats.
 
@@ -46,10 +46,19 @@ class EvidenceTerms:
     noise_occam: float
     target_scale: float = 0.0
 
+    def items(self):
+        """Pairs of a term's name and its value."""
+        return [(field.name, float(getattr(self, field.name))) for field in fields(self)]
+
     @property
     def total(self):
         """``log P(D | H)``."""
-        return float(sum(getattr(self, field.name) for field in fields(self)))
+        return float(sum(value for _, value in self.items()))
+
+    def __repr__(self):
+        lines = [*self.items(), ("total", self.total)]
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:{width}} {value:12.2f}" for name, value in lines)
 
 
 def log_evidence_fixed(posterior, hyper, energies, log_det):

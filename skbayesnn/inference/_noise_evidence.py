@@ -12,7 +12,7 @@ PRIOR_DRAWS = 100, 500  # least and most networks drawn from the prior
 ROWS_DRAWN_FOR = 1e6  # rows times draws that are wanted between these
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoiseNetworkTerms(EvidenceTerms):
     """Terms of the evidence with a noise network; the others as in `EvidenceTerms`.
 

@@ -1,6 +1,7 @@
 """Drawing networks from the posterior of weights and hyperparameters."""
 
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -229,6 +230,7 @@ class _Teller:
         self.progress = progress
         self.total = settings.n_warmup + settings.n_draws * settings.thin
         self.n_warmup = settings.n_warmup
+        self.begun = monotonic()
 
     def __call__(self, chains, info):
         """Report now and then."""
@@ -238,5 +240,6 @@ class _Teller:
                 f"transition {chains.count} of {self.total} ({stage}): "
                 f"acceptance {np.mean(info.acceptance):.2f}, "
                 f"{np.mean(info.n_steps):.0f} leapfrog steps, "
-                f"energy {np.mean(chains.phase.value):.2f}"
+                f"minus log posterior {np.mean(chains.phase.value):.2f}; "
+                f"{monotonic() - self.begun:.0f} s in this stage"
             )

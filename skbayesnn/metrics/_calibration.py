@@ -3,12 +3,15 @@
 import numbers
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skbayesnn.metrics._checks import finite, mean_over_rows, row_weights
 from skbayesnn.metrics._rules import ends
 
 
-def interval_coverage(y_true, interval, *, sample_weight=None):
+def interval_coverage(
+    y_true: ArrayLike, interval: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     """Share of the targets that lie in their prediction intervals, ends included.
 
     Parameters
@@ -40,7 +43,7 @@ def interval_coverage(y_true, interval, *, sample_weight=None):
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
 
 
-def quantile_calibration_error(pit, *, sample_weight=None):
+def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean distance between nominal and actual probability of predictive quantiles.
 
     For every level ``q`` between 0 and 1 the share of the targets below their predicted
@@ -96,7 +99,14 @@ def _area_from_diagonal(pit, share):
     return 0.5 * np.sum(right * np.abs(right) - left * np.abs(left))
 
 
-def expected_calibration_error(y_true, y_proba, *, n_bins=10, labels=None, sample_weight=None):
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 10,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Mean distance between predicted probabilities and frequencies, over bins of equal width.
 
     Two classes: the probability of the second class is compared with its frequency. More classes:

@@ -1,15 +1,17 @@
 """Scoring rules for predictive distributions of numbers, one value per target."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from skbayesnn._typing import Array
 from skbayesnn.metrics._checks import as_targets, finite, probability, with_last_axis
 from skbayesnn.network import row_blocks
 
 LOG_2_PI = np.log(2.0 * np.pi)
 
 
-def log_density_gaussian(y_true, mean, std):
+def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Log density of targets under Gaussian predictions.
 
     Parameters
@@ -39,7 +41,7 @@ def log_density_gaussian(y_true, mean, std):
     return -0.5 * (((y - mean) / std) ** 2 + LOG_2_PI) - np.log(std)
 
 
-def crps_gaussian(y_true, mean, std):
+def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Continuous ranked probability score of Gaussian predictions, in closed form.
 
     The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
@@ -80,7 +82,7 @@ def crps_gaussian(y_true, mean, std):
     return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))
 
 
-def crps_samples(y_true, samples, *, fair=False):
+def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -> Array:
     """Continuous ranked probability score of predictions given as draws.
 
     ``E|X - y| - E|X - X'| / 2`` with ``X`` and ``X'`` from the predictive distribution (Gneiting
@@ -137,7 +139,7 @@ def crps_samples(y_true, samples, *, fair=False):
     return scores
 
 
-def interval_score(y_true, interval, *, coverage=0.95):
+def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 0.95) -> Array:
     """Score of central prediction intervals: their width, and a penalty for targets outside.
 
     ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage`` (Gneiting

@@ -1,8 +1,11 @@
 """Scorers ``(estimator, X, y, sample_weight=None)``: higher is better."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
@@ -21,7 +24,9 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
 
 
-def log_density_scorer(estimator, X, y, sample_weight=None):
+def log_density_scorer(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
     """Mean log predictive density of regressors, log probability of the true class of classifiers.
 
     Parameters
@@ -64,7 +69,9 @@ def log_density_scorer(estimator, X, y, sample_weight=None):
     return mean_over_rows(model.log_predictive_density(X, y), sample_weight)
 
 
-def neg_crps_scorer(estimator, X, y, sample_weight=None):
+def neg_crps_scorer(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
     """Negative mean of the continuous ranked probability score of regressors.
 
     Gaussian predictions are scored in closed form, mixtures of Gaussians and other predictions by
@@ -107,7 +114,9 @@ def neg_crps_scorer(estimator, X, y, sample_weight=None):
     return -mean_over_rows(_crps(model, X, y), sample_weight)
 
 
-def neg_calibration_error_scorer(estimator, X, y, sample_weight=None):
+def neg_calibration_error_scorer(
+    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
     """Negative calibration error.
 
     Regressors: `quantile_calibration_error`; classifiers: `expected_calibration_error`.
@@ -151,7 +160,7 @@ def neg_calibration_error_scorer(estimator, X, y, sample_weight=None):
     return -quantile_calibration_error(model.predictive_cdf(X, y), sample_weight=sample_weight)
 
 
-def make_coverage_scorer(coverage=0.95):
+def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     """Scorer of the coverage of prediction intervals.
 
     Parameters
@@ -186,7 +195,7 @@ def make_coverage_scorer(coverage=0.95):
     return partial(_coverage_score, coverage=coverage)
 
 
-def make_interval_scorer(coverage=0.95):
+def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     """Scorer of prediction intervals by their negative mean `interval_score`.
 
     Parameters

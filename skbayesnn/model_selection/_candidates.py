@@ -2,6 +2,8 @@
 
 import time
 import warnings
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,13 +12,15 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from skbayesnn.estimators import final_step
-from skbayesnn.inference import is_measured
+from skbayesnn.inference import Deadline, is_measured
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
+NO_TIME = object()  # an estimator without max_time
+SHORTEST = 1e-3  # seconds: max_time must be positive
 NEAR = 10.0  # nats below the best within which an evidence is worth measuring
 
 
-def fit_candidates(candidates, X, y, fit_params, labels, n_jobs=None):
+def fit_candidates(candidates, X, y, fit_params, labels, clock, n_jobs=None):
     """Fit all candidates; measure the evidence, where that is automatic, of those near the best.
 
     Measuring takes most of the time of a small fit. So all are fitted without it first. Then those
@@ -35,9 +39,11 @@ def fit_candidates(candidates, X, y, fit_params, labels, n_jobs=None):
         for model, i in zip(tasks, which, strict=True):
             if automatic[i] and not measured:
                 final_step(model).set_params(measure_evidence=False)
-        given = zip(tasks, (labels[i] for i in which), strict=True)
         return Parallel(n_jobs=n_jobs)(
-            delayed(fit_candidate)(model, X, y, fit_params, label) for model, label in given
+            delayed(fit_candidate)(
+                model, X, y, fit_params, labels[i], clock, i == 0 and not measured
+            )
+            for model, i in zip(tasks, which, strict=True)
         )
 
     fits = fitted(range(len(candidates)), measured=False)
@@ -49,33 +55,82 @@ def fit_candidates(candidates, X, y, fit_params, labels, n_jobs=None):
         found = np.array([getattr(final_step(m), "log_evidence_", np.nan) for m, *_ in fits])
         highest = -np.inf if np.isnan(found).all() else np.nanmax(found)
         near = sorted(i for i in waiting if not found[i] < highest - NEAR)
-        if not near:
+        if not near or clock.deadline.passed:
             return fits
         waiting -= set(near)
         for i, (model, seconds, error) in zip(near, fitted(near, measured=True), strict=True):
-            fits[i] = model, seconds + fits[i][1], error
+            if not clock.deadline.passed or _is_measured(model):  # else it was broken off
+                fits[i] = model, seconds + fits[i][1], error
 
 
 def _measures(model):
     return getattr(final_step(model), "measure_evidence", None)
 
 
+def _is_measured(model):
+    return model is not None and np.isfinite(final_step(model).log_evidence_std_)
+
+
 def _is_measurable(model):
     return model is not None and is_measured(final_step(model)._result)
 
 
-def fit_candidate(model, X, y, fit_params, label):
-    """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``."""
-    start, error = time.perf_counter(), None
+class TooLate(Exception):
+    """The time of a search had passed before a candidate was begun."""
+
+
+class Clock(NamedTuple):
+    """When a search began and is to end, in seconds since the epoch."""
+
+    begun: float
+    deadline: Deadline
+
+    @property
+    def so_far(self):
+        """Seconds since the search began."""
+        return time.time() - self.begun
+
+
+@contextmanager
+def _no_longer_than(model, deadline):
+    """Give the fit of a model what is left of the time, if it can be given any."""
+    last = final_step(model)
+    own = getattr(last, "max_time", NO_TIME)
+    if own is NO_TIME or np.isinf(deadline.at):
+        yield
+        return
+    left = max(deadline.at - time.time(), SHORTEST)
+    last.max_time = left if own is None else min(own, left)
     try:
-        model.fit(X, y, **fit_params)
-    except Exception as failure:
-        model, error = None, failure
+        yield
+    finally:
+        last.max_time = own
+
+
+def fit_candidate(model, X, y, fit_params, label, clock, is_first):
+    """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``.
+
+    Candidates other than the first are not begun after the deadline.
+    """
+    start, error = time.perf_counter(), None
+    if clock.deadline.passed and not is_first:
+        model, error = None, TooLate("max_time had passed before this candidate was begun")
+    else:
+        try:
+            with _no_longer_than(model, clock.deadline):
+                model.fit(X, y, **fit_params)
+        except Exception as failure:
+            model, error = None, failure
     seconds = time.perf_counter() - start
     if label is not None:
-        found = f"failed: {error}" if model is None else _line(describe(model))
-        print(f"{label}: {found} ({seconds:.1f} s)", flush=True)
+        found = _line(describe(model)) if error is None else _said(error)
+        print(f"{label}: {found} ({seconds:.1f} s, {clock.so_far:.0f} s so far)", flush=True)
     return model, seconds, error
+
+
+def _said(error):
+    """What became of a candidate without a fit."""
+    return "not tried" if isinstance(error, TooLate) else f"failed: {error}"
 
 
 def _line(row):
@@ -84,8 +139,9 @@ def _line(row):
 
 def report_failures(fits):
     """Raise if every fit failed, warn if some did."""
-    errors = [error for _, _, error in fits if error is not None]
-    if errors and len(errors) == len(fits):
+    missed = [error for _, _, error in fits if error is not None]
+    errors = [error for error in missed if not isinstance(error, TooLate)]
+    if errors and len(missed) == len(fits):
         errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
         raise errors[0]
     if errors:
@@ -136,7 +192,10 @@ def simplest_of_best(table):
 def _row(model, seconds, error):
     """One candidate's part of ``results_``."""
     if model is None:
-        return {"fit_time": seconds, "verdict": f"failed: {type(error).__name__}: {error}"}
+        verdict = f"failed: {type(error).__name__}: {error}"
+        if isinstance(error, TooLate):
+            verdict = f"not tried: {error}"
+        return {"fit_time": seconds, "verdict": verdict}
     row = {"fit_time": seconds, **describe(model)}
     report = getattr(final_step(model), "evidence_report_", None)
     if report is not None:

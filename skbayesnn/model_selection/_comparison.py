@@ -1,10 +1,11 @@
 """A table of fitted models side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._typing import Estimator
 from skbayesnn.estimators import final_step, innermost
 from skbayesnn.model_selection._scoring import evidence_score
 from skbayesnn.predictive import evidence_weights
@@ -103,7 +104,7 @@ def _verdict(model, report):
     return "chains have converged" if diagnostics.converged else "chains have not converged"
 
 
-def compare(models):
+def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> ComparisonTable:
     """Compare fitted models of the same targets, the most probable first.
 
     Parameters

@@ -1,12 +1,16 @@
 """The evidence in scikit-learn's own searches."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from skbayesnn._typing import Estimator
 from skbayesnn.estimators import final_step
 
 
-def evidence_score(estimator, X=None, y=None):
+def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
     """Log evidence of a fitted model, as a scorer.
 
     ``GridSearchCV(model, grid, scoring=evidence_score, cv=AllData())`` chooses by evidence, with
@@ -67,7 +71,7 @@ class AllData:
     [([0, 1, 2], [0, 1, 2])]
     """
 
-    def split(self, X, y=None, groups=None):
+    def split(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Any:
         """All rows, for training and for testing.
 
         Parameters
@@ -85,7 +89,7 @@ class AllData:
         rows = np.arange(_num_samples(X))
         yield rows, rows.copy()
 
-    def get_n_splits(self, X=None, y=None, groups=None):
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Number of splits.
 
         Parameters

@@ -1,9 +1,13 @@
 """A grid search that needs one fit per candidate and no rows set aside."""
 
 import warnings
+from collections.abc import Sequence
 from copy import deepcopy
+from time import time
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -11,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._typing import Estimator
 from skbayesnn.estimators import (
     AveragedClassifier,
     AveragedRegressor,
@@ -21,7 +26,11 @@ from skbayesnn.estimators import (
     delegated,
     final_step,
 )
+from skbayesnn.estimators._parameters import positive
+from skbayesnn.inference import Deadline
 from skbayesnn.model_selection._candidates import (
+    Clock,
+    TooLate,
     fit_candidates,
     report_failures,
     results_table,
@@ -70,8 +79,13 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
           the estimators.
     n_jobs : int, optional
         Number of candidates that are fitted in parallel (joblib).
+    max_time : float, optional
+        Seconds after which no further candidate is fitted. Estimators that have a ``max_time`` get
+        the time that is left. The first candidate is always fitted. The search then ends with the
+        best of those fitted, and warns.
     verbose : int, default=0
-        If positive, print a line per candidate.
+        If positive, print a line per candidate: its log evidence, the verdict, its time and the
+        time so far.
 
     Attributes
     ----------
@@ -130,14 +144,24 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     >>> mean, std = search.predict([[0.5]], return_std=True)
     """
 
-    def __init__(self, estimator, param_grid, *, averaging="best", n_jobs=None, verbose=0):
+    def __init__(
+        self,
+        estimator: Estimator,
+        param_grid: dict[str, Any] | Sequence[dict[str, Any]],
+        *,
+        averaging: str = "best",
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.averaging = averaging
         self.n_jobs = n_jobs
+        self.max_time = max_time
         self.verbose = verbose
 
-    def fit(self, X, y, **fit_params):
+    def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit every candidate to all rows, and compare their evidences.
 
         Parameters
@@ -163,12 +187,31 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         params = list(ParameterGrid(self.param_grid))
         candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
         self._check_averaging(candidates)
-        fits = fit_candidates(candidates, X, y, fit_params, self._labels(params), self.n_jobs)
+        if self.max_time is not None:
+            positive(self, "max_time")
+        clock, labels = Clock(time(), Deadline.after(self.max_time)), self._labels(params)
+        with warnings.catch_warnings():
+            if self.max_time is not None:  # the search says it once
+                warnings.filterwarnings("ignore", "The fit has reached max_time")
+            fits = fit_candidates(candidates, X, y, fit_params, labels, clock, self.n_jobs)
         report_failures(fits)
+        self._warn_of_time(clock, fits)
         self.estimators_ = [model for model, *_ in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
         return self
+
+    def _warn_of_time(self, clock, fits):
+        """Warn if the search was broken off."""
+        if clock.deadline.passed:
+            n_tried = sum(not isinstance(error, TooLate) for _, _, error in fits)
+            warnings.warn(
+                f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
+                f"{len(fits)} candidates were tried, the last of them perhaps not to the end. "
+                "Raise max_time, or try fewer candidates.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _check_averaging(self, candidates):
         if self.averaging not in AVERAGING:

@@ -64,6 +64,10 @@ class Noise:
         variances = self.scales(X)[:, None] ** 2
         return np.ones(variances.shape[:2]), variances
 
+    def draw(self, X, shape, rng):
+        """Residuals drawn at every row, ``(m, n, n_outputs)``."""
+        return rng.standard_normal(shape) * self.scales(X)
+
     def log_density(self, residual, covariance, X):
         """Log density of targets, jointly over the outputs.
 
@@ -129,6 +133,11 @@ class StudentTNoise(Noise):
         parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
         shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
         return shares, factors[:, :, None, None] * self.scales(X)[:, None] ** 2
+
+    def draw(self, X, shape, rng):
+        nu = self.degrees_of_freedom[:, None]
+        stretch = np.sqrt(nu / rng.chisquare(np.broadcast_to(nu, shape[:-1])))
+        return stretch[..., None] * super().draw(X, shape, rng)
 
     def log_density(self, residual, covariance, X):
         if covariance is None:

@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier
 from skbayesnn.displays import ModeratedBoundaryDisplay
+from skbayesnn.displays._display import COLORS, rgb
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -106,8 +108,57 @@ def test_two_of_many_inputs_and_one_of_many_classes():
     assert display.axes_[0].get_xlabel() == names[3]
     assert display.axes_[0].get_ylabel() == names[0]
     assert display.class_name == "class 1"
-    with pytest.raises(ValueError, match="class_of_interest must be one of 0, 1, 2; got None"):
-        ModeratedBoundaryDisplay.from_estimator(model, iris.data)
+
+
+@pytest.mark.parametrize("one_axes", [False, True])
+def test_regions_of_three_classes(one_axes, readable):
+    noise = np.random.default_rng(7).standard_normal(50)
+    y = np.digitize(X[:, 0] + 0.4 * noise, [-0.5, 0.5])
+    names = np.array(["a", "b", "c"])[y]
+    model = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, names)
+    ax = plt.subplots(layout="constrained")[1] if one_axes else None
+    display = ModeratedBoundaryDisplay.from_estimator(model, X, names, grid_resolution=40, ax=ax)
+    assert display.class_name == ("a", "b", "c")
+    assert display.moderated.shape == display.most_probable.shape == (40, 40, 3)
+    n_panels = 1 if one_axes else 2
+    assert len(display.contours_) == len(display.data_) == 3 * n_panels
+    for contours, k in zip(display.contours_[-3:], range(3), strict=True):
+        for path in contours.get_paths():  # where the class is as probable as the best other one
+            p = model.predict_proba(path.vertices)
+            others = np.delete(p, k, axis=1).max(axis=1)
+            assert_allclose(p[:, k], others, atol=0.02)
+    for line, name in zip(display.data_[:3], "abc", strict=True):
+        assert line.get_label() == name
+        assert_array_equal(np.column_stack(line.get_data()), X[names == name])
+    display.figure_.canvas.draw()
+    (mesh,) = (c for c in display.axes_[-1].collections if hasattr(c, "get_coordinates"))
+    shades = np.reshape(mesh.get_facecolor(), (40, 40, -1))[..., :3]
+    of_class = [[1.0 - 0.75 * (1.0 - part) for part in rgb(color)] for color in COLORS[:3]]
+    assert_allclose(shades, display.moderated @ of_class, atol=1e-6)
+    if not one_axes:
+        readable(display)
+
+
+def test_points_of_an_unknown_class_are_refused():
+    y = np.arange(50) % 3
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match=r"does not know: \[7\]"):
+        ModeratedBoundaryDisplay.from_estimator(model, X, np.where(y == 2, 7, y))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_other_classifiers_have_one_panel(n_classes, readable):
+    y = np.arange(50) % n_classes
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    display = ModeratedBoundaryDisplay.from_estimator(model, X, y, grid_resolution=7)
+    assert display.most_probable is None
+    assert len(display.axes_) == 1
+    assert display.axes_[0].get_title() == "LogisticRegression"
+    grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
+    p = model.predict_proba(grid)
+    expected = p[:, 1] if n_classes == 2 else p
+    assert_allclose(display.moderated.reshape(expected.shape), expected)
+    readable(display)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,12 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from sklearn.calibration import calibration_curve
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -172,3 +176,53 @@ def test_bad_predictions():
 def test_wrong_number_of_features():
     with pytest.raises(ValueError, match="1 features"):
         CalibrationDisplay.from_estimator(regressor(), X[:, :1], Y[:, 0])
+
+
+def test_arrays_of_predictions():
+    hits, p = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.8, 0.7, 0.3, 0.9])
+    display = CalibrationDisplay.from_predictions(hits, p, n_bins=2)
+    assert_allclose(display.line_.get_data(), [[0.2, 0.8], [0.0, 1.0]])
+    assert display.line_ is display.lines_[0]
+    labels = np.where(hits, "yes", "no")
+    named = CalibrationDisplay.from_predictions(
+        labels, p.tolist(), n_bins=2, pos_label="yes", name="mine"
+    )
+    assert_allclose(named.line_.get_data(), display.line_.get_data())
+    assert named.curves[0].name == "mine"
+    assert named.quantity == "yes"
+    with pytest.raises(ValueError, match="give pos_label, one of no, yes"):
+        CalibrationDisplay.from_predictions(labels, p)
+    with pytest.raises(ValueError, match="pos_label must be one of no, yes; got 'maybe'"):
+        CalibrationDisplay.from_predictions(labels, p, pos_label="maybe")
+
+
+def test_rivals_in_the_same_axes(readable):
+    display = CalibrationDisplay.from_estimator(regressor(), X[TEST], Y[TEST, 0])
+    rival = make_pipeline(StandardScaler(), BayesianRidge()).fit(X[TRAIN], Y[TRAIN, 0])
+    other = CalibrationDisplay.from_estimator(
+        rival, X[TEST], Y[TEST, 0], ax=display.axes_, name="ridge"
+    )
+    mean, std = rival.predict(X[TEST], return_std=True)
+    assert_allclose(other.curves[0].values, norm.cdf(Y[TEST, 0], mean, std))
+    labels = display.ax_.get_legend_handles_labels()[1]
+    assert labels.count("calibrated") == 1
+    assert labels[-1] == "ridge"
+    assert other.line_.get_color() != display.line_.get_color()
+    assert len(display.figure_.legends) == 1  # the one of both
+    readable(other)
+
+
+def test_a_gaussian_process_of_two_outputs():
+    rival = GaussianProcessRegressor(RBF() + WhiteKernel(1.0), optimizer=None, alpha=0.1)
+    rival.fit(X[TRAIN], Y[TRAIN])
+    display = CalibrationDisplay.from_estimator(rival, X[TEST], Y[TEST])
+    assert [curve.name for curve in display.curves] == ["y0", "y1"]
+    with pytest.raises(ValueError, match="y has 1 outputs, the predictions 2"):
+        CalibrationDisplay.from_estimator(rival, X[TEST], Y[TEST, 0])
+
+
+def test_a_rival_classifier():
+    forest = RandomForestClassifier(20, random_state=0).fit(X[TRAIN], CLASSES[TRAIN])
+    display = CalibrationDisplay.from_estimator(forest, X[TEST], CLASSES[TEST])
+    assert [curve.name for curve in display.curves] == ["RandomForestClassifier"]
+    assert_allclose(display.curves[0].values, forest.predict_proba(X[TEST]).max(axis=1))

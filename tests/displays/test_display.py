@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -94,7 +94,7 @@ DRAWN = {
     "trace": (HMCMLPRegressor, TraceDisplay.from_estimator),
     "bell": (
         EvidenceMLPRegressor,
-        lambda e: EvidenceVersusTestDisplay.from_estimators([e], X, Y),
+        lambda e: EvidenceVersusTestDisplay.from_estimator([e], X, Y),
     ),
 }
 
@@ -110,10 +110,34 @@ def test_unfitted_estimators_are_refused(name, in_pipeline):
         draw(estimator)
 
 
-@pytest.mark.parametrize("name", sorted(set(DRAWN) - {"bell"}))
-def test_foreign_estimators_are_refused(name):
+@pytest.mark.parametrize("name", ["relevance", "trace"])
+def test_estimators_of_others_have_no_relevances_and_chains(name):
     with pytest.raises(TypeError, match=r"needs a \w+ of skbayesnn"):
         DRAWN[name][1](BayesianRidge().fit(X, Y))
+
+
+@pytest.mark.parametrize("name", ["predictive", "calibration", "boundary"])
+def test_estimators_of_others_need_probabilities(name):
+    wrong = BayesianRidge() if name == "boundary" else LinearRegression()
+    with pytest.raises(TypeError, match="This display needs a"):
+        DRAWN[name][1](wrong.fit(X, Y))
+    if name != "boundary":
+        with pytest.raises(NotFittedError):
+            DRAWN[name][1](BayesianRidge())
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_long_labels_stay_inside_the_figure(layout):
+    figure, ax = plt.subplots(figsize=(3.5, 2.5), layout=layout)
+    EvidenceVersusTestDisplay(
+        np.arange(4.0), np.arange(4.0), np.array(["a very long name of many words " * 4, "b"] * 2)
+    ).plot(ax)
+    figure.canvas.draw()
+    box = ax.get_legend().get_window_extent()
+    assert figure.bbox.x0 <= box.x0
+    assert box.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= box.y0
+    assert box.y1 <= figure.bbox.y1 + 1
 
 
 def test_foreign_estimator_without_evidence_is_refused():

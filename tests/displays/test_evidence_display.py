@@ -238,7 +238,7 @@ def test_bad_searches():
 def test_warning_bell_of_estimators(readable):
     fits = widths().estimators_ + widths_and_priors().estimators_
     labels = ["a"] * 4 + ["b"] * 6
-    display = EvidenceVersusTestDisplay.from_estimators(fits, X[TEST], Y[TEST], labels=labels)
+    display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], Y[TEST], group_by=labels)
     last = [fit[-1] if hasattr(fit, "steps") else fit for fit in fits]
     evidence = np.array([fit.log_evidence_ for fit in last])
     errors = np.array([rmse(fit) for fit in fits])
@@ -288,7 +288,7 @@ def test_test_errors_of_classifiers_and_of_choice():
         EvidenceMLPClassifier(size, n_restarts=1, random_state=0).fit(X[TRAIN], y[TRAIN])
         for size in ((), (1,))
     ]
-    display = EvidenceVersusTestDisplay.from_estimators(fits, X[TEST], y[TEST])
+    display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], y[TEST])
     expected = [log_loss(y[TEST], fit.predict_proba(X[TEST])) for fit in fits]
     assert_allclose(display.test_error, expected)
     assert display.ax_.get_ylabel() == "test log loss (nats)"
@@ -297,19 +297,24 @@ def test_test_errors_of_classifiers_and_of_choice():
     def error_rate(estimator, X, y):
         return np.mean(estimator.predict(X) != y)
 
-    display = EvidenceVersusTestDisplay.from_estimators(fits, X[TEST], y[TEST], error=error_rate)
+    display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], y[TEST], error=error_rate)
     assert_allclose(display.test_error, [1 - fit.score(X[TEST], y[TEST]) for fit in fits])
     assert display.ax_.get_ylabel() == "test error rate"
 
 
 def test_column_of_targets_is_compared_row_by_row():
     model = EvidenceMLPRegressor((), random_state=0).fit(X[TRAIN], Y[TRAIN, None])
-    display = EvidenceVersusTestDisplay.from_estimators([model], X[TEST], Y[TEST])
+    display = EvidenceVersusTestDisplay.from_estimator([model], X[TEST], Y[TEST])
     assert_allclose(
         display.test_error, np.sqrt(np.mean((model.predict(X[TEST])[:, 0] - Y[TEST]) ** 2))
     )
 
 
 def test_number_of_labels():
-    with pytest.raises(ValueError, match="1 labels for 4 estimators"):
-        EvidenceVersusTestDisplay.from_estimators(widths().estimators_, X, Y, labels=["a"])
+    with pytest.raises(ValueError, match="1 groups for 4 estimators"):
+        EvidenceVersusTestDisplay.from_estimator(widths().estimators_, X, Y, group_by=["a"])
+
+
+def test_the_parameter_of_a_grid_of_one_needs_no_name():
+    display = EvidenceDisplay.from_estimator(widths())
+    assert display.param_name == EvidenceDisplay.from_estimator(widths(), SIZES).param_name

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -59,8 +60,8 @@ def test_drawn_numbers_are_the_estimators(engine, n_outputs, output, readable):
         return values if n_outputs == 1 else values[:, output]
 
     mean, total = (column(values) for values in model.predict(grid, return_std=True))
-    assert_allclose(display.mean_.get_xdata(), grid[:, 2])
-    assert_allclose(display.mean_.get_ydata(), mean)
+    assert_allclose(display.line_.get_xdata(), grid[:, 2])
+    assert_allclose(display.line_.get_ydata(), mean)
     for band, std in zip(
         display.bands_, (total, column(model.predict_std(grid, kind="epistemic"))), strict=True
     ):
@@ -124,9 +125,9 @@ def test_categories_are_held_at_the_most_frequent_one():
 
 def test_style_and_width_of_bands():
     display = PredictiveDisplay.from_estimator(
-        fitted(), X, Y, n_std=1, mean_kw={"color": "red"}, data_kw={"ms": 1.0}
+        fitted(), X, Y, n_std=1, line_kw={"color": "red"}, data_kw={"ms": 1.0}
     )
-    assert display.mean_.get_color() == "red"
+    assert display.line_.get_color() == "red"
     assert display.data_.get_markersize() == 1.0
     assert_allclose(band_edges(display.bands_[0])[2], display.mean + display.total_std)
 
@@ -165,3 +166,17 @@ def test_classifiers_are_refused():
     model = EvidenceMLPClassifier((), random_state=0).fit(X, Y[:, 0] > 0)
     with pytest.raises(TypeError, match="needs a regressor"):
         PredictiveDisplay.from_estimator(model, X)
+
+
+def test_rivals_with_error_bars(readable):
+    rival = BayesianRidge().fit(X, Y[:, 0])
+    display = PredictiveDisplay.from_estimator(rival, X, Y[:, 0], grid_resolution=11)
+    assert display.epistemic_std is None
+    assert display.functions is None
+    assert len(display.bands_) == 1
+    at = np.repeat(np.median(X, axis=0)[None], 11, axis=0)
+    at[:, 0] = display.x
+    mean, std = rival.predict(at, return_std=True)
+    assert_allclose(display.mean, mean)
+    assert_allclose(display.total_std, std)
+    readable(display)

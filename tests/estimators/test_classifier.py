@@ -293,7 +293,7 @@ def test_report_adds_up(n_classes):
     if p is not None:
         log_likelihood = np.sum(np.log(p[np.arange(len(y)), y]))
         assert report.misfit == pytest.approx(log_likelihood, rel=1e-9)
-    text = repr(report)
+    text = report.full()
     for name in (*names, *model.weight_group_names_):
         assert name in text
     assert "Noise sd" not in text

@@ -364,7 +364,8 @@ def test_progress_is_printed_on_demand(capsys):
     assert len(lines) == 10
     assert lines[0].startswith("transition 4 of 40 (warm-up): acceptance ")
     assert lines[-1].startswith("transition 40 of 40 (sampling): acceptance ")
-    assert all("leapfrog steps, energy" in line for line in lines)
+    assert all("leapfrog steps, minus log posterior" in line for line in lines)
+    assert all(line.endswith("s in this stage") for line in lines)
 
 
 def warnings_of(kind="one output", **options):

@@ -122,8 +122,9 @@ def test_report(model):
     assert best.log_evidence == pytest.approx(best.terms.total)
     assert report.noise_occam == 0.0
     assert report.noise_weight_precision_occam < 0
-    assert "noise network" in repr(report)
-    assert "noise_log_det" in repr(report)
+    assert "depends on the inputs" in repr(report)
+    assert "Weight groups of the noise network" in report.full()
+    assert "noise_log_det" in report.full()
     network = best.noise_network
     assert np.isnan(network.log_evidence)
     assert network.noise_network is None

@@ -113,8 +113,9 @@ def test_attributes(regressor):
     assert report.verdict == report.minima[0].verdict == "trusted"
     assert abs(report.laplace_log_evidence - report.log_evidence) < 3.0
     lines = repr(report).splitlines()
-    assert lines[0].startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
-    assert f"{report.laplace_log_evidence:.2f} by Laplace" in lines[1]
+    assert lines[0] == "Verdict: trusted"
+    assert lines[2].startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
+    assert f"{report.laplace_log_evidence:.2f} by Laplace" in lines[2]
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
 
 

@@ -1,6 +1,7 @@
 """Search by evidence: the table, the choice, what predicts, and failures."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError, SkipTestWarning
 from sklearn.linear_model import LinearRegression, Ridge
@@ -278,6 +279,67 @@ def test_progress(capsys):
     assert first.startswith("[1/2] hidden_layer_sizes=(): log evidence -")
     assert "trusted" in first
     assert second.startswith("[2/2] hidden_layer_sizes=(0,): failed: hidden_layer_sizes must be")
+
+
+SLOW = {"hidden_layer_sizes": [(2,), (), (3,)]}
+
+
+def test_progress_tells_the_time_so_far(capsys):
+    EvidenceSearch(REGRESSOR, WIDTHS, verbose=1).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all(re.search(r"\(\d+\.\d s, \d+ s so far\)$", line) for line in lines)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_no_time_is_left_for_others(n_jobs, capsys):
+    search = EvidenceSearch(REGRESSOR, SLOW, max_time=1e-6, n_jobs=n_jobs, verbose=1)
+    with pytest.warns(ConvergenceWarning, match=r"max_time=1e-06 seconds: 1 of 3") as record:
+        search.fit(X, Y)
+    assert len([w for w in record if "max_time" in str(w.message)]) == 1
+    assert search.best_params_ == {"hidden_layer_sizes": (2,)}
+    assert np.all(np.isfinite(search.predict(GRID)))
+    assert search.estimators_[1:] == [None, None]
+    assert all(str(v).startswith("not tried") for v in search.results_["verdict"][1:])
+    assert np.isnan(search.results_["log_evidence"][1:]).all()
+    assert search.best_estimator_.max_time is None
+    if n_jobs is None:
+        assert [line.count("not tried") for line in capsys.readouterr().out.splitlines()] == [
+            0,
+            1,
+            1,
+        ]
+
+
+def test_enough_time_changes_nothing():
+    plain, timed = (EvidenceSearch(REGRESSOR, WIDTHS, max_time=t).fit(X, Y) for t in (None, 600))
+    assert_array_equal(plain.results_["log_evidence"], timed.results_["log_evidence"])
+    assert all(model.max_time is None for model in timed.estimators_)
+
+
+class ConstantEvidence(RegressorMixin, BaseEstimator):
+    """An estimator whose log evidence is given."""
+
+    def __init__(self, value=0.0):
+        self.value = value
+
+    def fit(self, X, y):
+        self.log_evidence_ = self.value
+        return self
+
+
+def test_estimators_without_max_time_can_be_searched():
+    model = make_pipeline(StandardScaler(), ConstantEvidence())
+    search = EvidenceSearch(model, {"constantevidence__value": [1.0, 2.0]}, max_time=10)
+    search.fit(X, Y)
+    assert search.best_score_ == 2.0
+    assert not hasattr(search.best_estimator_[-1], "max_time")
+
+
+@pytest.mark.parametrize("max_time", [0, -1.0, "long", np.nan])
+def test_max_time_is_checked(max_time):
+    with pytest.raises(ValueError, match="max_time must be a positive number"):
+        EvidenceSearch(REGRESSOR, WIDTHS, max_time=max_time).fit(X, Y)
 
 
 @pytest.mark.parametrize("averaging", [pytest.param("best", marks=pytest.mark.slow), "stacking"])

@@ -1,0 +1,140 @@
+"""How a network found its size."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from skbayesnn._typing import Array, Axes, Estimator, LayerSizes
+from skbayesnn.displays._display import COLORS, MARKERS, Display
+from skbayesnn.displays._inputs import fitted_network
+
+EVIDENCE = "log evidence (nats)"
+HELD_OUT = "held-out log density (nats per row)"
+
+
+class GrowthDisplay(Display):
+    """Evidence against the size of the networks tried, with a line per depth.
+
+    With ``hidden_layer_sizes="auto"`` networks are widened while their evidence rises; with many
+    rows the log density of rows held out decides. It is made by `from_estimator`.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : list of tuple of int
+        Of the networks in the order in which they were tried.
+    values : ndarray of shape (n,)
+        What they are compared by; ``nan`` where it is not available.
+    chosen : tuple of int, optional
+        Hidden layer sizes of the network that was chosen.
+    value_name : str, default="log evidence (nats)"
+        Name of the axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    axes_ : ndarray of matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of int to matplotlib Line2D
+        By number of hidden layers.
+    chosen_ : matplotlib Line2D or None
+        The ring around the network that was chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.displays import GrowthDisplay
+    >>> X = np.random.default_rng(0).uniform(-2, 2, (30, 1))
+    >>> y = X[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(30)
+    >>> model = EvidenceMLPRegressor(n_restarts=1, measure_evidence=False, random_state=0)
+    >>> display = GrowthDisplay.from_estimator(model.fit(X, y))
+    >>> len(display.values) == len(model.growth_)
+    True
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[tuple[int, ...]],
+        values: Array,
+        chosen: LayerSizes | None = None,
+        value_name: str = EVIDENCE,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.values = values
+        self.chosen = chosen
+        self.value_name = value_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Estimator, *, ax: Axes = None, **plot_options: Any) -> Self:
+        """Take the networks that a fit has tried and draw.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, or Pipeline that ends in one
+            Any of this package that was fitted with ``hidden_layer_sizes="auto"``.
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        **plot_options
+            Of `plot`.
+
+        Returns
+        -------
+        GrowthDisplay
+            Drawn.
+        """
+        network, _ = fitted_network(estimator)
+        if not getattr(network, "growth_", ()):
+            raise ValueError(
+                "This network has not grown: fit with hidden_layer_sizes='auto', got "
+                f"{network.hidden_layer_sizes!r}."
+            )
+        tried = network.growth_
+        held_out = any(not np.isnan(c.held_out_log_density) for c in tried)
+        values = [c.held_out_log_density if held_out else c.log_evidence for c in tried]
+        sizes = [c.hidden_layer_sizes for c in tried]
+        name = HELD_OUT if held_out else EVIDENCE
+        display = cls(sizes, np.array(values, dtype=float), network.hidden_layer_sizes_, name)
+        return display.plot(ax, **plot_options)
+
+    def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        line_kw : dict, optional
+            Style of the lines (``Axes.plot``).
+
+        Returns
+        -------
+        GrowthDisplay
+            Itself.
+        """
+        depths = np.array([len(sizes) for sizes in self.hidden_layer_sizes])
+        widths = np.array([max(sizes, default=0) for sizes in self.hidden_layer_sizes])
+        with self._panels(ax, (1, 1), (3.5, 2.6)) as (axes,):
+            self.lines_ = {}
+            for depth in sorted(set(depths.tolist())):
+                rows = np.flatnonzero(depths == depth)
+                rows = rows[np.argsort(widths[rows], kind="stable")]
+                style = {"color": COLORS[depth % len(COLORS)], "marker": MARKERS[depth % 7]}
+                style |= {"ms": 4, "lw": 1.2, "label": _depth_name(depth)} | (line_kw or {})
+                (self.lines_[depth],) = axes.plot(widths[rows], self.values[rows], **style)
+            self.chosen_ = None
+            if self.chosen in self.hidden_layer_sizes:
+                i = self.hidden_layer_sizes.index(self.chosen)
+                ring = {"ls": "", "mfc": "none", "mec": "black", "ms": 9, "label": "chosen"}
+                (self.chosen_,) = axes.plot(widths[i], self.values[i], "o", **ring)
+            axes.set_xscale("symlog", base=2, linthresh=1)
+            ticks = sorted(set(widths.tolist()))
+            axes.set_xticks(ticks, [str(tick) for tick in ticks])
+            axes.margins(x=0.08)
+            axes.set(xlabel="hidden units per layer", ylabel=self.value_name)
+            self._legend(4)
+        return self
+
+
+def _depth_name(depth):
+    return {0: "linear", 1: "1 hidden layer"}.get(depth, f"{depth} hidden layers")

@@ -1,0 +1,70 @@
+"""Draws of a sampler as ArviZ takes them: named, in units of the user, with the training rows."""
+
+from inspect import signature
+
+import numpy as np
+
+from skbayesnn.network import row_blocks
+
+
+def by_chain(values, shape):
+    """Values of all draws ``(n_chains * n_draws, ...)`` with an axis for chains."""
+    return values.reshape(*shape, *values.shape[1:])
+
+
+def row_groups(estimator, kept, rng):
+    """What every draw says about the training rows.
+
+    Parameters
+    ----------
+    estimator : HMCMLP
+    kept : ndarray of int, shape (n_rows,)
+        The distinct row that each of the user's rows is.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    dict of dict
+        ``log_likelihood``, ``posterior_predictive`` and ``observed_data``.
+    """
+    draws, problem = estimator._draws, estimator._result.problem
+    shape = estimator._result.draws.energy.shape
+    parts = []
+    for rows in row_blocks(len(kept), draws.doubles_per_row):
+        X, y = problem.X[kept[rows]], problem.y[kept[rows]]
+        parts.append(estimator._rows_to_inference_data(draws.outputs(X), X, y, rng))
+    log_likelihood, predicted, observed = (
+        {name: np.concatenate([part[name] for part in some], axis=-1) for name in some[0]}
+        for some in zip(*parts, strict=True)
+    )
+    return {
+        "log_likelihood": {n: by_chain(v, shape) for n, v in log_likelihood.items()},
+        "posterior_predictive": {n: by_chain(v, shape) for n, v in predicted.items()},
+        "observed_data": observed,
+    }
+
+
+def to_arviz(groups, coords, dims):
+    """As the version of ArviZ at hand has it.
+
+    Parameters
+    ----------
+    groups : dict of dict of ndarray
+    coords, dims : dict
+
+    Returns
+    -------
+    arviz.InferenceData or xarray.DataTree
+
+    Raises
+    ------
+    ImportError
+    """
+    try:
+        import arviz
+    except ImportError as error:
+        raise ImportError("to_inference_data needs ArviZ: pip install skbayesnn[arviz].") from error
+    labels = {"coords": coords, "dims": dims}
+    if "posterior" in signature(arviz.from_dict).parameters:  # ArviZ before 1.0
+        return arviz.from_dict(**groups, **labels)
+    return arviz.from_dict(groups, **labels)

@@ -1,0 +1,88 @@
+"""How reports print themselves: in a few lines, in full on request, folded in notebooks."""
+
+from html import escape
+from typing import NamedTuple
+
+from sklearn import get_config
+
+
+class Table(NamedTuple):
+    """A part of a report that is shown on request.
+
+    Attributes
+    ----------
+    title : str
+    rows : list of tuple of str
+    header : tuple of str
+        Names of the columns, or none.
+    left : tuple of int
+        Columns of words, which are aligned on the left.
+    """
+
+    title: str
+    rows: list
+    header: tuple = ()
+    left: tuple = (0,)
+
+    def text(self):
+        """Title and aligned columns."""
+        lines = [self.header, *self.rows] if self.header else self.rows
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        aligned = (
+            "  ".join(
+                cell.ljust(width) if i in self.left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        )
+        return "\n".join([f"{self.title}:", *(f"  {line}".rstrip() for line in aligned)])
+
+    def html(self):
+        """The same, folded."""
+        body = "".join(self._html_row("td", row) for row in self.rows)
+        head = f"<thead>{self._html_row('th', self.header)}</thead>" if self.header else ""
+        return (
+            f"<details><summary>{escape(self.title)}</summary>"
+            f"<table>{head}<tbody>{body}</tbody></table></details>"
+        )
+
+    def _html_row(self, tag, cells):
+        sides = ["left" if i in self.left else "right" for i in range(len(cells))]
+        return "<tr>{}</tr>".format(
+            "".join(
+                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                for cell, side in zip(cells, sides, strict=True)
+            )
+        )
+
+
+class Printed:
+    """A report with a short summary and tables.
+
+    A subclass has ``_summary``, which returns pairs of a heading and what it says, the verdict
+    first; and ``_tables``, which returns a list of `Table`.
+    """
+
+    def __repr__(self):
+        return "\n".join(f"{heading}: {what}" for heading, what in self._summary())
+
+    def full(self):
+        """Everything as text.
+
+        Returns
+        -------
+        str
+            The summary and all tables, for ``print``.
+        """
+        return "\n\n".join([repr(self), *(table.text() for table in self._tables())])
+
+    def _repr_html_(self):
+        """For notebooks; ``None`` (text) with ``sklearn.set_config(display="text")``."""
+        if get_config()["display"] != "diagram":
+            return None
+        lines = "<br>".join(
+            f"<strong>{escape(heading)}:</strong> {escape(what)}"
+            for heading, what in self._summary()
+        )
+        tables = "".join(table.html() for table in self._tables())
+        return f'<div class="skbayesnn-report"><p>{lines}</p>{tables}</div>'

@@ -1,0 +1,113 @@
+"""Whether a log evidence can be trusted, and what to do if not."""
+
+from typing import NamedTuple
+
+from skbayesnn.inference import Trouble
+
+ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
+LARGEST_ERROR = 0.5  # nats: standard error of a log evidence that is trusted to within a nat
+SINGULAR = 0.1  # smallest eigenvalue of the Hessian over the smallest prior precision
+
+ANOTHER_SEARCH = (
+    "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden units."
+)
+FEWER = "Use fewer hidden units, or compare models on held-out rows."
+REMEDIES = {
+    Trouble.ROTATION: "Use another activation, or hidden layers of one unit.",
+    Trouble.INDEFINITE: ANOTHER_SEARCH,
+    Trouble.NOT_REACHED: ANOTHER_SEARCH,
+    Trouble.SINGULAR: "Remove inputs that repeat others, or use fewer hidden units.",
+    Trouble.STRUCTURED: FEWER,
+    Trouble.BATCHES: "Compare models on held-out rows; predictions have error bars.",
+    Trouble.NOISE_NETWORK: "Try another random_state, or smaller noise_hidden_layer_sizes.",
+}
+
+
+class Verdict(NamedTuple):
+    """What is thought of a log evidence, and what to do about it.
+
+    Attributes
+    ----------
+    text, advice : str
+    """
+
+    text: str
+    advice: str
+
+
+TRUSTED = Verdict("trusted", "Use it, and compare it with that of other models of these targets.")
+NOT_MEASURED = Verdict(
+    "not measured", "If a few nats matter, fit with measure_evidence=True; else use it."
+)
+
+
+def verdict_of_measurement(measurement):
+    """Whether a measured evidence is right to within a nat.
+
+    Parameters
+    ----------
+    measurement : Measurement
+
+    Returns
+    -------
+    Verdict
+    """
+    error = measurement.log_evidence_std
+    if error <= LARGEST_ERROR:
+        return TRUSTED
+    return Verdict(
+        f"doubtful: standard error of {error:.1f} nats",
+        "Do not decide by a few nats; fewer hidden units are measured more accurately.",
+    )
+
+
+def verdict_of_minimum(minimum, n_targets, exact):
+    """What speaks against the Gaussian approximation at a minimum; or whether it is exact.
+
+    Parameters
+    ----------
+    minimum : Minimum
+    n_targets : float
+    exact : bool
+        Whether the posterior is Gaussian at given precisions.
+
+    Returns
+    -------
+    Verdict
+    """
+    if minimum.trouble is not None:
+        return Verdict(f"no evidence: {minimum.trouble.value}", REMEDIES[minimum.trouble])
+    doubts = _doubts(minimum, n_targets / minimum.n_weights)
+    if doubts:
+        advice = dict.fromkeys(doubt.advice for doubt in doubts)  # each once
+        return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))
+    return TRUSTED if exact else NOT_MEASURED
+
+
+def _doubts(minimum, targets_per_weight):
+    few = minimum.network.hidden_layer_sizes and targets_per_weight < ROWS_PER_WEIGHT
+    singular = minimum.smallest_eigenvalue < SINGULAR * minimum.hyper.alpha.min()
+    found = [
+        (
+            not minimum.exact,
+            "Gauss-Newton Hessian: the evidence is approximate",
+            "Use the error bars, but do not compare evidences closely.",
+        ),
+        (not minimum.converged, "the hyperparameters did not converge", ANOTHER_SEARCH),
+        (
+            minimum.fits_everything,
+            "the targets are fitted exactly, so the noise level is undetermined",
+            "Use fewer hidden units, or give noise_std.",
+        ),
+        (
+            singular,
+            "the Hessian is nearly singular",
+            "Try another random_state, or fewer hidden units.",
+        ),
+        (
+            few,
+            f"{targets_per_weight:.1f} targets per weight ({ROWS_PER_WEIGHT:g} wanted)",
+            "Use fewer hidden units, or sample (HMCMLP...).",
+        ),
+    ]
+    return [Verdict(text, advice) for applies, text, advice in found if applies]

@@ -1,0 +1,83 @@
+"""Terms of an evidence as bars, and how a network found its size."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.displays import EvidenceTermsDisplay, GrowthDisplay
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+X = np.random.default_rng(0).uniform(-2, 2, (40, 1))
+Y = np.sin(2 * X[:, 0]) + 0.2 * np.random.default_rng(1).standard_normal(40)
+
+NOISE = np.random.default_rng(2).standard_normal((40, 2))
+
+
+@cache
+def grown():
+    return EvidenceMLPRegressor(n_restarts=1, measure_evidence=False, random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
+def test_bars_are_the_terms_and_their_sum(noise, readable):
+    model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(X, Y)
+    display = EvidenceTermsDisplay.from_estimator(model)
+    terms = dict(model.evidence_report_.terms.items())
+    widths = [bar.get_width() for bar in display.bars_]
+    assert_allclose(widths, [*terms.values(), sum(terms.values())])
+    ends = [bar.get_x() + bar.get_width() for bar in display.bars_]
+    assert_allclose(ends[:-1], np.cumsum(list(terms.values())))
+    assert display.bars_[-1].get_x() == 0.0
+    readable(display)
+
+
+def test_bars_of_a_classifier():
+    model = EvidenceMLPClassifier((), random_state=0).fit(X, Y > 0)
+    display = EvidenceTermsDisplay.from_estimator(model)
+    assert display.terms["noise_occam"] == 0.0
+
+
+def test_no_terms_without_an_evidence():
+    sampler = HMCMLPRegressor((), n_chains=1, n_warmup=5, n_draws=5, evidence=False, random_state=0)
+    with pytest.raises(TypeError, match="Only evidence estimators have terms"):
+        EvidenceTermsDisplay.from_estimator(sampler.fit(X, Y))
+    with pytest.warns(UserWarning, match="linear hidden units"):
+        model = EvidenceMLPRegressor((2,), activation="identity", random_state=0).fit(
+            np.column_stack([X[:, 0], Y]), np.column_stack([Y, X[:, 0]]) + 0.1 * NOISE
+        )
+    with pytest.raises(ValueError, match="no evidence: linear hidden units"):
+        EvidenceTermsDisplay.from_estimator(model)
+
+
+def test_growth_has_a_line_per_depth(readable):
+    model = grown()
+    display = GrowthDisplay.from_estimator(model)
+    found = {
+        (depth, width): value
+        for depth, line in display.lines_.items()
+        for width, value in zip(*line.get_data(), strict=True)
+    }
+    expected = {
+        (len(c.hidden_layer_sizes), max(c.hidden_layer_sizes, default=0)): c.log_evidence
+        for c in model.growth_
+    }
+    assert found == expected
+    sizes = model.hidden_layer_sizes_
+    assert_array_equal(display.chosen_.get_xdata(), [max(sizes, default=0)])
+    readable(display)
+
+
+def test_growth_by_rows_held_out():
+    display = GrowthDisplay([(), (2,), (4,)], np.array([-1.0, -0.5, -0.6]), (2,), "density").plot()
+    assert display.ax_.get_ylabel() == "density"
+    assert_array_equal(display.chosen_.get_data(), [[2], [-0.5]])
+
+
+def test_what_has_not_grown_is_refused():
+    model = EvidenceMLPRegressor((), random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"has not grown: .*got \(\)"):
+        GrowthDisplay.from_estimator(model)

@@ -1,0 +1,206 @@
+"""What a fit says about itself: ten lines, the rest on request, tables in notebooks."""
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators._printed import Printed, Table
+from skbayesnn.estimators._verdict import REMEDIES, verdict_of_measurement, verdict_of_minimum
+from skbayesnn.inference import Trouble
+
+
+class Tags(HTMLParser):
+    """All tags in order; raises where one is closed that is not open."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.seen, self.open, self.words = [], [], []
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def rows(n=40, n_outputs=None):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (n, 2))
+    f = np.sin(2 * X[:, 0])
+    y = f if n_outputs is None else np.outer(f, np.arange(1, n_outputs + 1))
+    return X, y + 0.2 * np.exp(0.8 * X[:, :1] if n_outputs else 0.8 * X[:, 0]) * (
+        rng.standard_normal(y.shape)
+    )
+
+
+@pytest.fixture(scope="module")
+def model():
+    return EvidenceMLPRegressor((3,), n_restarts=2, random_state=0).fit(*rows())
+
+
+@pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
+def test_ten_lines_verdict_first(noise):
+    model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(*rows())
+    report = model.evidence_report_
+    lines = repr(report).splitlines()
+    assert len(lines) <= 10
+    assert lines[0] == f"Verdict: {report.verdict}"
+    assert lines[1] == f"To do: {report.advice}"
+    assert f"{report.log_evidence:.2f}" in lines[2]
+    assert lines[-1].endswith("print(evidence_report_.full())")
+    assert ("Student-t" in repr(report)) == (noise == "student_t")
+
+
+def test_auto_noise_still_fits_in_ten_lines(model):
+    assert len(model.evidence_report_.noise_log_evidences) > 1
+    assert len(repr(model.evidence_report_).splitlines()) <= 10
+
+
+def test_full_has_all_terms_groups_and_minima(model):
+    report = model.evidence_report_
+    text = report.full()
+    assert text.startswith(repr(report))
+    assert report.terms is report.minima[0].terms
+    for name, value in report.terms.items():
+        assert name in text
+        assert f"{value:.2f}" in text
+        assert f"{value:.2f}" in repr(report.terms)
+    assert_allclose(sum(value for _, value in report.terms.items()), report.terms.total)
+    for minimum in report.minima:
+        assert f"{minimum.log_evidence:.2f}" in text
+    for name in model.weight_group_names_:
+        assert name in text
+
+
+def test_classifiers_have_no_noise():
+    X, y = rows()
+    report = EvidenceMLPClassifier((), random_state=0).fit(X, y > 0).evidence_report_
+    assert "Noise" not in report.full()
+    assert "linear" in repr(report)
+
+
+def test_html_is_well_formed_and_folds(model):
+    report = model.evidence_report_
+    page = Tags(report._repr_html_())
+    assert page.seen.count("details") == page.seen.count("table") == len(report._tables())
+    words = " ".join(page.words)
+    assert report.verdict in words
+    for name, _ in report.terms.items():
+        assert name in words
+
+
+def test_html_escapes_names_of_the_user():
+    X, y = rows()
+    name = "<script>alert('x')</script> & more"
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=[name, "b"])
+    model = EvidenceMLPRegressor((), prior="ard", random_state=0).fit(frame, y)
+    html = model.evidence_report_._repr_html_()
+    assert "<script>" not in html
+    assert any(name in words for words in Tags(html).words)
+    assert name in model.evidence_report_.full()
+
+
+def test_text_display_of_scikit_learn_is_respected(model):
+    with sklearn.config_context(display="text"):
+        assert model.evidence_report_._repr_html_() is None
+    assert model.evidence_report_._repr_html_() is not None
+
+
+def test_a_table_is_aligned():
+    table = Table("What", [("a", "1.0"), ("long", "-10.25")], ("name", "value"))
+    assert table.text() == "What:\n  name   value\n  a        1.0\n  long  -10.25"
+
+
+def test_heading_and_words_are_escaped():
+    class Odd(Printed):
+        def _summary(self):
+            return [("a < b", "c & d")]
+
+        def _tables(self):
+            return [Table("<t>", [("<x>", "1")])]
+
+    words = Tags(Odd()._repr_html_()).words
+    assert "a < b:" in words
+    assert "<t>" in words
+    assert "<x>" in words
+
+
+def test_diagnostics_say_what_to_do():
+    model = HMCMLPRegressor(
+        (), noise="constant", n_chains=2, n_warmup=100, n_draws=100, evidence=False, random_state=0
+    ).fit(*rows())
+    found = model.diagnostics_
+    lines = repr(found).splitlines()
+    assert len(lines) <= 10
+    assert lines[0] == f"Verdict: {found.verdict}" == "Verdict: converged"
+    assert lines[1] == "To do: Use the predictions."
+    assert found.n_transitions == 200 * model._result.settings.thin
+    assert f"{found.n_gradients} leapfrog steps" in found.full()
+    for name, value in found.hyper_r_hat.items():
+        assert name in found.full()
+        assert f"{value:.3f}" in found.full()
+    assert Tags(found._repr_html_()).seen.count("table") == 2
+
+
+def minimum(trouble=None, **changes):
+    """As much of a minimum as a verdict asks for."""
+    found = {
+        "trouble": trouble,
+        "n_weights": 10,
+        "network": SimpleNamespace(hidden_layer_sizes=(2,)),
+        "smallest_eigenvalue": 1.0,
+        "hyper": SimpleNamespace(alpha=np.ones(2)),
+        "exact": True,
+        "converged": True,
+        "fits_everything": False,
+    }
+    return SimpleNamespace(**(found | changes))
+
+
+@pytest.mark.parametrize("trouble", list(Trouble))
+def test_every_trouble_has_a_remedy(trouble):
+    verdict = verdict_of_minimum(minimum(trouble), 100.0, exact=True)
+    assert verdict.text == f"no evidence: {trouble.value}"
+    assert verdict.advice == REMEDIES[trouble]
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_targets", "doubt", "advice"),
+    [
+        ({"exact": False}, 100.0, "Gauss-Newton", "do not compare"),
+        ({"converged": False}, 100.0, "did not converge", "max_iter"),
+        ({"fits_everything": True}, 100.0, "fitted exactly", "noise_std"),
+        ({"smallest_eigenvalue": 0.05}, 100.0, "nearly singular", "random_state"),
+        ({}, 29.0, "2.9 targets per weight (3 wanted)", "fewer hidden units"),
+    ],
+)
+def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
+    verdict = verdict_of_minimum(minimum(**changes), n_targets, exact=False)
+    assert verdict.text.startswith("doubtful: ")
+    assert doubt in verdict.text
+    assert advice in verdict.advice
+    assert verdict_of_minimum(minimum(), 100.0, exact=False).text == "not measured"
+    assert verdict_of_minimum(minimum(), 100.0, exact=True).text == "trusted"
+
+
+def test_several_doubts_are_all_named():
+    verdict = verdict_of_minimum(minimum(exact=False, converged=False), 10.0, exact=False)
+    assert verdict.text.count(";") == 2
+    assert verdict.advice.count(".") >= 3
+
+
+@pytest.mark.parametrize(("error", "text"), [(0.4, "trusted"), (0.8, "doubtful: standard error")])
+def test_verdict_of_a_measurement(error, text):
+    assert verdict_of_measurement(SimpleNamespace(log_evidence_std=error)).text.startswith(text)

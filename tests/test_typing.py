@@ -1,0 +1,72 @@
+"""The public interface has types, which can be resolved and allow the defaults."""
+
+import inspect
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+
+import skbayesnn
+from tests.test_docstrings import is_building_block, public_items, public_members
+
+
+def public_functions():
+    """Functions, constructors and methods of public classes, by dotted name."""
+    found = {}
+    for name, item in public_items().items():
+        if is_building_block(name):
+            continue
+        if not inspect.isclass(item):
+            found[name] = item
+            continue
+        names = ["__init__"] if "__init__" in vars(item) else []
+        for member in [*names, *dict.fromkeys(public_members(item))]:
+            function = inspect.getattr_static(item, member)
+            function = getattr(function, "__func__", function)
+            if inspect.isfunction(function):
+                found[f"{name}.{member}"] = function
+    return found
+
+
+FUNCTIONS = public_functions()
+
+
+def allows(hint, value):
+    """Whether a type has room for a default value, as far as simple types tell."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(allows(part, value) for part in get_args(hint))
+    if hint is Any or value is None:
+        return hint in (NoneType, Any)
+    if isinstance(hint, type) and isinstance(value, bool | int | float | str):
+        return isinstance(value, hint) or (hint is float and isinstance(value, int))
+    return True
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_everything_has_a_type(name):
+    function = FUNCTIONS[name]
+    hints = get_type_hints(inspect.unwrap(function))
+    parameters = inspect.signature(function).parameters.values()
+    missing = [p.name for p in parameters if p.name not in ("self", "cls") and p.name not in hints]
+    assert missing == []
+    assert "return" in hints
+    for p in parameters:
+        if p.default is not p.empty and p.name in hints:
+            assert allows(hints[p.name], p.default), p.name
+
+
+def test_functions_are_found():
+    assert "skbayesnn.EvidenceMLPRegressor.fit" in FUNCTIONS
+    assert "skbayesnn.metrics.crps_gaussian" in FUNCTIONS
+    assert "skbayesnn.displays.CalibrationDisplay.from_predictions" in FUNCTIONS
+
+
+def test_a_default_that_a_type_does_not_allow_is_found():
+    assert not allows(int, None)
+    assert not allows(int | str, 0.5)
+    assert allows(float | None, 1)
+
+
+def test_type_checkers_are_told():
+    assert (Path(skbayesnn.__file__).parent / "py.typed").is_file()

@@ -1,0 +1,44 @@
+"""What users write, with the types that they get; checked by mypy, never run."""
+
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.active_learning import select
+from skbayesnn.basis import LegendreFeatures
+from skbayesnn.displays import CalibrationDisplay, PredictiveDisplay
+from skbayesnn.metrics import crps_gaussian, interval_coverage
+from skbayesnn.model_selection import EvidenceSearch, compare
+
+X, y = [[0.0], [1.0]], np.zeros(2)
+
+model = EvidenceMLPRegressor((4, 4), prior=[0, 1, 1], noise_std={0: 0.1}, random_state=0)
+assert_type(model.fit(X, y, sample_weight=[1, 2]), EvidenceMLPRegressor)
+assert_type(model.predict(X), NDArray[Any])
+mean, std = model.predict(X, return_std=True)
+assert_type(std, NDArray[Any])
+assert_type(model.predict(X, return_cov=True), tuple[NDArray[Any], NDArray[Any]])
+assert_type(model.predict_interval(X, coverage=0.9), NDArray[Any])
+assert_type(model.sample_y(X, 3, random_state=np.random.RandomState(0)), NDArray[Any])
+EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1)
+EvidenceMLPRegressor(hidden_layers=(4,))  # type: ignore[call-arg]
+EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]
+model.predict(X, True, True)  # type: ignore[call-overload]
+model.predict_interval(X, coverage="wide")  # type: ignore[arg-type]
+
+classifier = EvidenceMLPClassifier(random_state=0).fit(X, ["a", "b"])
+assert_type(classifier, EvidenceMLPClassifier)
+assert_type(classifier.predict_proba(X), NDArray[Any])
+assert_type(HMCMLPRegressor.from_evidence(model, n_draws=10), HMCMLPRegressor)
+
+assert_type(crps_gaussian(y, 0.0, 1.0), NDArray[Any])
+assert_type(interval_coverage(y, [[0, 1], [0, 1]]), float)
+EvidenceSearch(model, {"prior": ["layer", "ard"]}, averaging="tempered").fit(X, y)
+compare({"one": model})
+select(model, X, 2)
+LegendreFeatures(3).fit_transform(X)
+
+assert_type(CalibrationDisplay.from_predictions([0, 1], [0.2, 0.7]), CalibrationDisplay)
+assert_type(PredictiveDisplay.from_estimator(model, X, y).plot(n_std=1), PredictiveDisplay)
