@@ -170,7 +170,7 @@ def thin_training_set(estimator, X, n, *, price=None, return_gains=False):
     minima = [*fit.minima, *(minimum for _, minimum in fit.others)][: len(model._shares)]
     used = [m for m, share in zip(minima, model._shares, strict=True) if share > 0]
     models = [
-        of_prior(member, minimum.groups.expand(minimum.hyper.alpha))
+        of_prior(member, minimum.groups, minimum.hyper.alpha)
         for member, minimum in zip(ensemble.parts, used, strict=True)
     ]
     question = Question("total", "exact", None, None, model._y_scaling.scale)

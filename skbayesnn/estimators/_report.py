@@ -310,7 +310,7 @@ def _verdict(minimum, n_targets, exact):
         doubts.append("the hyperparameters did not converge")
     if minimum.fits_everything:
         doubts.append("the targets are fitted exactly, so the noise level is undetermined")
-    if minimum.smallest_eigenvalue < 0.1 * minimum.hyper.alpha.min():
+    if minimum.smallest_eigenvalue < 0.1 * minimum.groups.least(minimum.hyper.alpha):
         doubts.append("the Hessian is nearly singular")
     if minimum.network.hidden_layer_sizes and n_targets < ROWS_PER_WEIGHT * len(minimum.theta):
         doubts.append(f"{n_targets / len(minimum.theta):.1f} targets per weight (3 wanted)")

@@ -87,6 +87,7 @@ from skbayesnn.inference._spread import spread
 from skbayesnn.inference._steps import Descents, Search, find_mode
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._widening import widened
 
@@ -139,6 +140,7 @@ __all__ = [
     "SpectralPrecision",
     "Trained",
     "Trouble",
+    "UnitSymmetry",
     "Workers",
     "align",
     "alpha_occam",
@@ -187,6 +189,7 @@ __all__ = [
     "squared_residuals",
     "start_sampling",
     "subsample",
+    "symmetries",
     "total_determined",
     "total_log_evidence",
     "train",

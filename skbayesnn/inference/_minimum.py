@@ -221,11 +221,9 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
-        weight_prior=float(
-            -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha)
-        ),
+        weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
         log_det=-0.5 * precision.log_det if precision.definite else np.nan,
-        symmetry=log_symmetry(posterior.network, groups.labels, off),
+        symmetry=log_symmetry(posterior.network, groups, off),
         weight_precision_occam=occam[0],
         noise_occam=occam[1],
     )

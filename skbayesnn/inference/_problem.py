@@ -10,7 +10,14 @@ from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
-from skbayesnn.posterior import Hyperparameters, Likelihood, LogUniform, Posterior, weight_groups
+from skbayesnn.posterior import (
+    Hyperparameters,
+    Likelihood,
+    LogUniform,
+    Posterior,
+    WeightGroups,
+    weight_groups,
+)
 
 
 class Posed(NamedTuple):
@@ -40,6 +47,8 @@ class Problem:
     prior : str or ndarray
         See `weight_groups`.
     feature_names : list of str, optional
+    groups : WeightGroups, optional
+        The prior of the weights of the one network that there is, in place of ``prior``.
     weight_precision : callable
         From names of weight groups to a mask of the free ones, and the values of the others.
     noise_precision : tuple of ndarray, optional
@@ -73,6 +82,7 @@ class Problem:
     activation: str = "tanh"
     prior: object = "layer"
     feature_names: list | None = None
+    groups: WeightGroups | None = None
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
     noise_hidden_layer_sizes: tuple = (8,)
@@ -103,7 +113,9 @@ class Problem:
     def posed(self, hidden_layer_sizes):
         """The posterior of a network, under constant noise, and settings of its search."""
         network = self.network(hidden_layer_sizes)
-        groups = weight_groups(network, self.prior, self.feature_names)
+        groups = self.groups
+        if groups is None:
+            groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
         settings = Settings(

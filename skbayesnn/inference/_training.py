@@ -66,7 +66,8 @@ def random_starts(posterior, rngs, compared=True):
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR
-        starts.append(Trained(rng.standard_normal(len(sd)) * sd, Hyperparameters(alpha, beta)))
+        theta = posterior.groups.start(rng, sd, first=i == 0)
+        starts.append(Trained(theta, Hyperparameters(alpha, beta)))
     return starts
 
 

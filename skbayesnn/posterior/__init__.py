@@ -1,6 +1,7 @@
 """Likelihoods, priors, and the energy that sums them."""
 
 from skbayesnn.posterior._compiled import instructions
+from skbayesnn.posterior._gaussian_prior import GaussianPrior
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
@@ -24,6 +25,7 @@ __all__ = [
     "Energies",
     "Expansion",
     "Gaussian",
+    "GaussianPrior",
     "Hyperparameters",
     "InputDependentJoint",
     "JointPosterior",

@@ -149,7 +149,7 @@ class Posterior:
 
     def with_network(self, network, labels):
         """The same data for a network of another layout, with its weights' group labels."""
-        return replace(self, network=network, groups=WeightGroups(labels, self.groups.names))
+        return replace(self, network=network, groups=self.groups.relabelled(labels))
 
     def of_rows(self, rows):
         """The posterior of some of the rows."""
@@ -179,7 +179,7 @@ class Posterior:
     def energies_and_gradient(self, theta, hyper):
         """`energies` and `gradient` from one pass through the network, without any curvature."""
         misfit, gradient = self.misfit_and_gradient(theta, hyper.beta)
-        return self._energies(theta, misfit), self.groups.expand(hyper.alpha) * theta + gradient
+        return self._energies(theta, misfit), self.groups.pull(theta, hyper.alpha) + gradient
 
     def misfit_and_gradient(self, theta, beta):
         """`Misfit`, and its gradient in the weights ``(..., k)``."""
@@ -203,11 +203,10 @@ class Posterior:
 
     def expansion(self, theta, hyper, exact=False):
         """`Expansion` from one pass through the network; Gauss-Newton unless ``exact``."""
-        alpha = self.groups.expand(hyper.alpha)
         misfit, gradient, matrix = self._data_expansion(theta, hyper.beta, exact)
-        diagonal = np.arange(self.network.n_weights)
-        matrix[..., diagonal, diagonal] += alpha
-        return Expansion(self._energies(theta, misfit), alpha * theta + gradient, matrix)
+        self.groups.add_to(matrix, hyper.alpha)
+        gradient = self.groups.pull(theta, hyper.alpha) + gradient
+        return Expansion(self._energies(theta, misfit), gradient, matrix)
 
     def data_hessian(self, theta, beta, exact=True):
         """Hessian of the misfit."""
@@ -270,8 +269,8 @@ class Posterior:
 
     def hessian_products(self, theta, hyper, vectors, exact=True):
         """``A v`` for each of some ``v`` ``(..., k)`` without forming ``A``."""
-        alpha, width = self.groups.expand(hyper.alpha), max(self.network.layer_sizes)
-        results = [alpha * vector for vector in vectors]
+        width = max(self.network.layer_sizes)
+        results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
         for trace, *derivatives in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
             for i, vector in enumerate(vectors):
                 results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
@@ -286,10 +285,12 @@ class Posterior:
         """Replace the linear output layer by its conditional optimum, where that has a closed form.
 
         Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
-        projection (Golub & Pereyra 1973). Otherwise ``theta`` is returned as it is. ``(..., k)``.
+        projection (Golub & Pereyra 1973). Otherwise, and under a prior that is not centred at zero,
+        ``theta`` is returned as it is. ``(..., k)``.
         """
         network, system = self.network, None
-        if not (network.hidden_layer_sizes and self.likelihood.n_levels):
+        linear = network.hidden_layer_sizes and self.likelihood.n_levels
+        if not (linear and self.groups.centred):
             return theta
         alpha = self.groups.expand(hyper.alpha)
         if self.compiled and self.compiled.is_small:
@@ -371,14 +372,14 @@ class Posterior:
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]
             total = found
-        prior = self.network.layers(self.groups.expand(hyper.alpha))
+        prior = self.network.layers(self.groups.diagonal(hyper.alpha))
         return [
             (alpha.mean(axis=1), F / self.n_rows, G)
             for alpha, (F, G) in zip(prior, total, strict=True)
         ]
 
     def _energies(self, theta, misfit):
-        return Energies(0.5 * self.groups.sums(theta**2), *misfit)
+        return Energies(self.groups.energies(theta), *misfit)
 
     def _traces(self, theta, order, doubles_per_row):
         """`Targets` and traces, block by block."""
