@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import canonical_rows, check_magnitudes, standardised
-from skbayesnn.estimators._parameters import check_parameters, fixed_values
+from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.inference import (
     Deadline,
     Limits,
@@ -79,6 +79,21 @@ def generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+def _check_enough(rows, problem, hidden_layer_sizes):
+    """Raise ``ValueError`` for a single row from which precisions would have to be inferred."""
+    if len(rows.X) > 1:
+        return
+    if hidden_layer_sizes != "auto":
+        free = problem.posed(hidden_layer_sizes).settings.free
+        open_noise = np.any(free.beta) and problem.known_noise is None
+        if not (np.any(free.alpha) or open_noise):
+            return
+    raise ValueError(
+        f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
+        "are needed to infer precisions from the data."
+    )
+
+
 class BayesianMLP(BaseEstimator):
     """Common part of all estimators.
 
@@ -121,20 +136,49 @@ class BayesianMLP(BaseEstimator):
         ValueError
             If parameters or data are invalid.
         """
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X, y, sample_weight, earlier=None, batch=None):
+        """Fit, after the data of an `Earlier` fit if there is one.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As of `fit`.
+        earlier : Earlier, optional
+            By default that of the estimator given as ``prior``, if one is.
+        batch : dict, optional
+            These rows are a batch of `partial_fit`, which knows these fitted attributes.
+        """
         with _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)
+            if earlier is None:
+                earlier = self._earlier(hidden_layer_sizes)
             previous = self._forget()
+            known = dict(batch or {})
+            if earlier is not None:
+                hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
+                known, previous = known | earlier.attributes, None
+            vars(self).update(known)
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
             rows = canonical_rows(X, y, sample_weight)
-            self._check_domain(rows)
+            self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
-            problem = self._pose(rows, hidden_layer_sizes)
-            self._keep(self._infer(problem, hidden_layer_sizes, previous), rows)
+            problem = self._pose(rows, hidden_layer_sizes, earlier)
+            _check_enough(rows, problem, hidden_layer_sizes)
+            result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
+            self._keep(result, rows)
+            if batch is not None:
+                self._add_up(earlier)
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
             self._warn()
         return self
+
+    def _earlier(self, hidden_layer_sizes):
+        """What the estimator given as ``prior`` has learnt, or ``None``."""
+        return None
 
     def __getstate__(self):
         """The state, and the version that wrote it."""
@@ -169,7 +213,8 @@ class BayesianMLP(BaseEstimator):
 
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True)
+        first = not hasattr(self, "n_features_in_")
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, reset=first)
         if sample_weight is None:
             sample_weight = np.ones(len(X))
         sample_weight = check_array(
@@ -186,18 +231,18 @@ class BayesianMLP(BaseEstimator):
             raise ValueError("All sample weights are zero; at least one must be positive.")
         return X, self._encode(y), sample_weight
 
-    def _check_domain(self, rows):
-        """Third gate: something to learn from."""
-        if len(rows.X) < 2:
-            raise ValueError(
-                f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
-                "are needed to infer precisions from the data."
-            )
+    def _check_domain(self, rows, known):
+        """Third gate: something to learn from, given some fitted attributes."""
 
-    def _pose(self, rows, hidden_layer_sizes):
+    def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
-        X_scaling, X = standardised(rows.X, rows.weight, self.standardize)
-        y, y_scaling, likelihood = self._targets(rows)
+        scalings = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
+        X_scaling, X = standardised(rows.X, rows.weight, self.standardize, scalings[0])
+        y, y_scaling, likelihood = self._targets(rows, scalings[1])
+        if earlier is not None and y.shape[1] != earlier.n_outputs:
+            raise ValueError(
+                f"y has {y.shape[1]} outputs, the earlier data had {earlier.n_outputs}."
+            )
         names = getattr(self, "feature_names_in_", None)
         self._X_scaling, self._y_scaling = X_scaling, y_scaling
         self.n_outputs_ = y.shape[1]
@@ -207,20 +252,24 @@ class BayesianMLP(BaseEstimator):
             rows.weight,
             likelihood,
             activation=self.activation,
-            prior=self.prior,
+            prior="layer" if is_estimator(self.prior) else self.prior,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
             **self._noise_options(y_scaling, likelihood, rows),
             **{"limits": self._limits, **self._search_options()},
             deadline=Deadline.after(self.max_time),
         )
-        if not isinstance(self.prior, str):
+        if not isinstance(problem.prior, str):
             n_weights = problem.network(hidden_layer_sizes).n_weights
             if np.shape(self.prior) != (n_weights,):
                 raise ValueError(
                     f"prior given as an array needs one group label for each of the {n_weights} "
                     f"weights; got shape {np.shape(self.prior)}."
                 )
+        return self._informed(problem, hidden_layer_sizes, earlier)
+
+    def _informed(self, problem, hidden_layer_sizes, earlier):
+        """The problem with what is known of the weights before these data."""
         return problem
 
     def _search_options(self):

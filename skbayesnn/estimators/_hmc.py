@@ -12,7 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators._base import BayesianMLP, FittedNetwork
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._parameters import integer, is_boolean, one_of, positive
+from skbayesnn.estimators._parameters import (
+    integer,
+    is_boolean,
+    is_estimator,
+    one_of,
+    positive,
+    thawed,
+)
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import ensemble_of_draws
 from skbayesnn.samplers import Plan
@@ -22,11 +29,6 @@ ASTRAY = 1.5  # R-hat above which the evidence, measured from where the chains a
 DTYPES = ("float32", "float64", np.float32, np.float64)
 LARGEST_GROWN = 16, 16  # units; a guess of the memory for networks that are to be chosen
 N_STEPS = {"langevin": 1, "hmc": 20, "stochastic_dynamics": 1}
-
-
-def thawed(init):
-    """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
-    return init.estimator if isinstance(init, FrozenEstimator) else init
 
 
 class NetworkDraws(Sequence):
@@ -79,6 +81,11 @@ class HMCMLP(BayesianMLP):
             Not fitted yet.
         """
         check_is_fitted(fitted)
+        if fitted._result.problem.groups is not None:
+            raise ValueError(
+                "Samplers know priors of mean zero only: an evidence estimator with prior_mean, "
+                "prior_precision or an estimator as prior cannot be continued by sampling."
+            )
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
@@ -91,6 +98,11 @@ class HMCMLP(BayesianMLP):
         return isinstance(self.thin, str) and self.thin == "auto"
 
     def _check_engine_parameters(self):
+        if is_estimator(self.prior):
+            raise ValueError(
+                "Samplers know priors of mean zero only: prior must be 'single', 'layer', 'ard' or "
+                "an array of labels. An estimator as prior is possible with evidence estimators."
+            )
         one_of(self, "sampler", ("auto", *N_STEPS))
         if self.step_size is not None:
             positive(self, "step_size")
@@ -120,7 +132,7 @@ class HMCMLP(BayesianMLP):
         same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
         return same_task and hasattr(init, "_result")
 
-    def _infer(self, problem, hidden_layer_sizes, previous):
+    def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Sample, and estimate the evidence."""
         sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
         numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights

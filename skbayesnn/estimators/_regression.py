@@ -222,9 +222,9 @@ class Regression(RegressorMixin):
         self._y_is_1d = y.ndim == 1
         return _numeric(y)
 
-    def _targets(self, rows):
+    def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
-        scaling, y = standardised(rows.y, rows.weight, self.standardize)
+        scaling, y = standardised(rows.y, rows.weight, self.standardize, scaling)
         likelihood = Gaussian.per_output(n_outputs)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))

@@ -81,6 +81,7 @@ from skbayesnn.inference._search import (
     fits,
     own_posterior,
 )
+from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference._spread import spread
@@ -117,6 +118,7 @@ __all__ = [
     "HeldOut",
     "KroneckerPrecision",
     "Ladder",
+    "Learnt",
     "Limits",
     "Measurement",
     "Method",
@@ -163,6 +165,7 @@ __all__ = [
     "integrated",
     "is_measured",
     "layers_switched_off",
+    "learnt",
     "linear_start",
     "log_evidence_fixed",
     "log_occam_gaussian",

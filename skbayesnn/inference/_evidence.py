@@ -82,7 +82,7 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
     True
     """
     prior = posterior.groups.log_normaliser(hyper.alpha)
-    noise = posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+    noise = posterior.noise_normaliser(hyper.beta)
     return -energies.total(hyper) - 0.5 * log_det + prior + noise
 
 

@@ -195,10 +195,19 @@ def _polished(posterior, method, search, settings, refine):
     if method.dense:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
         search = find_mode(posterior, method, theta, hyper, _trials(method), tol)
+    if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:
+        return _solved(posterior, method, search)
     refine = refine and method.refines and method.exact and np.any(free.mask)
     if refine and search.point.precision.definite:
         return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
     return search
+
+
+def _solved(posterior, method, search):
+    """Where one more Newton step leads, which is exact where the energy is quadratic."""
+    point = search.point
+    theta = point.theta - point.precision.solve(point.gradient)
+    return search._replace(point=method.point(posterior, theta, point.hyper, method.dense))
 
 
 def _trials(method):
@@ -220,7 +229,7 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
         occam = alpha_occam(*given), noise_occam(*given)
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
-        noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
+        noise_normaliser=float(posterior.noise_normaliser(hyper.beta, free.prior.log_density)),
         weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
         log_det=-0.5 * precision.log_det if precision.definite else np.nan,
         symmetry=log_symmetry(posterior.network, groups, off),

@@ -12,6 +12,7 @@ from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Hyperparameters,
+    KnownNoise,
     Likelihood,
     LogUniform,
     Posterior,
@@ -53,6 +54,8 @@ class Problem:
         From names of weight groups to a mask of the free ones, and the values of the others.
     noise_precision : tuple of ndarray, optional
         Mask of the free noise levels, and the precisions of the others; by default all are free.
+    known_noise : KnownNoise, optional
+        What earlier data tell about the noise levels.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     exact : bool
@@ -85,6 +88,7 @@ class Problem:
     groups: WeightGroups | None = None
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
+    known_noise: KnownNoise | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     exact: bool = True
     max_iter: int = 300
@@ -128,4 +132,7 @@ class Problem:
             self.deadline,
         )
         given = self.X, self.y, self.sample_weight
-        return Posed(Posterior(network, self.likelihood, groups, *given), settings)
+        posterior = Posterior(
+            network, self.likelihood, groups, *given, known_noise=self.known_noise
+        )
+        return Posed(posterior, settings)

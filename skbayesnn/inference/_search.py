@@ -12,8 +12,8 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import complete, evaluated
 from skbayesnn.inference._profile import integrated, minimum_at
 from skbayesnn.inference._redundancy import same_minimum
-from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.inference._training import Trained, random_starts, train, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs

@@ -14,6 +14,7 @@ from skbayesnn.posterior._likelihoods import (
     Misfit,
     Targets,
 )
+from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
@@ -29,6 +30,7 @@ __all__ = [
     "Hyperparameters",
     "InputDependentJoint",
     "JointPosterior",
+    "KnownNoise",
     "Likelihood",
     "LogUniform",
     "Misfit",
