@@ -317,7 +317,7 @@ class BayesianMLP(BaseEstimator):
         trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=3)
+            warnings.warn(message, category, stacklevel=4)
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""

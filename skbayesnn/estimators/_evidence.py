@@ -107,8 +107,8 @@ class EvidenceMLP(BayesianMLP):
         free = problem.noise_precision[0]
         return KnownNoise(free * known.counts, free * known.errors) if np.any(free) else None
 
-    def _learn_batch(self, X, y, sample_weight, known):
-        """One call of `partial_fit`; the first one knows some fitted attributes."""
+    def _before_batch(self):
+        """What earlier calls of `partial_fit` have learnt, or ``None``."""
         if getattr(self, "noise", "constant") in ("student_t", "input_dependent"):
             raise ValueError(
                 f"noise={self.noise!r} is not possible with partial_fit, which hands on what is "
@@ -119,11 +119,11 @@ class EvidenceMLP(BayesianMLP):
                 "measure_evidence=True is not possible with partial_fit: annealing knows nothing "
                 "of earlier batches. Use measure_evidence='auto' or False."
             )
-        earlier = None
-        if self.__sklearn_is_fitted__():
-            earlier = Earlier.of(self)
-            earlier.check(self)
-        return self._learn(X, y, sample_weight, earlier, known)
+        if not self.__sklearn_is_fitted__():
+            return None
+        earlier = Earlier.of(self)
+        earlier.check(self)
+        return earlier
 
     def _add_up(self, earlier):
         """The evidence of all batches, by the chain rule."""

@@ -262,4 +262,4 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
                 f"classes={np.unique(classes)!r} is not the same as on the first call to "
                 f"partial_fit: {self.classes_!r}."
             )
-        return self._learn_batch(X, y, sample_weight, known)
+        return self._learn(X, y, sample_weight, self._before_batch(), batch=known)

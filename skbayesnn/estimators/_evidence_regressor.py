@@ -300,7 +300,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         ValueError
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
-        return self._learn_batch(X, y, sample_weight, {})
+        return self._learn(X, y, sample_weight, self._before_batch(), batch={})
 
     def _keep(self, result, rows):
         super()._keep(result, rows)

@@ -110,8 +110,8 @@ def _by_group(given, groups, change):
     shape = _changed(matrix, change)
     if np.any(shape[labels[:, None] != labels]) or np.any(np.diag(shape)[~named]):
         raise ValueError(
-            "prior_precision by group holds in the units of X and y, and standardisation mixes the "
-            "first layer's weights with its intercepts, which are another group. Use "
+            "prior_precision by group holds in the units of X and y, where the first layer's "
+            "intercepts depend on its standardised weights, which are another group. Use "
             "standardize=False, or one precision matrix for all weights."
         )
     shape[~named, ~named] = 1.0

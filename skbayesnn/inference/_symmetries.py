@@ -77,6 +77,14 @@ def symmetries(network, groups):
     return [_tested(network, groups, layer, some) for layer, some in enumerate(found)]
 
 
+def tells_apart(network, groups):
+    """Whether no hidden unit can be exchanged or mirrored: only then the mean is no saddle."""
+    return all(
+        len(np.unique(some.kinds)) == len(some.kinds) and not np.any(some.mirrored)
+        for some in symmetries(network, groups)
+    )
+
+
 def _tested(network, groups, layer, candidate):
     """What of a candidate is a symmetry: every exchange and every change of sign is tried."""
     kinds, n = np.arange(len(candidate.kinds)), network.n_weights

@@ -112,9 +112,10 @@ class GaussianPrior(WeightGroups):
         drawn = solve_triangular(self._factor, columns, lower=True, trans=1).T
         return self.mean + drawn.reshape(normal.shape)
 
-    def start(self, rng, sd, first):
-        """The mean; then draws from the prior."""
-        return self.mean.copy() if first else self.draw(np.ones(len(self.names)), rng)
+    def start(self, rng, sd):
+        """Near the mean, on the scale of the prior where that is narrower."""
+        own = self.diagonal(np.ones(len(self.names))) ** -0.5
+        return self.mean + super().start(rng, np.minimum(sd, own))
 
     def within(self, group, covariance, theta):
         members = np.flatnonzero(self.labels == group)

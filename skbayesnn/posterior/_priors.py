@@ -155,16 +155,8 @@ class WeightGroups:
         sd = self.expand(alpha) ** -0.5
         return rng.standard_normal(sd.shape) * sd
 
-    def start(self, rng, sd, first):
-        """Where a search starts, ``(k,)``, from random weights of given standard deviations.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        sd : ndarray of shape (k,)
-        first : bool
-            Whether it is the first start.
-        """
+    def start(self, rng, sd):
+        """Where a search starts, ``(k,)``: random weights of given standard deviations."""
         return rng.standard_normal(len(sd)) * sd
 
     def within(self, group, covariance, theta):

@@ -56,7 +56,9 @@ def test_density(prior):
 def test_well_determined_weights(prior):
     A = dense(prior) + np.diag([1.0, 2.0, 3.0, 4.0, 0.0])
     S, P = np.linalg.inv(A), dense(prior)
-    expected = [np.sum(LABELS == c) - np.trace((S @ P)[LABELS == c][:, LABELS == c]) for c in (0, 1)]
+    expected = [
+        np.sum(c == LABELS) - np.trace((S @ P)[c == LABELS][:, c == LABELS]) for c in (0, 1)
+    ]
     assert_allclose(DensePrecision(A).determined(prior, ALPHA), expected, rtol=1e-12)
 
 
@@ -65,7 +67,7 @@ def test_coordinates_in_which_a_group_has_precision_one(prior):
     root = rng.standard_normal((5, 5))
     covariance, theta = root @ root.T, rng.standard_normal(5)
     for c in (0, 1):
-        members = np.flatnonzero(LABELS == c)
+        members = np.flatnonzero(c == LABELS)
         R = dense(prior, np.ones(2))[np.ix_(members, members)]
         inside, deviation = prior.within(c, covariance, theta)
         products = np.linalg.eigvals(covariance[np.ix_(members, members)] @ R)
