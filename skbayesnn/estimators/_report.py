@@ -116,6 +116,9 @@ class EvidenceReport:
         one of these noise models, or ``noise_std``, is given.
     noise_log_evidences : dict
         The attribute of the estimator; empty unless ``noise="auto"``.
+    informed : bool
+        Whether the prior of the weights has a mean or a precision matrix, be they given or learnt
+        from earlier data. The evidence is then that of the present rows, given these.
     """
 
     log_evidence: float
@@ -127,6 +130,7 @@ class EvidenceReport:
     n_weights: int
     noise_p_values: dict
     noise_log_evidences: dict
+    informed: bool = False
 
     def __getattr__(self, name):
         minima = self.__dict__.get("minima", ())
@@ -140,6 +144,11 @@ class EvidenceReport:
         measured = not np.isnan(self.log_evidence_std)
         error = f" +- {self.log_evidence_std:.2f}" if measured else ""
         lines = [f"Log evidence: {self.log_evidence:.2f}{error} nats, {self.verdict}"]
+        if self.informed:
+            lines.append(
+                "Informative prior: a Gaussian that is given, or was learnt from earlier data; the "
+                "evidence is that of the present rows under it"
+            )
         if measured:
             lines.append(
                 f"Measured by annealing; {self.laplace_log_evidence:.2f} by Laplace's approximation"
@@ -231,6 +240,7 @@ def make_report(fit, minima, shares, noise_std):
         minima[0].network.n_weights,
         fit.noise_p_values,
         fit.noise_log_evidences,
+        not posterior.groups.centred,
     )
 
 

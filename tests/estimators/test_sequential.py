@@ -180,6 +180,8 @@ def test_networks_go_on_learning():
     assert sizes == [sizes[0]] * 3  # the size of the first batch's network
     assert np.all(np.abs(mean - np.sin(grid[:, 0])) < 4 * std)
     assert model.evidence_report_.symmetry == 0.0
+    assert "Informative prior" in repr(model.evidence_report_)
+    assert "Informative prior" not in repr(FITTED.evidence_report_)
     assert len(model.batch_log_evidences_) == 3
 
 
