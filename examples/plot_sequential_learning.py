@@ -2,11 +2,14 @@
 Learning a line, one point at a time
 ====================================
 
-The posterior of the points seen so far is the prior of the next one (Bishop 2006, section 3.3.1).
-Here ``partial_fit`` draws his figure 3.7: a line ``y = a x + b`` is learnt from 20 points, each of
-which is a batch. What should be seen: the prior, a circle, shrinks to a spot around the true
-intercept and slope; after one point it is a narrow ridge of lines through that point; and the lines
-drawn from the posterior become one. The last section checks that nothing was lost.
+The posterior of the points seen so far is the prior of the next one (Bishop
+2006, section 3.3.1). Here ``partial_fit`` draws his figure 3.7: a line
+``y = a x + b`` is learnt from 20 points, each of which is a batch.
+
+What you should see: the prior is a circle. After one point it is a ridge, of
+all lines through that point. After 20 points it is a spot around the true
+intercept and slope, and the lines drawn from the posterior are nearly one. The
+last section checks that nothing was lost.
 """
 
 import matplotlib.pyplot as plt
@@ -23,34 +26,43 @@ line = np.array([[-1.0], [1.0]])
 # %%
 # The model
 # ---------
-# No hidden layer, the precisions of weights and noise given, and no scaling inside: then the
-# posterior is a Gaussian in closed form.
+# No hidden layer, given precisions of weights and noise, and no scaling inside:
+# then the posterior is a Gaussian in closed form.
 
 model = EvidenceMLPRegressor(
-    (), weight_precision=ALPHA, noise_std=NOISE, noise="constant", standardize=False
+    (),
+    weight_precision=ALPHA,
+    noise_std=NOISE,
+    noise="constant",
+    standardize=False,
 )
 
 
 def plot_weights(ax, mean, covariance):
-    """Ellipses that hold 39, 86 and 99 % of a Gaussian over intercept and slope."""
+    """Ellipses that hold 39, 86 and 99 % of a Gaussian over the weights."""
     angle = np.linspace(0, 2 * np.pi, 100)
-    circle = np.linalg.cholesky(covariance) @ np.stack([np.cos(angle), np.sin(angle)])
+    circle = np.linalg.cholesky(covariance) @ np.stack(
+        [np.cos(angle), np.sin(angle)]
+    )
     for radius in (3, 2, 1):
-        ax.fill(*(mean[:, None] + radius * circle), color="C0", alpha=0.25, lw=0)
+        ax.fill(
+            *(mean[:, None] + radius * circle), color="C0", alpha=0.25, lw=0
+        )
     ax.plot(INTERCEPT, SLOPE, "k+", ms=10)
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
 
 
 def weights_of(functions):
     """Intercept and slope of lines that are given at -1 and 1."""
-    return np.stack([functions.sum(axis=0) / 2, np.diff(functions, axis=0)[0] / 2])
+    return np.stack(
+        [functions.sum(axis=0) / 2, np.diff(functions, axis=0)[0] / 2]
+    )
 
 
 # %%
 # Point after point
 # -----------------
-# Functions are drawn by ``sample_y``; the covariance of intercept and slope is read off them, from
-# their joint distribution at two inputs.
+# ``sample_y`` draws functions. Two points of each tell its intercept and slope.
 
 fig, axes = plt.subplots(4, 2, figsize=(5.2, 9.6), layout="constrained")
 plot_weights(axes[0, 0], np.zeros(2), np.eye(2) / ALPHA)
@@ -77,12 +89,14 @@ plt.show()
 # %%
 # Nothing was lost
 # ----------------
-# One fit of all points has the same weights, error bars and evidence. The evidence of the batches
-# is a sum by the chain rule: how well each point was predicted from those before it.
+# One fit of all points has the same weights, error bars and evidence. The
+# evidence of the batches is a sum by the chain rule: how well each point was
+# predicted from those before it.
 
 at_once = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
-print(f"slope     {model.coefs_[0][0, 0]:.12f}  {at_once.coefs_[0][0, 0]:.12f}")
-print(f"its error {model.coefs_std_[0][0, 0]:.12f}  {at_once.coefs_std_[0][0, 0]:.12f}")
-print(f"evidence  {model.log_evidence_:.10f}  {at_once.log_evidence_:.10f}")
+for some in (model, at_once):
+    slope, error = some.coefs_[0][0, 0], some.coefs_std_[0][0, 0]
+    print(f"slope {slope:.10f} +- {error:.10f}", end=", ")
+    print(f"log evidence {some.log_evidence_:.10f}")
 print("first points:", np.round(model.batch_log_evidences_[:4], 2))
 assert abs(model.log_evidence_ - at_once.log_evidence_) < 1e-10

@@ -181,15 +181,3 @@ def test_every_example_has_a_place_in_the_gallery():
 def test_citation_has_the_version_of_the_package():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {import_module('skbayesnn').__version__}\n" in citation
-
-
-def test_what_learning_in_batches_loses_is_as_measured():
-    table = (ROOT / "tests/benchmarks/results/sequential.csv").read_text(encoding="utf-8")
-    rows = [line.split(",") for line in table.splitlines()[1:]]
-    page = (ROOT / "doc/guide/sequential.md").read_text(encoding="utf-8")
-    for n_batches in (2, 3, 4, 6):
-        found = [row[2:] for row in rows if row[0] == str(n_batches)]
-        assert len(found) == 10
-        means = [sum(map(float, column)) / 10 for column in zip(*found, strict=True)]
-        cells = " | ".join(f"{mean:.3f}" for mean in means)
-        assert f"| {n_batches} | {120 // n_batches} | {cells} |" in page
