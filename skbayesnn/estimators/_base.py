@@ -29,6 +29,8 @@ TOO_EXTREME = (
     "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
     "standardize=True, other units, or smaller weights."
 )
+WANTED = 0.5  # well-determined weights of a group that is not simply switched off
+TOO_LITTLE = 0.1  # of what y varies by: the most that inputs may explain
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
 
@@ -329,21 +331,46 @@ class BayesianMLP(BaseEstimator):
         ), ConvergenceWarning
 
     def _trouble_with_units(self):
-        """A warning that precisions would lie beyond their bounds, or ``None``."""
-        if self.standardize:
-            return None
-        free, largest = self._result.posed.settings.free, 0.0
-        if np.any(free.alpha):
-            largest = np.max(self.weight_precisions_[free.alpha] ** -0.5)
-        if np.any(free.beta):
-            largest = max(largest, np.max(self.noise_std_))
-        if largest < AT_BOUND * free.prior.upper:
+        """A warning that precisions lie at their bounds for the units of X and y, or ``None``."""
+        what = None if self.standardize else self._out_of_bounds()
+        if what is None:
             return None
         return (
-            "The standard deviation of the noise or of the prior of some weights is at its bound "
-            f"of {free.prior.upper:g}, because X and y are not standardised. Use standardize=True "
-            "or other units."
+            f"{what}, because X and y are not standardised. Use standardize=True or other units."
         ), UserWarning
+
+    def _out_of_bounds(self):
+        """What the bounds of the precisions keep from being as the data want it, or ``None``."""
+        problem, (posterior, settings) = self._result.problem, self._result.posed
+        free, sd = settings.free, self.weight_precisions_**-0.5
+        noise = np.atleast_1d(self.noise_std_) if np.any(free.beta) else np.ones(1)
+        upper, lower = AT_BOUND * free.prior.upper, free.prior.lower / AT_BOUND
+        if max(np.max(sd[free.alpha], initial=0.0), np.max(noise)) >= upper:
+            return (
+                "The standard deviation of the noise or of the prior of some weights is at its "
+                f"bound of {free.prior.upper:g}"
+            )
+        at_lower = f"at its lower bound of {free.prior.lower:g}"
+        if np.min(noise) <= lower:
+            return f"The standard deviation of the noise is {at_lower}"
+        wanted = free.alpha & (sd <= lower) & (self._gamma > WANTED)
+        if np.any(wanted):
+            names = [posterior.groups.names[c] for c in np.flatnonzero(wanted)]
+            return f"The prior standard deviation of {names} is {at_lower}"
+        spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
+        if posterior.is_quadratic:
+            needed = np.max(np.std(problem.y, axis=0))
+        if np.any(free.alpha) and 0 < spread * free.prior.upper < TOO_LITTLE * needed:
+            return (
+                "The columns of X vary by so little that no weights within the bounds of their "
+                "prior make a difference"
+            )
+        return None
+
+    @property
+    def _gamma(self):
+        """Well-determined weights of every group, as far as they are known."""
+        return np.zeros(len(self.weight_precisions_))
 
     def _input_scaling_folded_in(self, network, theta):
         """Layers of a network that takes X in the user's units."""

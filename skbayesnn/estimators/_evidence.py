@@ -160,6 +160,10 @@ class EvidenceMLP(BayesianMLP):
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
 
+    @property
+    def _gamma(self):
+        return self._result.best.gamma
+
     def _error_bars(self, minimum):
         """Posterior standard deviations of `coefs_` and `intercepts_`, in their units."""
         network, precision = minimum.network, minimum.precision
