@@ -144,7 +144,7 @@ class EvidenceMLP(BayesianMLP):
         self.weight_precisions_ = best.hyper.alpha.copy()
         self.n_effective_weights_ = float(np.sum(best.gamma))
         self.n_iter_ = max(m.n_iter for m in result.minima)
-        if isinstance(self.prior, str) and self.prior == "ard":
+        if isinstance(self.prior, str) and self.prior.startswith("ard"):
             self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
         self.networks_ = [
             FittedNetwork(

@@ -33,8 +33,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
-    prior : {"single", "layer", "ard"}, array-like of shape (n_weights,) or estimator, \
-            default="layer"
+    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
         * ``"single"``: all weights and biases.
@@ -42,6 +41,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           their own.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
           input are a group of their own.
+        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
+          biases of the outputs are a group of their own, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
         * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its

@@ -198,7 +198,7 @@ class HMCMLP(BayesianMLP):
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
-        if isinstance(self.prior, str) and self.prior == "ard":
+        if isinstance(self.prior, str) and self.prior.startswith("ard"):
             inputs = draws.alpha[..., : self.n_features_in_]
             self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin

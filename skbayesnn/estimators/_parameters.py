@@ -7,8 +7,10 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from skbayesnn.network import ACTIVATIONS
+from skbayesnn.posterior import INTERCEPT
 
-PRIORS = ("single", "layer", "ard")
+KINDS_OF_PRIOR = ("single", "layer", "ard")
+PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
 
 
 def thawed(estimator):

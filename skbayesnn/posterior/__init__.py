@@ -16,11 +16,12 @@ from skbayesnn.posterior._likelihoods import (
 )
 from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
-from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior._priors import INTERCEPT, LogUniform, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
 from skbayesnn.posterior._student_t import StudentT
 
 __all__ = [
+    "INTERCEPT",
     "Bernoulli",
     "Categorical",
     "Energies",

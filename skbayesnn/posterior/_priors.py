@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+INTERCEPT = "+intercept"  # ends the names of groupings in which output biases are by themselves
+
 
 class LogUniform(NamedTuple):
     """Prior of every precision, ``alpha_c`` and ``beta``.
@@ -186,11 +188,12 @@ def weight_groups(network, prior, feature_names=None):
     Parameters
     ----------
     network : Network
-    prior : {"single", "layer", "ard"} or array-like of shape (k,)
+    prior : str or array-like of shape (k,)
         ``"single"``: one group. ``"layer"``: per hidden layer its weights and its biases, and the
         output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
         split by input. Without hidden layer the output layer is the first layer. An array gives the
-        label of every weight, in the order of ``theta``.
+        label of every weight, in the order of ``theta``. ``"+intercept"`` after one of the names:
+        the biases of the outputs are a group of their own, ``"intercept"``.
     feature_names : list of str, optional
         Names of the inputs, for the groups of ``"ard"``.
 
@@ -207,6 +210,13 @@ def weight_groups(network, prior, feature_names=None):
     if not isinstance(prior, str):
         names, labels = np.unique(np.asarray(prior), return_inverse=True)
         return WeightGroups(labels.ravel(), [str(name) for name in names])
+    if prior.endswith(INTERCEPT):
+        groups = weight_groups(network, prior.removesuffix(INTERCEPT), feature_names)
+        labels = groups.labels.copy()
+        labels[-network.n_outputs :] = len(groups.names)
+        used, labels = np.unique(labels, return_inverse=True)
+        names = [*groups.names, INTERCEPT.removeprefix("+")]
+        return WeightGroups(labels.ravel(), [names[group] for group in used])
     if prior == "single":
         return WeightGroups(np.zeros(network.n_weights, dtype=int), ["weights"])
     parts, names = [], []
