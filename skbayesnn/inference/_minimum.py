@@ -204,10 +204,13 @@ def _polished(posterior, method, search, settings, refine):
 
 
 def _solved(posterior, method, search):
-    """Where one more Newton step leads, which is exact where the energy is quadratic."""
+    """Where one more Newton step leads, which is exact for quadratic energies but for rounding."""
     point = search.point
     theta = point.theta - point.precision.solve(point.gradient)
-    return search._replace(point=method.point(posterior, theta, point.hyper, method.dense))
+    solved = method.point(posterior, theta, point.hyper, method.dense)
+    if not np.linalg.norm(solved.gradient) <= np.linalg.norm(point.gradient):
+        return search  # rounding outweighs what is left
+    return search._replace(point=solved)
 
 
 def _trials(method):
