@@ -89,6 +89,7 @@ GALLERY = {
     "Understand the method": [
         "plot_prior_functions.py",
         "plot_choosing_alpha.py",
+        "plot_sequential_learning.py",
         "plot_occam_hill_basis.py",
         "plot_sinusoid.py",
         "plot_laplace_approximation.py",

@@ -124,7 +124,7 @@ class Scaling(NamedTuple):
         return values * self.scale + self.shift
 
 
-def standardised(values, weight, wanted=True):
+def standardised(values, weight, wanted=True, scaling=None):
     """Scaling of training values, and the values in its units.
 
     They are rounded to `RESOLUTION`, so that the last bits of the data, which a change of units or
@@ -136,6 +136,8 @@ def standardised(values, weight, wanted=True):
     weight : ndarray of shape (n,)
     wanted : bool
         ``False``: values stay as they are.
+    scaling : Scaling, optional
+        That of earlier values, to be used again.
 
     Returns
     -------
@@ -144,6 +146,6 @@ def standardised(values, weight, wanted=True):
     """
     if not wanted:
         return Scaling.none(values.shape[1]), values
-    scaling = Scaling.standard(values, weight)
+    scaling = Scaling.standard(values, weight) if scaling is None else scaling
     values = scaling.transform(values) / RESOLUTION
     return scaling, np.round(values, out=values) * RESOLUTION + 0.0

@@ -254,8 +254,24 @@ def r_hats(extreme):
     return extreme(float(text.split()[1]) for text in says if text.startswith("R-hat"))
 
 
+def sequential():
+    """What a network that learns in batches loses, a line per number of batches."""
+    columns = {
+        "one_fit": "one fit of all",
+        "in_batches": "in batches",
+        "first_batch": "first batch alone",
+    }
+    lines = [["batches", "rows in each", *columns.values()]]
+    for n_batches in dict.fromkeys(row["batches"] for row in rows_of("sequential")):
+        rows = [row for row in rows_of("sequential") if row["batches"] == n_batches]
+        means = [f"{np.mean([float(row[column]) for row in rows]):.3f}" for column in columns]
+        lines.append([n_batches, str(120 // int(n_batches)), *means])
+    return lines
+
+
 TABLES = {
     "showcase": showcase_table,
+    "sequential": sequential,
     "first splits": first_splits,
     "which_estimator gaussian": gaussian_beside_samples,
     "which_estimator seconds": partial(cost, "processor s", lambda s: 0 if s >= 9.95 else 1),

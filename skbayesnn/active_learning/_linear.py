@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from skbayesnn.inference import DualPrecision
+from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
 
 LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a target tells nothing
@@ -145,24 +145,27 @@ def of_part(part):
     return LinearModel(expand, part.n_unknowns, part.network.n_outputs, noise_variances)
 
 
-def of_prior(member, precisions):
+def of_prior(member, groups, alpha):
     """The network linearised at its minimum, before any target is known.
 
     Parameters
     ----------
     member : Member
-    precisions : ndarray of shape (k,)
-        ``alpha`` of every weight.
+    groups : WeightGroups
+    alpha : ndarray of shape (n_groups,)
 
     Returns
     -------
     LinearModel
         Of a classifier its targets' equivalents of unit noise, see `curved`.
     """
-    none_seen = np.zeros((0, len(precisions)))
-    linear = of_part(
-        replace(member, shift=None, free=None, precision=DualPrecision(precisions, none_seen))
-    )
+    k = len(groups.labels)
+    precision = DualPrecision(groups.diagonal(alpha), np.zeros((0, k)))
+    if groups.coupled:
+        matrix = np.zeros((k, k))
+        groups.add_to(matrix, alpha)
+        precision = DensePrecision(matrix)
+    linear = of_part(replace(member, shift=None, free=None, precision=precision))
     if linear.noise_variances is not None:
         return linear
 

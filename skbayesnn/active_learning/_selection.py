@@ -182,7 +182,7 @@ def thin_training_set(
     pool = fit.pool[: len(model._shares)]
     used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
     models = [
-        of_prior(member, minimum.groups.expand(minimum.hyper.alpha))
+        of_prior(member, minimum.groups, minimum.hyper.alpha)
         for member, minimum in zip(ensemble.parts, used, strict=True)
     ]
     question = Question("total", "exact", None, None, model._y_scaling.scale)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._threads import one_blas_thread
 from skbayesnn._typing import Array
-from skbayesnn.estimators._parameters import check_parameters, fixed_values
+from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
@@ -39,6 +39,8 @@ MISSING = (
     "imputer in front, such as sklearn.impute.SimpleImputer(add_indicator=True)."
 )
 IMPUTATIONS = 6  # of a training row with missing inputs, in pairs symmetric about the mean
+WANTED = 0.5  # well-determined weights of a group that is not simply switched off
+TOO_LITTLE = 0.1  # of what y varies by: the most that inputs may explain
 AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
 
@@ -107,6 +109,21 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array:
     return sample_weight
 
 
+def _check_enough(rows, problem, hidden_layer_sizes):
+    """Raise ``ValueError`` for a single row from which precisions would have to be inferred."""
+    if len(rows.X) > 1:
+        return
+    if hidden_layer_sizes != "auto":
+        free = problem.posed(hidden_layer_sizes).settings.free
+        open_noise = np.any(free.beta) and problem.known_noise is None
+        if not (np.any(free.alpha) or open_noise):
+            return
+    raise ValueError(
+        f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
+        "are needed to infer precisions from the data."
+    )
+
+
 class BayesianMLP(BaseEstimator):
     """Common part of all estimators.
 
@@ -152,22 +169,51 @@ class BayesianMLP(BaseEstimator):
         ValueError
             If parameters or data are invalid.
         """
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X, y, sample_weight, earlier=None, batch=None):
+        """Fit, after the data of an `Earlier` fit if there is one.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As of `fit`.
+        earlier : Earlier, optional
+            By default that of the estimator given as ``prior``, if one is.
+        batch : dict, optional
+            These rows are a batch of `partial_fit`, which knows these fitted attributes.
+        """
         with _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)
+            if earlier is None:
+                earlier = self._earlier(hidden_layer_sizes)
             previous = self._forget()
+            known = dict(batch or {})
+            if earlier is not None:
+                hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
+                known, previous = known | earlier.attributes, None
+            vars(self).update(known)
             X, y, sample_weight = self._check_rows(X, y, sample_weight)
             rows = self._canonical(X, y, sample_weight)
-            self._check_domain(rows)
+            self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             rows, inputs = self._filled(rows)
-            problem = self._pose(rows, hidden_layer_sizes)
-            self._keep(self._infer(problem, hidden_layer_sizes, previous), rows)
+            problem = self._pose(rows, hidden_layer_sizes, earlier)
+            _check_enough(rows, problem, hidden_layer_sizes)
+            result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
+            self._keep(result, rows)
             self._average_over_missing(inputs)
+            if batch is not None:
+                self._add_up(earlier)
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
             self._warn()
         return self
+
+    def _earlier(self, hidden_layer_sizes):
+        """What the estimator given as ``prior`` has learnt, or ``None``."""
+        return None
 
     def __getstate__(self):
         """The state, and the version that wrote it."""
@@ -202,9 +248,9 @@ class BayesianMLP(BaseEstimator):
 
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, ensure_all_finite="allow-nan"
-        )
+        first = not hasattr(self, "n_features_in_")
+        checks = {"dtype": np.float64, "multi_output": True, "ensure_all_finite": "allow-nan"}
+        X, y = validate_data(self, X, y, reset=first, **checks)
         sample_weight = checked_weights(sample_weight, len(X))
         self._check_gaps(X, sample_weight)
         return X, self._encode(y), sample_weight
@@ -263,18 +309,18 @@ class BayesianMLP(BaseEstimator):
         """Distinct rows, in an order that does not depend on that of the given ones."""
         return canonical_rows(X, y, sample_weight)
 
-    def _check_domain(self, rows):
-        """Third gate: something to learn from."""
-        if len(rows.X) < 2:
-            raise ValueError(
-                f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
-                "are needed to infer precisions from the data."
-            )
+    def _check_domain(self, rows, known):
+        """Third gate: something to learn from, given some fitted attributes."""
 
-    def _pose(self, rows, hidden_layer_sizes):
+    def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
-        X_scaling, X = standardised(rows.X, rows.weight, self.standardize)
-        y, y_scaling, likelihood = self._targets(rows)
+        scalings = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
+        X_scaling, X = standardised(rows.X, rows.weight, self.standardize, scalings[0])
+        y, y_scaling, likelihood = self._targets(rows, scalings[1])
+        if earlier is not None and y.shape[1] != earlier.n_outputs:
+            raise ValueError(
+                f"y has {y.shape[1]} outputs, the earlier data had {earlier.n_outputs}."
+            )
         names = getattr(self, "feature_names_in_", None)
         self._X_scaling, self._y_scaling = X_scaling, y_scaling
         self.n_outputs_ = y.shape[1]
@@ -284,20 +330,24 @@ class BayesianMLP(BaseEstimator):
             rows.weight,
             likelihood,
             activation=self.activation,
-            prior=self.prior,
+            prior="layer" if is_estimator(self.prior) else self.prior,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
             **self._noise_options(y_scaling, likelihood, rows),
             **{"limits": self._limits, **self._search_options()},
             deadline=Deadline.after(self.max_time),
         )
-        if not isinstance(self.prior, str):
+        if not isinstance(problem.prior, str):
             n_weights = problem.network(hidden_layer_sizes).n_weights
             if np.shape(self.prior) != (n_weights,):
                 raise ValueError(
                     f"prior given as an array needs one group label for each of the {n_weights} "
                     f"weights; got shape {np.shape(self.prior)}."
                 )
+        return self._informed(problem, hidden_layer_sizes, earlier)
+
+    def _informed(self, problem, hidden_layer_sizes, earlier):
+        """The problem with what is known of the weights before these data."""
         return problem
 
     def _search_options(self):
@@ -345,7 +395,7 @@ class BayesianMLP(BaseEstimator):
         trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=3)
+            warnings.warn(message, category, stacklevel=4)
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""
@@ -357,21 +407,46 @@ class BayesianMLP(BaseEstimator):
         ), ConvergenceWarning
 
     def _trouble_with_units(self):
-        """A warning that precisions would lie beyond their bounds, or ``None``."""
-        if self.standardize:
-            return None
-        free, largest = self._result.posed.settings.free, 0.0
-        if np.any(free.alpha):
-            largest = np.max(self.weight_precisions_[free.alpha] ** -0.5)
-        if np.any(free.beta):
-            largest = max(largest, np.max(self.noise_std_))
-        if largest < AT_BOUND * free.prior.upper:
+        """A warning that precisions lie at their bounds for the units of X and y, or ``None``."""
+        what = None if self.standardize else self._out_of_bounds()
+        if what is None:
             return None
         return (
-            "The standard deviation of the noise or of the prior of some weights is at its bound "
-            f"of {free.prior.upper:g}, because X and y are not standardised. Use standardize=True "
-            "or other units."
+            f"{what}, because X and y are not standardised. Use standardize=True or other units."
         ), UserWarning
+
+    def _out_of_bounds(self):
+        """What the bounds of the precisions keep from being as the data want it, or ``None``."""
+        problem, (posterior, settings) = self._result.problem, self._result.posed
+        free, sd = settings.free, self.weight_precisions_**-0.5
+        noise = np.atleast_1d(self.noise_std_) if np.any(free.beta) else np.ones(1)
+        upper, lower = AT_BOUND * free.prior.upper, free.prior.lower / AT_BOUND
+        if max(np.max(sd[free.alpha], initial=0.0), np.max(noise)) >= upper:
+            return (
+                "The standard deviation of the noise or of the prior of some weights is at its "
+                f"bound of {free.prior.upper:g}"
+            )
+        at_lower = f"at its lower bound of {free.prior.lower:g}"
+        if np.min(noise) <= lower:
+            return f"The standard deviation of the noise is {at_lower}"
+        wanted = free.alpha & (sd <= lower) & (self._gamma > WANTED)
+        if np.any(wanted):
+            names = [posterior.groups.names[c] for c in np.flatnonzero(wanted)]
+            return f"The prior standard deviation of {names} is {at_lower}"
+        spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
+        if posterior.is_quadratic:
+            needed = np.max(np.std(problem.y, axis=0))
+        if np.any(free.alpha) and 0 < spread * free.prior.upper < TOO_LITTLE * needed:
+            return (
+                "The columns of X vary by so little that no weights within the bounds of their "
+                "prior make a difference"
+            )
+        return None
+
+    @property
+    def _gamma(self):
+        """Well-determined weights of every group, as far as they are known."""
+        return np.zeros(len(self.weight_precisions_))
 
     def _units(self, network):
         """From weights in standardised units to those in units of X and y."""

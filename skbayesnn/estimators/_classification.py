@@ -276,24 +276,32 @@ class Classification(ClassifierMixin):
     def _encode(self, y):
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        return codes[:, None].astype(float)
+        if not hasattr(self, "classes_"):
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            return codes[:, None].astype(float)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y holds classes {unknown.tolist()} that are not among those of the first batch, "
+                f"{self.classes_.tolist()}."
+            )
+        return np.searchsorted(self.classes_, y)[:, None].astype(float)
 
     def _known(self, rows):
         """What tells of missing inputs besides the other inputs, ``(n, k)``."""
         return np.eye(len(self.classes_))[rows.y[:, 0].astype(int), 1:]
 
-    def _check_domain(self, rows):
+    def _check_domain(self, rows, known):
         present = np.unique(rows.y)
-        if len(present) < 2:
+        if len(present) < 2 and "classes_" not in known:
             found = self.classes_.tolist()[int(present[0])]
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "
                 f"sample_weight), but found only one class: {found!r}."
             )
-        super()._check_domain(rows)
+        super()._check_domain(rows, known)
 
-    def _targets(self, rows):
+    def _targets(self, rows, scaling=None):
         codes = rows.y[:, 0].astype(int)
         if len(self.classes_) == 2:
             return rows.y, Scaling.none(1), Bernoulli()

@@ -1,6 +1,7 @@
 """The evidence engine of the estimators: several minima, each with a Gaussian around it."""
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
+from skbayesnn.estimators._prior import check_prior_parameters, given_prior, precision_factors
 from skbayesnn.estimators._report import make_report
+from skbayesnn.estimators._sequential import Earlier, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
 from skbayesnn.inference import (
     Trouble,
@@ -20,6 +23,7 @@ from skbayesnn.inference import (
     noise_posterior,
     own_posterior,
 )
+from skbayesnn.posterior import KnownNoise
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
@@ -73,6 +77,7 @@ class EvidenceMLP(BayesianMLP):
                 "The evidence of a network whose weights were pruned cannot be measured; use "
                 "measure_evidence='auto' or False with prune='saliency'."
             )
+        check_prior_parameters(self)
         integer(self, "n_restarts", 1)
         integer(self, "max_iter", 1)
         positive(self, "tol")
@@ -84,18 +89,89 @@ class EvidenceMLP(BayesianMLP):
             options["limits"] = self._limits._replace(batch_rows_per_weight=0)
         return options | {"exact": self.hessian != "gauss_newton"}
 
-    def _infer(self, problem, hidden_layer_sizes, previous):
+    def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
+        noise = getattr(self, "noise", "constant")
+        if noise == "auto" and (in_batches or problem.known_noise is not None):
+            noise = "constant"
         return fit_evidence(
             problem,
             hidden_layer_sizes,
             self._entropy,
             self.n_restarts,
-            getattr(self, "noise", "constant"),
+            noise,
             previous,
             self._workers,
-            self.measure_evidence,
+            False if in_batches else self.measure_evidence,
         )
+
+    def _earlier(self, hidden_layer_sizes):
+        return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
+
+    def _informed(self, problem, hidden_layer_sizes, earlier):
+        """The problem with a general Gaussian prior, if one is given or was learnt."""
+        if earlier is not None:
+            factor = earlier.factor
+            known = self._known_noise(problem, earlier.learnt.known_noise)
+            problem = replace(problem, groups=earlier.learnt.prior, known_noise=known)
+            settled = tuple(problem.groups.names)
+        elif self.prior_mean is None and self.prior_precision is None:
+            return problem
+        else:
+            network, factor = problem.network(hidden_layer_sizes), self.weight_precision
+
+            def to_user(theta):
+                pairs = zip(*self._in_user_units(network, theta), strict=True)
+                return network.pack([np.vstack(pair) for pair in pairs])
+
+            groups, settled = given_prior(self, network, problem.feature_names, to_user)
+            problem = replace(problem, groups=groups)
+        most, n_weights = problem.limits.dense, len(problem.groups.labels)
+        if problem.groups.coupled and n_weights > most:
+            raise ValueError(
+                f"prior_precision with elements off its diagonal, which standardize=True brings "
+                f"about, needs whole matrices. They are formed for up to {most} weights; this "
+                f"network has {n_weights}."
+            )
+        return replace(problem, weight_precision=partial(precision_factors, factor, settled))
+
+    def _known_noise(self, problem, known):
+        """What earlier data tell about the noise levels that are to be inferred."""
+        constant = getattr(self, "noise", None) in ("auto", "constant", "shared")
+        if known is None or not constant or len(known.counts) != problem.likelihood.n_levels:
+            return None
+        free = problem.noise_precision[0]
+        return KnownNoise(free * known.counts, free * known.errors) if np.any(free) else None
+
+    def _before_batch(self):
+        """What earlier calls of `partial_fit` have learnt, or ``None``."""
+        if getattr(self, "noise", "constant") in ("student_t", "input_dependent"):
+            raise ValueError(
+                f"noise={self.noise!r} is not possible with partial_fit, which hands on what is "
+                "known of constant noise levels. Use noise='constant' or 'shared'."
+            )
+        if self.measure_evidence is True:
+            raise ValueError(
+                "measure_evidence=True is not possible with partial_fit: annealing knows nothing "
+                "of earlier batches. Use measure_evidence='auto' or False."
+            )
+        for name, usual in (("prune", None), ("missing", "error")):
+            if getattr(self, name) != usual:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not possible with partial_fit. Use "
+                    f"{name}={usual!r}."
+                )
+        if not self.__sklearn_is_fitted__():
+            return None
+        earlier = Earlier.of(self)
+        earlier.check(self)
+        return earlier
+
+    def _add_up(self, earlier):
+        """The evidence of all batches, by the chain rule."""
+        before = () if earlier is None else earlier.log_evidences
+        self.batch_log_evidences_ = (*before, self.log_evidence_)
+        self.log_evidence_ = float(np.sum(self.batch_log_evidences_))
 
     def _keep(self, result, rows):
         """Set the fitted attributes."""
@@ -110,7 +186,7 @@ class EvidenceMLP(BayesianMLP):
         self.weight_precisions_ = best.hyper.alpha.copy()
         self.n_effective_weights_ = float(np.sum(best.gamma))
         self.n_iter_ = max(m.n_iter for m in result.minima)
-        if isinstance(self.prior, str) and self.prior == "ard":
+        if isinstance(self.prior, str) and self.prior.startswith("ard"):
             self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
         self.networks_ = [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
@@ -127,6 +203,10 @@ class EvidenceMLP(BayesianMLP):
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
+
+    @property
+    def _gamma(self):
+        return self._result.best.gamma
 
     def _as_step(self, removal, scale):
         names = self._weight_names(removal.network)
@@ -155,7 +235,8 @@ class EvidenceMLP(BayesianMLP):
     def _gaussian_posterior(self, own, minimum, units, share, log_evidence, noise=None):
         precision, exact = gaussian_around(own, minimum, self._result.posed.settings)
         names = self._weight_names(minimum.network)
-        prior = minimum.groups.expand(minimum.hyper.alpha)
+        groups, alpha = minimum.groups, minimum.hyper.alpha
+        prior = None if groups.coupled else groups.diagonal(alpha)
         given = names, share, log_evidence, noise, "user", units
         return GaussianPosterior(*given, minimum.theta, precision, prior, exact)
 

@@ -1,7 +1,8 @@
 """Classification by a multilayer perceptron under MacKay's evidence framework."""
 
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._typing import LayerSizes, RandomState
@@ -36,7 +37,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
-    prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
+    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
         * ``"single"``: all weights and biases.
@@ -44,11 +45,27 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           their own.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
           input are a group of their own.
+        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
+          biases of the outputs are a group of their own, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
-    weight_precision : "auto", float, array-like or dict, default="auto"
+        * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
+          network and scaling are used again. If estimators are cloned, wrap it in
+          `sklearn.frozen.FrozenEstimator`.
+    weight_precision : "auto", "inferred", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. ``"auto"`` infers them.
+        group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
+        and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
+        ``"inferred"`` infers it.
+    prior_mean : float or array-like of shape (n_weights,), default=None
+        Prior means of the weights in the units of X, as ``coefs_`` and ``intercepts_``, in
+        the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
+        ``prior_precision`` no hidden unit is pruned, and the evidence is not measured.
+    prior_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
+            default=None
+        Inverse prior covariance of the weights in the units of X, or its diagonal (Bishop
+        2006, equation 4.140). All weights are then one group, ``"weights"``. A dict gives it for
+        the weights of named groups; ``"hidden1_biases"`` needs ``standardize=False``.
     class_weight : None, "balanced" or dict, default=None
         Multiplies the weights of the rows.
 
@@ -135,6 +152,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Logarithm of the evidence of the network with ``hidden_layer_sizes_``, in nats. Measured by
         annealing, or Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if
         not available.
+    batch_log_evidences_ : tuple of float
+        After `partial_fit`: the log evidence of every batch, given the earlier ones.
+        ``log_evidence_`` is their sum.
     log_evidence_std_ : float
         Its standard error, in nats; ``nan`` if it was not measured.
     evidence_report_ : EvidenceReport
@@ -204,6 +224,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         activation: str = "tanh",
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        prior_mean: float | ArrayLike | None = None,
+        prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
         missing: str = "error",
@@ -224,6 +246,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.prior_mean = prior_mean
+        self.prior_precision = prior_precision
         self.class_weight = class_weight
         self.standardize = standardize
         self.missing = missing
@@ -239,3 +263,52 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from one more batch: the posterior of the earlier ones is its prior.
+
+        The first batch is fitted as by `fit`, and fixes the network and the scaling of X. After it
+        the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the precisions that
+        were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
+        one minimum stands for all that was learnt, so that the result depends on the batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), optional
+            All classes that may occur; needed for the first batch.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator; ``log_evidence_`` is that of all batches.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data make no sense, or do not fit those of earlier batches.
+        """
+        known = {}
+        if not self.__sklearn_is_fitted__():
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            known["classes_"] = np.unique(classes)
+            if len(known["classes_"]) < 2:
+                raise ValueError(f"classes must hold at least 2 classes, got {classes!r}.")
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(
+                f"classes={np.unique(classes)!r} is not the same as on the first call to "
+                f"partial_fit: {self.classes_!r}."
+            )
+        return self._learn(X, y, sample_weight, self._before_batch(), batch=known)

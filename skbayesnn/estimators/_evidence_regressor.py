@@ -1,6 +1,6 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
-    prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
+    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
         * ``"single"``: all weights and biases.
@@ -47,11 +47,27 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
           their own.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
           input are a group of their own.
+        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
+          biases of the outputs are a group of their own, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
-    weight_precision : "auto", float, array-like or dict, default="auto"
+        * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
+          network and scaling are used again. If estimators are cloned, wrap it in
+          `sklearn.frozen.FrozenEstimator`.
+    weight_precision : "auto", "inferred", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. ``"auto"`` infers them.
+        group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
+        and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
+        ``"inferred"`` infers it.
+    prior_mean : float or array-like of shape (n_weights,), default=None
+        Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
+        the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
+        ``prior_precision`` no hidden unit is pruned, and the evidence is not measured.
+    prior_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
+            default=None
+        Inverse prior covariance of the weights in the units of X and y, or its diagonal (Bishop
+        2006, equation 4.140). All weights are then one group, ``"weights"``. A dict gives it for
+        the weights of named groups; ``"hidden1_biases"`` needs ``standardize=False``.
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` infers it.
@@ -158,6 +174,9 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         Logarithm of the evidence of the network with ``hidden_layer_sizes_``, in nats, as a density
         over y in its own units (MacKay 1992, equations 2.27, 3.8, 3.15). Measured by annealing, or
         Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if not available.
+    batch_log_evidences_ : tuple of float
+        After `partial_fit`: the log evidence of every batch, given the earlier ones.
+        ``log_evidence_`` is their sum.
     log_evidence_std_ : float
         Its standard error, in nats; ``nan`` if it was not measured.
     evidence_report_ : EvidenceReport
@@ -240,6 +259,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         activation: str = "tanh",
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        prior_mean: float | ArrayLike | None = None,
+        prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
@@ -262,6 +283,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.prior_mean = prior_mean
+        self.prior_precision = prior_precision
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
@@ -279,6 +302,40 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from one more batch: the posterior of the earlier ones is its prior.
+
+        The first batch is fitted as by `fit`, and fixes the network and the scaling of X and y.
+        After it the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the
+        precisions that were inferred, and no unit is pruned. For linear models
+        (``hidden_layer_sizes=()``) with ``weight_precision`` and ``noise_std`` given and
+        ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
+        3.3.1). For networks a Gaussian at one minimum stands for all that was learnt. A noise level
+        that is inferred has a Gamma prior from the second batch on, worth the earlier targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator; ``log_evidence_`` is that of all batches.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data make no sense, or do not fit those of earlier batches.
+        """
+        return self._learn(X, y, sample_weight, self._before_batch(), batch={})
 
     def _keep(self, result, rows):
         super()._keep(result, rows)

@@ -15,7 +15,15 @@ from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_ro
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._inference_data import by_chain, row_groups, to_arviz
 from skbayesnn.estimators._networks import OnDemand
-from skbayesnn.estimators._parameters import count, integer, is_boolean, one_of, positive
+from skbayesnn.estimators._parameters import (
+    count,
+    integer,
+    is_boolean,
+    is_estimator,
+    one_of,
+    positive,
+    thawed,
+)
 from skbayesnn.estimators._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
@@ -31,11 +39,6 @@ CLASSICS = {
     "metropolis": Plan(n_steps=1, kernel=random_walk, target=0.25),
 }
 OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk does not have
-
-
-def thawed(init):
-    """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
-    return init.estimator if isinstance(init, FrozenEstimator) else init
 
 
 class HMCMLP(BayesianMLP):
@@ -66,6 +69,11 @@ class HMCMLP(BayesianMLP):
             Not fitted yet.
         """
         check_is_fitted(fitted)
+        if fitted._result.problem.groups is not None:
+            raise ValueError(
+                "Samplers know priors of mean zero only: an evidence estimator with prior_mean, "
+                "prior_precision or an estimator as prior cannot be continued by sampling."
+            )
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
@@ -78,6 +86,11 @@ class HMCMLP(BayesianMLP):
         return isinstance(self.thin, str) and self.thin == "auto"
 
     def _check_engine_parameters(self):
+        if is_estimator(self.prior):
+            raise ValueError(
+                "Samplers know priors of mean zero only: prior must be 'single', 'layer', 'ard' or "
+                "an array of labels. An estimator as prior is possible with evidence estimators."
+            )
         self._check_sampler()
         for name in ("n_chains", "n_draws"):
             integer(self, name, 1)
@@ -138,7 +151,7 @@ class HMCMLP(BayesianMLP):
         same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
         return same_task and hasattr(init, "_result")
 
-    def _infer(self, problem, hidden_layer_sizes, previous):
+    def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Sample, and estimate the evidence."""
         sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
         numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights
@@ -199,7 +212,7 @@ class HMCMLP(BayesianMLP):
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
-        if isinstance(self.prior, str) and self.prior == "ard":
+        if isinstance(self.prior, str) and self.prior.startswith("ard"):
             inputs = draws.alpha[..., : self.n_features_in_]
             self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin

@@ -29,7 +29,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         start at the minima that were found. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
-    prior : {"single", "layer", "ard"} or array-like of shape (n_weights,), default="layer"
+    prior : str or array-like of shape (n_weights,), default="layer"
         Which weights share a precision, as in `EvidenceMLPRegressor`.
     weight_precision : "auto", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per

@@ -4,11 +4,25 @@ import numbers
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 
 from skbayesnn._typing import Array
 from skbayesnn.network import ACTIVATIONS
+from skbayesnn.posterior import INTERCEPT
 
-PRIORS = ("single", "layer", "ard")
+KINDS_OF_PRIOR = ("single", "layer", "ard")
+PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
+
+
+def thawed(estimator):
+    """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def is_estimator(value):
+    """Whether a parameter is an estimator: fitted or not, frozen or not."""
+    return isinstance(value, BaseEstimator)
 
 
 def check_parameters(estimator):
@@ -67,7 +81,7 @@ def fixed_values(given, names, what):
     """
     free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
     if isinstance(given, str):
-        if given != "auto":
+        if given != "auto" and (given, what) != ("inferred", "weight_precision"):
             raise ValueError(f"{what} must be 'auto', a positive number or a dict, got {given!r}.")
         return free, values
     if not isinstance(given, dict):
@@ -109,7 +123,7 @@ def layer_sizes(estimator, name):
 
 def _check_growth(estimator):
     """Raise unless the estimator can choose its own hidden layers."""
-    if not isinstance(estimator.prior, str):
+    if not (isinstance(estimator.prior, str) or is_estimator(estimator.prior)):
         raise ValueError(
             "hidden_layer_sizes='auto' cannot be combined with an array as prior, which labels the "
             "weights of one network. Give hidden_layer_sizes, or one of the priors 'single', "

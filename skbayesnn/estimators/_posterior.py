@@ -113,8 +113,8 @@ class GaussianPosterior(WeightPosterior):
         Most probable weights, in standardised units.
     gaussian : Precision or None
         ``A`` in standardised units; ``None`` where it is numerically singular.
-    prior : ndarray of shape (k,)
-        Prior precision of every weight, in standardised units.
+    prior : ndarray of shape (k,) or None
+        Prior precision of every weight, in standardised units; ``None`` if the prior couples them.
     exact : bool
         Whether ``A`` is the exact Hessian; else the Gauss-Newton one, see ``form``.
 
@@ -141,7 +141,7 @@ class GaussianPosterior(WeightPosterior):
 
     theta: np.ndarray
     gaussian: object
-    prior: np.ndarray
+    prior: np.ndarray | None
     exact: bool
 
     @property
@@ -175,7 +175,7 @@ class GaussianPosterior(WeightPosterior):
         ``alpha`` the eigenvalues of ``A`` are ``alpha mu_a``, and MacKay's, of the data's part
         alone, ``alpha (mu_a - 1)``. They do not depend on the units.
         """
-        return self._definite.eigenvalues(self.prior)
+        return self._definite.eigenvalues(self._diagonal_prior)
 
     @property
     def directions(self):
@@ -185,7 +185,7 @@ class GaussianPosterior(WeightPosterior):
         distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard normal.
         """
         self._check_memory("matrix of eigenvectors")
-        return self._units.deviations(self._definite.spectrum(self.prior)[1].T).T
+        return self._units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T
 
     @property
     def gamma(self):
@@ -239,8 +239,19 @@ class GaussianPosterior(WeightPosterior):
         if self.gaussian is None:
             return [*facts, "no Gaussian"]
         curvature = "exact Hessian" if self.exact else f"Gauss-Newton Hessian ({self.form})"
-        gamma = len(self.names) - self.prior @ self.gaussian.variances()
-        return [*facts, f"gamma {gamma:.2f}", curvature]
+        if self.prior is not None:
+            gamma = len(self.names) - self.prior @ self.gaussian.variances()
+            facts.append(f"gamma {gamma:.2f}")
+        return [*facts, curvature]
+
+    @property
+    def _diagonal_prior(self):
+        if self.prior is None:
+            raise ValueError(
+                "The prior couples weights, so that eigenvalues, directions and gamma are not "
+                "defined. Use precision and covariance."
+            )
+        return self.prior
 
 
 @dataclass(frozen=True, repr=False, eq=False)

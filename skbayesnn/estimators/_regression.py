@@ -327,9 +327,9 @@ class Regression(RegressorMixin):
         """What tells of missing inputs besides the other inputs, ``(n, k)``."""
         return rows.y
 
-    def _targets(self, rows):
+    def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
-        scaling, y = standardised(rows.y, rows.weight, self.standardize)
+        scaling, y = standardised(rows.y, rows.weight, self.standardize, scaling)
         likelihood = Gaussian.per_output(n_outputs)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))

@@ -126,6 +126,9 @@ class EvidenceReport(Printed):
         one of these noise models, or ``noise_std``, is given.
     noise_log_evidences : dict
         The attribute of the estimator; empty unless ``noise="auto"``.
+    informed : bool
+        Whether the prior of the weights has a mean or a precision matrix, be they given or learnt
+        from earlier data. The evidence is then that of the present rows, given these.
     """
 
     log_evidence: float
@@ -137,6 +140,7 @@ class EvidenceReport(Printed):
     n_weights: int
     noise_p_values: dict
     noise_log_evidences: dict
+    informed: bool = False
 
     @property
     def terms(self):
@@ -202,6 +206,8 @@ class EvidenceReport(Printed):
                 f"{self.n_weights}, of which {self.n_targets:g} targets determine {gamma:.1f}",
             ),
         ]
+        if self.informed:
+            lines.append(("Prior", "Informative prior: given, or learnt from earlier data"))
         if best.noise_std is not None:
             lines.append(("Noise", _noise_line(best)))
         lines += self._noise_lines()
@@ -304,6 +310,7 @@ def make_report(fit, minima, shares, noise_std):
         minima[0].n_weights,
         fit.noise_p_values,
         fit.noise_log_evidences,
+        not posterior.groups.centred,
     )
 
 

@@ -86,7 +86,7 @@ def verdict_of_minimum(minimum, n_targets, exact):
 
 def _doubts(minimum, targets_per_weight):
     few = minimum.network.hidden_layer_sizes and targets_per_weight < ROWS_PER_WEIGHT
-    singular = minimum.smallest_eigenvalue < SINGULAR * minimum.hyper.alpha.min()
+    singular = minimum.smallest_eigenvalue < SINGULAR * minimum.groups.least(minimum.hyper.alpha)
     found = [
         (
             not minimum.exact,

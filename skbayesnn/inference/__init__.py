@@ -88,12 +88,14 @@ from skbayesnn.inference._search import (
     fits,
     own_posterior,
 )
+from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference._spread import spread
 from skbayesnn.inference._steps import Descents, Search, find_mode
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._widening import widened
 
@@ -123,6 +125,7 @@ __all__ = [
     "HeldOut",
     "KroneckerPrecision",
     "Ladder",
+    "Learnt",
     "Limits",
     "Measurement",
     "Method",
@@ -147,6 +150,7 @@ __all__ = [
     "SpectralPrecision",
     "Trained",
     "Trouble",
+    "UnitSymmetry",
     "Workers",
     "align",
     "alpha_occam",
@@ -171,6 +175,7 @@ __all__ = [
     "integrated",
     "is_measured",
     "layers_switched_off",
+    "learnt",
     "linear_start",
     "log_evidence_fixed",
     "log_occam_gaussian",
@@ -200,6 +205,7 @@ __all__ = [
     "squared_residuals",
     "start_sampling",
     "subsample",
+    "symmetries",
     "total_determined",
     "total_log_evidence",
     "train",

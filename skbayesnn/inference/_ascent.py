@@ -91,8 +91,9 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
     counts = np.concatenate([groups.sizes, posterior.level_counts])
     balanced = likelihood.n_levels > 0 and likelihood.linear
     pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact, balanced)
+    by_prior = groups.applied(S)
     traces = np.concatenate(
-        [hyper.alpha * groups.sums(np.diag(S)), [np.trace(P) for P in products]]
+        [hyper.alpha * groups.sums(np.diag(by_prior)), [np.trace(P) for P in products]]
     )
     n_groups = len(hyper.alpha)
     bending = np.diag(precisions * energies)
@@ -107,7 +108,7 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
         tau = third_order(posterior, method, point._replace(precision=precision), apart)
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
-    curvature -= 0.5 * _cross_traces(groups, hyper, S, products)
+    curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
     return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups])
 
 
@@ -118,26 +119,28 @@ def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
     ``grad M = 0`` and ``S A = 1``, which spares its Hessian.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
-    alpha = groups.expand(hyper.alpha)
-    pulls, products = [*((alpha * theta)[:, None] * groups.membership).T], []
+    pulls, products = [*groups.pulls(theta, hyper.alpha)], []
     for level in range(likelihood.n_levels - balanced):
         gradient, B = posterior.level_derivatives(theta, hyper.beta, level, exact)
         pulls.append(gradient)
         products.append(S @ B)
     if balanced:
         pulls.append(-np.sum(pulls, axis=0))
-        products.append(np.eye(len(S)) - S * alpha - sum(products))
+        products.append(np.eye(len(S)) - groups.product(S, hyper.alpha) - sum(products))
     return np.array(pulls), products
 
 
-def _cross_traces(groups, hyper, S, products):
-    """``lambda_a lambda_b Tr(S B_a S B_b)`` of all pairs of precisions, shape (h, h)."""
+def _cross_traces(groups, hyper, by_prior, products):
+    """``lambda_a lambda_b Tr(S B_a S B_b)`` of all pairs of precisions, shape (h, h).
+
+    From ``S R`` with the blocks ``B_c = R_c`` of the prior, and ``lambda_l S B_l``.
+    """
     n_groups, n_levels = len(hyper.alpha), len(products)
     cross = np.empty((n_groups + n_levels, n_groups + n_levels))
-    squares = groups.membership.T @ (S**2) @ groups.membership
+    squares = groups.membership.T @ (by_prior * by_prior.T) @ groups.membership
     cross[:n_groups, :n_groups] = hyper.alpha[:, None] * squares * hyper.alpha
     for i, P in enumerate(products):
-        mixed = hyper.alpha * groups.sums(np.sum(P * S.T, axis=1))
+        mixed = hyper.alpha * groups.sums(np.sum(P * by_prior.T, axis=1))
         cross[n_groups + i, :n_groups] = cross[:n_groups, n_groups + i] = mixed
         for j, Q in enumerate(products[: i + 1]):
             value = np.sum(P * Q.T)
@@ -279,7 +282,7 @@ def _followed(posterior, method, search, hyper, manner, tol, value):
     theta = search.point.theta
     found = find_mode(posterior, method, theta, hyper, TRIALS, near, confined=manner.exact)
     lost = manner.exact and not found.converged
-    if lost or not _well_conditioned(found.point):
+    if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
     least = value - 1e-11 * abs(value)
     return found, evidence_derivatives(posterior, method, found.point, manner.exact, least)
@@ -320,7 +323,7 @@ def _moved(hyper, active, step, prior):
     return Hyperparameters(*np.split(precisions, [len(hyper.alpha)]))
 
 
-def _well_conditioned(point):
-    """Whether the smallest eigenvalue of ``A`` is not far below the smallest ``alpha``."""
-    shift = np.full(len(point.theta), -LEAST_EIGENVALUE * np.min(point.hyper.alpha))
+def _well_conditioned(groups, point):
+    """Whether the smallest eigenvalue of ``A`` is not far below that of the prior."""
+    shift = np.full(len(point.theta), -LEAST_EIGENVALUE * groups.least(point.hyper.alpha))
     return point.precision.damped(1.0, shift).definite

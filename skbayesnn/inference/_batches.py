@@ -55,11 +55,11 @@ class BatchSteps:
     def trial(self, posterior, search):
         """Where one stage leads: nothing is promised, and it is accepted wherever that is."""
         theta, hyper = search.point.theta.copy(), search.point.hyper
-        alpha = posterior.groups.expand(hyper.alpha)
+        groups = posterior.groups
         for _ in range(self._per_stage):
             rows = self._batch(len(posterior.X))
             _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
-            gradient = gradient / len(rows) + alpha * theta / len(posterior.X)
+            gradient = gradient / len(rows) + groups.pull(theta, hyper.alpha) / len(posterior.X)
             theta -= self._step(gradient)
         return Trial(theta, search.point.energies, -np.inf, 0.0)
 

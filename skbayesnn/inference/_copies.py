@@ -15,12 +15,12 @@ is built up unit by unit, counting how many units have taken which role.
 
 import math
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from skbayesnn.inference._symmetries import kinds_of_units
 from skbayesnn.network import forward
 
 MOST_ROWS = 12  # at which what units take in is compared
@@ -150,18 +150,6 @@ class Copies:
             odd = self.network.phi.odd
             each[:, alike, i] = (np.logaddexp(same, mirrored) if odd else same)[:, alike]
         return own, log_permanent(each, [len(role.units) for role in roles])
-
-
-def kinds_of_units(network, labels):
-    """For every hidden layer the kind of each unit: those of a kind can be exchanged.
-
-    That is if their weights have the same groups (given by ``labels``, one for every weight).
-    """
-    kinds = []
-    for before, after in pairwise(network.layers(labels)):
-        signature = np.vstack([before, after[:-1].T])
-        kinds.append(np.unique(signature, axis=1, return_inverse=True)[1].ravel())
-    return kinds
 
 
 def _n_states(roles):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import gammaln, logsumexp
 
-from skbayesnn.inference._copies import kinds_of_units
+from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.posterior import Hyperparameters
 
 GAUSSIAN_FROM = 5.0  # well-determined parameters from which ln alpha is taken as Gaussian
@@ -90,23 +90,21 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
     >>> bool(np.isclose(value, exact[0, 0]))
     True
     """
-    prior = 0.5 * posterior.groups.sizes @ np.log(hyper.alpha)
-    noise = posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+    prior = posterior.groups.log_normaliser(hyper.alpha)
+    noise = posterior.noise_normaliser(hyper.beta)
     return -energies.total(hyper) - 0.5 * log_det + prior + noise
 
 
-def log_symmetry(network, labels, switched_off=()):
+def log_symmetry(network, groups, switched_off=()):
     """Logarithm of the number of copies of a minimum under relabelling and sign changes of units.
 
     ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section 3.2; Bishop
-    5.7); with hand-made weight groups only units whose weights have the same groups can be
-    exchanged.
+    5.7); only units that the prior does not tell apart can be exchanged.
 
     Parameters
     ----------
     network : Network
-    labels : ndarray of int, shape (k,)
-        Group of every weight.
+    groups : WeightGroups
     switched_off : sequence of int
         Hidden layers (from 0) that do nothing: their units are their own mirror images.
 
@@ -121,17 +119,16 @@ def log_symmetry(network, labels, switched_off=()):
     >>> from skbayesnn.network import Network
     >>> from skbayesnn.posterior import weight_groups
     >>> network = Network((1, 2, 1))
-    >>> round(log_symmetry(network, weight_groups(network, "single").labels), 3)  # ln (2! 2^2)
+    >>> round(log_symmetry(network, weight_groups(network, "single")), 3)  # ln (2! 2^2)
     2.079
     """
     total = 0.0
-    for layer, kinds in enumerate(kinds_of_units(network, labels)):
-        width = len(kinds)
-        if network.phi.linear and width > 1:
+    for layer, (kinds, mirrored) in enumerate(symmetries(network, groups)):
+        if network.phi.linear and np.max(np.bincount(kinds)) > 1:
             return np.nan
         if layer in switched_off:
             continue
-        total += np.sum(gammaln(np.bincount(kinds) + 1.0)) + width * np.log(2.0) * network.phi.odd
+        total += np.sum(gammaln(np.bincount(kinds) + 1.0)) + np.sum(mirrored) * np.log(2.0)
     return float(total)
 
 
@@ -254,12 +251,12 @@ def alpha_occam(posterior, method, point, free, determined):
         if not method.dense or gaussian_serves(prior, np.log(alpha), gamma):
             total += log_occam_gaussian(prior, max(gamma, 1e-3))
             continue
-        members = np.flatnonzero(groups.labels == c)
-        b, vectors = eigh(determined.precision.covariance()[np.ix_(members, members)])
+        covariance, deviation = groups.within(c, determined.precision.covariance(), point.theta)
+        b, vectors = eigh(covariance)
         b = np.clip(b, 0.0, 1.0 / alpha)  # exact bounds, up to rounding
-        q2 = b * (vectors.T @ point.theta[members]) ** 2
+        q2 = b * (vectors.T @ deviation) ** 2
         energy = point.energies.weights[c]
-        total += log_occam_profile(prior, np.log(alpha), energy, len(members), b, q2)
+        total += log_occam_profile(prior, np.log(alpha), energy, len(b), b, q2)
     return total
 
 

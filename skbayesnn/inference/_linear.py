@@ -10,9 +10,10 @@ GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
 
 
 def scannable(posterior, settings):
-    """Whether the evidence is exact, and cheap on a whole grid of precisions."""
+    """Whether the evidence is exact, cheap on a grid of precisions, and the prior centred."""
     work = len(posterior.X) * posterior.network.n_weights**2
-    return posterior.is_quadratic and work <= settings.limits.scan_work
+    cheap = work <= settings.limits.scan_work
+    return posterior.is_quadratic and cheap and posterior.groups.centred
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -37,7 +37,8 @@ def is_measured(fit, wanted="auto"):
     n_weights, limits = posterior.network.n_weights, settings.limits
     cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
     wanted = cheap if wanted == "auto" else wanted
-    return bool(wanted) and not posterior.is_quadratic and NOISE_MODELS[fit.noise].measurable
+    possible = NOISE_MODELS[fit.noise].measurable and posterior.groups.centred
+    return bool(wanted) and not posterior.is_quadratic and possible
 
 
 def measure(fit, entropy, wanted="auto"):
@@ -55,7 +56,7 @@ def measure(fit, entropy, wanted="auto"):
     -------
     Measurement or None
         ``None`` if it is not wanted or not needed, as Laplace's approximation is exact, or if there
-        is no way from the minima to the posterior.
+        is no way from the minima to the posterior; annealing needs a prior centred at zero.
     """
     if not is_measured(fit, wanted):
         return None

@@ -79,6 +79,9 @@ class Method:
     part_rows : int
         Rows on which training begins; 0: all.
     n_rows, n_weights : int
+    informed : bool
+        Whether the prior has a mean or a precision matrix: the output layer is then trained as the
+        others, not solved for.
 
     Examples
     --------
@@ -107,6 +110,7 @@ class Method:
     part_rows: int
     n_rows: int
     n_weights: int
+    informed: bool = False
 
     @classmethod
     def choose(cls, posterior, settings):
@@ -134,6 +138,8 @@ class Method:
         softmax = n_outputs > 1 and not posterior.likelihood.n_levels
         creeps = hidden and softmax and work > limits.softmax_work
         by_gradients = curvature is Curvature.KRONECKER or (dense and creeps)
+        if posterior.groups.coupled:  # no other form holds a matrix of the prior
+            dense, curvature, by_gradients = True, Curvature.DENSE, False
         cheap = dense and work <= limits.cheap_work and not by_gradients
         part = max(limits.part_rows, limits.part_rows_per_weight * k)
         return cls(
@@ -148,6 +154,7 @@ class Method:
             part_rows=part if hidden and n >= limits.part_worth * part else 0,
             n_rows=n,
             n_weights=k,
+            informed=not posterior.groups.centred,
         )
 
     def __str__(self):
@@ -158,6 +165,7 @@ class Method:
         if not self.dense:
             minima = self.curvature.value
         none = "" if self.has_evidence else ", no evidence"
+        none += ", informative prior" if self.informed else ""
         return (
             f"{self.n_rows} rows, {self.n_weights} weights: training by {training}{begun}, "
             f"{minima} at the minima{none}"
@@ -191,16 +199,17 @@ class Method:
         if exact or (self.dense and self.curvature is Curvature.DENSE):
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
             precision = DensePrecision(hessian)
-            if not precision.definite and self._is_gauss_newton(posterior, exact):
+            by_rounding = self._is_gauss_newton(posterior, exact) and not posterior.groups.coupled
+            if not precision.definite and by_rounding:
                 root = posterior.triangular_root(theta, hyper)
-                precision = SpectralPrecision(posterior.groups.expand(hyper.alpha), root)
+                precision = SpectralPrecision(posterior.groups.diagonal(hyper.alpha), root)
             return Point(theta, hyper, energies, gradient, precision)
         energies, gradient = posterior.energies_and_gradient(theta, hyper)
         if self.curvature is Curvature.KRONECKER:
             precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
         else:
             S = posterior.weighted_jacobian(theta, hyper)
-            precision = DualPrecision(posterior.groups.expand(hyper.alpha), S)
+            precision = DualPrecision(posterior.groups.diagonal(hyper.alpha), S)
             if not precision.definite:
                 precision = SpectralPrecision(precision.prior, precision.S)
         return Point(theta, hyper, energies, gradient, precision)

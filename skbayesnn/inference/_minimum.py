@@ -201,10 +201,22 @@ def _polished(posterior, method, search, settings, refine):
     if method.dense:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
         search = find_mode(posterior, method, theta, hyper, _trials(method), tol)
+    if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:
+        return _solved(posterior, method, search)
     refine = refine and method.refines and method.exact and np.any(free.mask)
     if refine and search.point.precision.definite:
         return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
     return search
+
+
+def _solved(posterior, method, search):
+    """Where one more Newton step leads, which is exact for quadratic energies but for rounding."""
+    point = search.point
+    theta = point.theta - point.precision.solve(point.gradient)
+    solved = method.point(posterior, theta, point.hyper, method.dense)
+    if not np.linalg.norm(solved.gradient) <= np.linalg.norm(point.gradient):
+        return search  # rounding outweighs what is left
+    return search._replace(point=solved)
 
 
 def _trials(method):
@@ -228,12 +240,12 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     cancels = 0.5 * n_removed * np.log(NO_WIDTH)  # of weights that were taken out
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
-        noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
+        noise_normaliser=float(posterior.noise_normaliser(hyper.beta, free.prior.log_density)),
         weight_prior=float(
-            -hyper.alpha @ energies.weights + 0.5 * groups.sizes @ np.log(hyper.alpha) - cancels
+            -hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha) - cancels
         ),
         log_det=cancels - 0.5 * precision.log_det if precision.definite else np.nan,
-        symmetry=log_symmetry(posterior.network, groups.labels, off),
+        symmetry=log_symmetry(posterior.network, groups, off),
         weight_precision_occam=occam[0],
         noise_occam=occam[1],
     )

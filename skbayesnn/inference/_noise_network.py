@@ -23,6 +23,7 @@ from skbayesnn.inference._settings import FreeHyperparameters
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
+    INTERCEPT,
     Hyperparameters,
     Posterior,
     SquaredResiduals,
@@ -63,6 +64,8 @@ class NoisePlan(NamedTuple):
         """A noise network beside a network of means, with weight groups of the same kind."""
         ends = mean_network.layer_sizes[0], mean_network.n_outputs
         network = Network((ends[0], *hidden_layer_sizes, ends[1]), mean_network.activation)
+        if isinstance(prior, str):  # its output biases are by themselves in any case
+            prior = prior.removesuffix(INTERCEPT)
         groups = weight_groups(network, prior, feature_names)
         labels = groups.labels.copy()
         labels[network.n_weights - network.n_outputs :] = len(groups.names)

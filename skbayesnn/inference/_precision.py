@@ -105,12 +105,12 @@ class Precision:
         return self
 
     def determined(self, groups, alpha):
-        """``gamma_c = k_c - alpha_c Tr_c(A^-1)`` (MacKay 1992, equation 2.23): shape (n_groups,).
+        """``gamma_c = k_c - alpha_c Tr(R_c A^-1)`` (MacKay 1992, equation 2.23): ``(n_groups,)``.
 
         The number of well-determined weights of every group, where ``A`` is the data's curvature
-        plus ``diag(alpha)``.
+        plus the prior's precision, ``alpha_c R_c`` for every group; mostly ``R_c`` is 1.
         """
-        return groups.sizes - alpha * groups.sums(self.variances())
+        return groups.sizes - alpha * groups.traces(self)
 
 
 class DensePrecision(Precision):

@@ -12,6 +12,7 @@ from skbayesnn.inference._settings import NO_WIDTH, REMOVED, FreeHyperparameters
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Hyperparameters,
+    KnownNoise,
     Likelihood,
     LogUniform,
     Posterior,
@@ -49,10 +50,14 @@ class Problem:
     prunes : bool
         Whether single weights are to be taken out, see `prune_weights`.
     feature_names : list of str, optional
+    groups : WeightGroups, optional
+        The prior of the weights of the one network that there is, in place of ``prior``.
     weight_precision : callable
         From names of weight groups to a mask of the free ones, and the values of the others.
     noise_precision : tuple of ndarray, optional
         Mask of the free noise levels, and the precisions of the others; by default all are free.
+    known_noise : KnownNoise, optional
+        What earlier data tell about the noise levels.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     exact : bool
@@ -83,8 +88,10 @@ class Problem:
     prior: object = "layer"
     prunes: bool = False
     feature_names: list | None = None
+    groups: WeightGroups | None = None
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
+    known_noise: KnownNoise | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     exact: bool = True
     max_iter: int = 300
@@ -113,7 +120,9 @@ class Problem:
     def posed(self, hidden_layer_sizes):
         """The posterior of a network, under constant noise, and settings of its search."""
         network = self.network(hidden_layer_sizes)
-        groups = weight_groups(network, self.prior, self.feature_names)
+        groups = self.groups
+        if groups is None:
+            groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
         if self.prunes:
             groups = WeightGroups(groups.labels, [*groups.names, REMOVED])
@@ -129,4 +138,7 @@ class Problem:
             self.deadline,
         )
         given = self.X, self.y, self.sample_weight
-        return Posed(Posterior(network, self.likelihood, groups, *given), settings)
+        posterior = Posterior(
+            network, self.likelihood, groups, *given, known_noise=self.known_noise
+        )
+        return Posed(posterior, settings)

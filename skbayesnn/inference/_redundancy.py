@@ -54,6 +54,8 @@ def prune(posterior, theta, tolerance):
     >>> smaller.network.hidden_layer_sizes, pruned[0].reason
     ((1,), 'off')
     """
+    if posterior.groups.one_size:
+        return posterior, theta, []
     posterior, theta, pruned = merge_linear_units(posterior, theta, tolerance)
     while (change := prune_one(posterior, theta, tolerance)) is not None:
         posterior, theta, unit = change
@@ -225,7 +227,7 @@ def _coinciding_pair(incoming, odd):
     return None
 
 
-def align(network, theta, reference):
+def align(network, theta, reference, allowed=None):
     """Reorder and flip hidden units so that they match those of a reference network best.
 
     Parameters
@@ -233,6 +235,8 @@ def align(network, theta, reference):
     network : Network
         The layout of both.
     theta, reference : ndarray of shape (k,)
+    allowed : list of UnitSymmetry, optional
+        Of every hidden layer; by default units take any place and sign.
 
     Returns
     -------
@@ -255,6 +259,8 @@ def align(network, theta, reference):
         mine, other = layers[layer].T, targets[layer].T
         same = cdist(mine, other)
         flipped = cdist(mine, -other) if network.phi.odd else same
+        if allowed is not None:
+            same, flipped = allowed[layer].costs(same, flipped)
         units, places = linear_sum_assignment(np.minimum(same, flipped))
         order = np.empty(width, dtype=int)
         order[places] = units
@@ -266,7 +272,7 @@ def align(network, theta, reference):
     return network.pack(layers)
 
 
-def same_minimum(network, theta, reference, tol=1e-2):
+def same_minimum(network, theta, reference, tol=1e-2, allowed=None):
     """Whether two networks are one up to symmetry: distance after `align` below ``tol``.
 
     The distance is relative for weights larger than 1 in all, so that networks whose weights have
@@ -277,6 +283,8 @@ def same_minimum(network, theta, reference, tol=1e-2):
     network : Network
     theta, reference : ndarray of shape (k,)
     tol : float
+    allowed : list of UnitSymmetry, optional
+        See `align`.
     """
-    distance = np.linalg.norm(align(network, theta, reference) - reference)
+    distance = np.linalg.norm(align(network, theta, reference, allowed) - reference)
     return bool(distance <= tol * max(1.0, np.linalg.norm(reference)))

@@ -130,8 +130,7 @@ class Reestimation(NamedTuple):
     def _tau_factor(self, point, factor):
         """How ``tau`` changes the gammas, half-way: the correction answers with delay."""
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
-        pulls = ((groups.expand(hyper.alpha) * theta)[:, None] * groups.membership).T
-        moves = -precision.solve(pulls.T).T
+        moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
         tau = third_order(self.posterior, self.method, point, moves, one_sided=True)
         gamma = precision.determined(groups, hyper.alpha)
         new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, 1e-3), 1.0 / MAX_TAU, MAX_TAU)
@@ -213,11 +212,11 @@ def fair_moves(posterior, point, total):
     gamma : ndarray of shape (n_groups,)
         Shared out among the layers; the sum is that of the counts.
     """
-    groups, alpha = posterior.groups, posterior.groups.expand(point.hyper.alpha)
+    groups, alpha = posterior.groups, posterior.groups.diagonal(point.hyper.alpha)
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.maximum(1.0 - alpha * point.precision.variances(), 0.0)  # 2.23
-    squares = alpha * point.theta**2
+    squares = alpha * groups.deviation(point.theta) ** 2
     fair = total / len(sizes)
     gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
     excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))

@@ -172,8 +172,8 @@ class _FromMinima:
         self.joint, self.modes = joint, modes
         likeness = [modes.draw(rng, LIKENESSES, only=i) for i in range(len(modes.position))]
         self.copies = Copies(joint, likeness, modes.shares)
-        network, labels = joint.posterior.network, joint.posterior.groups.labels
-        self.log_copies = log_symmetry(network, labels)
+        network, groups = joint.posterior.network, joint.posterior.groups
+        self.log_copies = log_symmetry(network, groups)
 
     def draw(self, rng, size):
         """Positions."""

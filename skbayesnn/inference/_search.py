@@ -13,6 +13,7 @@ from skbayesnn.inference._minimum import complete, evaluated
 from skbayesnn.inference._profile import integrated, minimum_at
 from skbayesnn.inference._redundancy import same_minimum
 from skbayesnn.inference._subsample import subsample
+from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.inference._training import Trained, random_starts, train, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
@@ -120,7 +121,7 @@ def _same(minimum, other):
     if minimum is None or other is None:
         return minimum is other
     same = minimum.network == other.network
-    same = same and same_minimum(minimum.network, minimum.theta, other.theta)
+    same = same and _same_weights(minimum, minimum.theta, other)
     return same and _same(minimum.noise, other.noise)
 
 
@@ -134,7 +135,13 @@ def _leads_to(minimum, other, posterior, settings):
     if not method.cheap:
         return False
     there = minimum_at(own, method, minimum.theta, other.hyper)
-    return there is not None and same_minimum(minimum.network, there[0].theta, other.theta)
+    return there is not None and _same_weights(minimum, there[0].theta, other)
+
+
+def _same_weights(minimum, theta, other):
+    """Whether weights of the network of a minimum are those of another one up to symmetry."""
+    allowed = None if minimum.groups.centred else symmetries(minimum.network, minimum.groups)
+    return same_minimum(minimum.network, theta, other.theta, allowed=allowed)
 
 
 def fits(minimum, network, groups):
@@ -144,6 +151,7 @@ def fits(minimum, network, groups):
     theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
     return (
         minimum.groups.names == groups.names
+        and (theirs == sizes or not groups.one_size)
         and len(theirs) == len(sizes)
         and theirs[0] == sizes[0]
         and theirs[-1] == sizes[-1]

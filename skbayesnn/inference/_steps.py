@@ -111,7 +111,7 @@ class DampedSteps:
     def trial(self, posterior, search):
         """Try a damped step (Marquardt 1963)."""
         theta, hyper, energies, gradient, precision = point = search.point
-        metric = np.maximum(np.abs(precision.diagonal), posterior.groups.expand(hyper.alpha))
+        metric = np.maximum(np.abs(precision.diagonal), posterior.groups.diagonal(hyper.alpha))
         damped = precision.damped(search.damping, metric)
         if not damped.definite:
             return Trial(theta, energies, np.nan, -np.inf)

@@ -43,7 +43,7 @@ def total_determined(posterior, point):
     if n > ROWS:
         sample = posterior.of_rows(np.random.default_rng(0).choice(n, ROWS, replace=False))
         posterior = sample.scaled(posterior.n_rows / sample.n_rows)
-    root = np.sqrt(posterior.groups.expand(point.hyper.alpha))
+    root = np.sqrt(posterior.groups.diagonal(point.hyper.alpha))
     n_probes = min(MOST_PROBES, -(-ENOUGH_SIGNS // k))
     probes = root * np.random.default_rng(0).choice([-1.0, 1.0], (n_probes, k))
     found, residual = np.zeros_like(probes), probes.copy()

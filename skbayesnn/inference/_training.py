@@ -8,6 +8,7 @@ from skbayesnn.inference._batches import FURTHER, SHORTER, STAGES, BatchSteps, S
 from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._reestimation import FairReestimation, Reestimation
 from skbayesnn.inference._steps import DampedSteps, Descents, Search, lower
+from skbayesnn.inference._symmetries import tells_apart
 from skbayesnn.posterior import Hyperparameters
 
 LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the targets' spread
@@ -44,7 +45,8 @@ def random_starts(posterior, rngs, compared=True):
     fitted, the latter where everything is taken for noise. The latter come first if weights
     outnumber the data. With more than two hidden layers only every third start is of this kind: a
     strong prior of every layer silences such a network. If the evidence cannot tell which is which
-    all are. Without noise levels all start with weight precision 1.
+    all are. Without noise levels all start with weight precision 1. Under a prior with a mean they
+    start near it, the first one there if it tells all hidden units apart.
 
     Parameters
     ----------
@@ -58,6 +60,7 @@ def random_starts(posterior, rngs, compared=True):
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
     few = len(posterior.X) * network.n_outputs <= network.n_weights
     deep = len(network.hidden_layer_sizes) > 2
+    told_apart = not posterior.groups.centred and tells_apart(network, posterior.groups)
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
@@ -66,7 +69,10 @@ def random_starts(posterior, rngs, compared=True):
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR
-        starts.append(Trained(rng.standard_normal(len(sd)) * sd, Hyperparameters(alpha, beta)))
+        theta = posterior.groups.start(rng, sd)
+        if i == 0 and told_apart:
+            theta = posterior.groups.mean.copy()
+        starts.append(Trained(theta, Hyperparameters(alpha, beta)))
     return starts
 
 

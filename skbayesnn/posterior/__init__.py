@@ -1,6 +1,7 @@
 """Likelihoods, priors, and the energy that sums them."""
 
 from skbayesnn.posterior._compiled import instructions
+from skbayesnn.posterior._gaussian_prior import GaussianPrior
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
@@ -13,20 +14,24 @@ from skbayesnn.posterior._likelihoods import (
     Misfit,
     Targets,
 )
+from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
-from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior._priors import INTERCEPT, LogUniform, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
 from skbayesnn.posterior._student_t import StudentT
 
 __all__ = [
+    "INTERCEPT",
     "Bernoulli",
     "Categorical",
     "Energies",
     "Expansion",
     "Gaussian",
+    "GaussianPrior",
     "Hyperparameters",
     "InputDependentJoint",
     "JointPosterior",
+    "KnownNoise",
     "Likelihood",
     "LogUniform",
     "Misfit",

@@ -21,6 +21,7 @@ from skbayesnn.network import (
 )
 from skbayesnn.posterior._compiled import compiled_model
 from skbayesnn.posterior._likelihoods import Misfit, Targets
+from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._output_layer import regression_system
 from skbayesnn.posterior._priors import WeightGroups
 from skbayesnn.posterior._ridge import ridge_mean
@@ -96,6 +97,8 @@ class Posterior:
         How often every row counts.
     factors : ndarray of shape (n, n_outputs), optional
         Of the misfit of every target, see `Targets`.
+    known_noise : KnownNoise, optional
+        What earlier data tell about the noise levels, under Gaussian noise.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Posterior:
     y: np.ndarray
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
+    known_noise: KnownNoise | None = None
 
     @cached_property
     def _inputs(self):
@@ -144,12 +148,26 @@ class Posterior:
 
     @property
     def level_counts(self):
-        """Number of targets of every noise level, ``(n_levels,)``."""
-        return self.n_rows * self.likelihood.level_sizes()
+        """Number of targets of every noise level, earlier ones included, ``(n_levels,)``."""
+        counts = self.n_rows * self.likelihood.level_sizes()
+        return counts if self.known_noise is None else counts + self.known_noise.counts
+
+    def noise_normaliser(self, beta, flat=0.0):
+        """``N/2 log beta - N/2 log 2 pi``, with what is known of ``beta`` relative to ``flat``.
+
+        Parameters
+        ----------
+        beta : ndarray of shape (n_levels,)
+        flat : float, default=0
+            Logarithm of the density of ``ln beta`` where nothing is known.
+        """
+        normaliser = self.likelihood.log_normaliser(beta, self.n_rows)
+        known = self.known_noise
+        return normaliser if known is None else normaliser + known.log_normaliser(beta, flat)
 
     def with_network(self, network, labels):
         """The same data for a network of another layout, with its weights' group labels."""
-        return replace(self, network=network, groups=WeightGroups(labels, self.groups.names))
+        return replace(self, network=network, groups=self.groups.relabelled(labels))
 
     def of_rows(self, rows):
         """The posterior of some of the rows."""
@@ -170,16 +188,17 @@ class Posterior:
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
         if self.compiled:
             value, errors, *_ = self.compiled.evaluate(theta, beta, 0)
-            return self._energies(theta, Misfit(value, errors))
+            return self._energies(theta, beta, Misfit(value, errors))
         total = None
         for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
             total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
-        return self._energies(theta, total)
+        return self._energies(theta, beta, total)
 
     def energies_and_gradient(self, theta, hyper):
         """`energies` and `gradient` from one pass through the network, without any curvature."""
         misfit, gradient = self.misfit_and_gradient(theta, hyper.beta)
-        return self._energies(theta, misfit), self.groups.expand(hyper.alpha) * theta + gradient
+        gradient = self.groups.pull(theta, hyper.alpha) + gradient
+        return self._energies(theta, hyper.beta, misfit), gradient
 
     def misfit_and_gradient(self, theta, beta):
         """`Misfit`, and its gradient in the weights ``(..., k)``."""
@@ -203,11 +222,10 @@ class Posterior:
 
     def expansion(self, theta, hyper, exact=False):
         """`Expansion` from one pass through the network; Gauss-Newton unless ``exact``."""
-        alpha = self.groups.expand(hyper.alpha)
         misfit, gradient, matrix = self._data_expansion(theta, hyper.beta, exact)
-        diagonal = np.arange(self.network.n_weights)
-        matrix[..., diagonal, diagonal] += alpha
-        return Expansion(self._energies(theta, misfit), alpha * theta + gradient, matrix)
+        self.groups.add_to(matrix, hyper.alpha)
+        gradient = self.groups.pull(theta, hyper.alpha) + gradient
+        return Expansion(self._energies(theta, hyper.beta, misfit), gradient, matrix)
 
     def data_hessian(self, theta, beta, exact=True):
         """Hessian of the misfit."""
@@ -266,12 +284,14 @@ class Posterior:
         if total.size:
             for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
                 total = total + self.likelihood.level_information(trace.outputs, targets, beta)
+        if self.known_noise is not None:
+            total = total + np.diag(beta * self.known_noise.errors)
         return total
 
     def hessian_products(self, theta, hyper, vectors, exact=True):
         """``A v`` for each of some ``v`` ``(..., k)`` without forming ``A``."""
-        alpha, width = self.groups.expand(hyper.alpha), max(self.network.layer_sizes)
-        results = [alpha * vector for vector in vectors]
+        width = max(self.network.layer_sizes)
+        results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
         for trace, *derivatives in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
             for i, vector in enumerate(vectors):
                 results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
@@ -286,10 +306,12 @@ class Posterior:
         """Replace the linear output layer by its conditional optimum, where that has a closed form.
 
         Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
-        projection (Golub & Pereyra 1973). Otherwise ``theta`` is returned as it is. ``(..., k)``.
+        projection (Golub & Pereyra 1973). Otherwise, and under a prior that is not centred at zero,
+        ``theta`` is returned as it is. ``(..., k)``.
         """
         network, system = self.network, None
-        if not (network.hidden_layer_sizes and self.likelihood.n_levels):
+        linear = network.hidden_layer_sizes and self.likelihood.n_levels
+        if not (linear and self.groups.centred):
             return theta
         alpha = self.groups.expand(hyper.alpha)
         if self.compiled and self.compiled.is_small:
@@ -371,14 +393,18 @@ class Posterior:
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]
             total = found
-        prior = self.network.layers(self.groups.expand(hyper.alpha))
+        prior = self.network.layers(self.groups.diagonal(hyper.alpha))
         return [
             (alpha.mean(axis=1), F / self.n_rows, G)
             for alpha, (F, G) in zip(prior, total, strict=True)
         ]
 
-    def _energies(self, theta, misfit):
-        return Energies(0.5 * self.groups.sums(theta**2), *misfit)
+    def _energies(self, theta, beta, misfit):
+        if self.known_noise is not None:
+            earlier = self.known_noise.errors
+            value = misfit.value + np.sum(beta * earlier, axis=-1)
+            misfit = Misfit(value, misfit.errors + earlier)
+        return Energies(self.groups.energies(theta), *misfit)
 
     def _traces(self, theta, order, doubles_per_row):
         """`Targets` and traces, block by block."""

@@ -1,10 +1,12 @@
 """Priors: weights in groups with a common precision, and the prior of these precisions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+
+INTERCEPT = "+intercept"  # ends the names of groupings in which output biases are by themselves
 
 
 class LogUniform(NamedTuple):
@@ -43,13 +45,26 @@ class LogUniform(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightGroups:
-    """Which weights share a prior precision.
+    """Independent Gaussians of mean zero; the weights of a group share a precision.
+
+    The prior of the weights is ``N(m, P^-1)`` with ``P`` of a block ``alpha_c R_c`` for every group
+    ``c``. What asks for it does not know which prior it has. Here ``m`` is zero and ``R_c`` is 1;
+    `GaussianPrior` has others.
 
     Parameters
     ----------
     labels : ndarray of int, shape (k,)
         Group of every weight.
     names : list of str
+
+    Attributes
+    ----------
+    coupled : bool
+        Whether ``R`` has elements off its diagonal.
+    one_size : bool
+        Whether the prior belongs to networks of one layout: no unit can be deleted or added.
+    centred : bool
+        Whether ``m`` is zero and ``R`` is 1.
 
     Examples
     --------
@@ -64,6 +79,10 @@ class WeightGroups:
 
     labels: np.ndarray
     names: list
+
+    coupled = False
+    one_size = False
+    centred = True
 
     @cached_property
     def sizes(self):
@@ -83,10 +102,84 @@ class WeightGroups:
         """Sum per group: ``(..., k)`` to ``(..., n_groups)``."""
         return (values[..., None, :] @ self.membership)[..., 0, :]
 
+    def relabelled(self, labels):
+        """The same for weights of other labels."""
+        return replace(self, labels=labels)
+
+    def deviation(self, theta):
+        """``w - m``."""
+        return theta
+
+    def applied(self, vectors):
+        """``R v`` of ``v`` of shape (..., k)."""
+        return vectors
+
+    def diagonal(self, alpha):
+        """Diagonal of the precision, ``(..., k)``."""
+        return self.expand(alpha)
+
+    def add_to(self, matrices, alpha):
+        """Add the precision to matrices ``(..., k, k)``, in place."""
+        each = np.arange(len(self.labels))
+        matrices[..., each, each] += self.expand(alpha)
+
+    def least(self, alpha):
+        """Smallest eigenvalue of the precision, at precisions ``(n_groups,)``."""
+        return np.min(alpha)
+
+    def energies(self, theta):
+        """``E_W^c = 1/2 (w - m)^T R_c (w - m)`` of every group, ``(..., n_groups)``."""
+        deviation = self.deviation(theta)
+        return 0.5 * self.sums(deviation * self.applied(deviation))
+
+    def pull(self, theta, alpha):
+        """Gradient ``P (w - m)`` of minus the log density, ``(..., k)`` (Bishop 2006, 4.141)."""
+        return self.product(self.deviation(theta), alpha)
+
+    def product(self, vectors, alpha):
+        """``P v`` of ``v`` of shape (..., k)."""
+        return self.expand(alpha) * self.applied(vectors)
+
+    def pulls(self, theta, alpha):
+        """`pull` of every group by itself, ``(n_groups, k)``."""
+        return (self.pull(theta, alpha)[:, None] * self.membership).T
+
+    def traces(self, precision):
+        """``Tr(R_c A^-1)`` of every group, for a `Precision` ``A``."""
+        return self.sums(precision.variances())
+
+    def log_normaliser(self, alpha):
+        """``1/2 log det P``; the factor of ``2 pi`` cancels in evidences."""
+        return 0.5 * self.sizes @ np.log(alpha)
+
     def draw(self, alpha, rng):
         """Weights from the prior, ``(..., k)``, at precisions ``(..., n_groups)``."""
         sd = self.expand(alpha) ** -0.5
         return rng.standard_normal(sd.shape) * sd
+
+    def start(self, rng, sd):
+        """Where a search starts, ``(k,)``: random weights of given standard deviations."""
+        return rng.standard_normal(len(sd)) * sd
+
+    def within(self, group, covariance, theta):
+        """Covariance and deviation of the weights of a group, in units in which ``R_c`` is 1."""
+        members = np.flatnonzero(self.labels == group)
+        return covariance[np.ix_(members, members)], theta[members]
+
+    def conditional(self, part, theta):
+        """The prior of a slice of the weights, all others given."""
+        return replace(self, labels=self.labels[part])
+
+    def is_invariant(self, images, signs):
+        """Whether the density stays the same if weights take other places and signs.
+
+        Parameters
+        ----------
+        images : ndarray of int, shape (k,)
+            The weight that takes each place.
+        signs : ndarray of shape (k,)
+        """
+        return bool(np.all(self.labels == self.labels[images]))
 
 
 def weight_groups(network, prior, feature_names=None):
@@ -95,11 +188,12 @@ def weight_groups(network, prior, feature_names=None):
     Parameters
     ----------
     network : Network
-    prior : {"single", "layer", "ard"} or array-like of shape (k,)
+    prior : str or array-like of shape (k,)
         ``"single"``: one group. ``"layer"``: per hidden layer its weights and its biases, and the
         output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
         split by input. Without hidden layer the output layer is the first layer. An array gives the
-        label of every weight, in the order of ``theta``.
+        label of every weight, in the order of ``theta``. ``"+intercept"`` after one of the names:
+        the biases of the outputs are a group of their own, ``"intercept"``.
     feature_names : list of str, optional
         Names of the inputs, for the groups of ``"ard"``.
 
@@ -116,6 +210,13 @@ def weight_groups(network, prior, feature_names=None):
     if not isinstance(prior, str):
         names, labels = np.unique(np.asarray(prior), return_inverse=True)
         return WeightGroups(labels.ravel(), [str(name) for name in names])
+    if prior.endswith(INTERCEPT):
+        groups = weight_groups(network, prior.removesuffix(INTERCEPT), feature_names)
+        labels = groups.labels.copy()
+        labels[-network.n_outputs :] = len(groups.names)
+        used, labels = np.unique(labels, return_inverse=True)
+        names = [*groups.names, INTERCEPT.removeprefix("+")]
+        return WeightGroups(labels.ravel(), [names[group] for group in used])
     if prior == "single":
         return WeightGroups(np.zeros(network.n_weights, dtype=int), ["weights"])
     parts, names = [], []

@@ -15,7 +15,7 @@ import numpy as np
 
 from skbayesnn.inference import Method
 from skbayesnn.network import Network, forward, jacobian_vector, output_covariances, row_blocks
-from skbayesnn.posterior import Likelihood, Misfit, Posterior, WeightGroups
+from skbayesnn.posterior import Likelihood, Misfit, Posterior
 from skbayesnn.predictive._moderation import activation_moments
 
 TOLERANCE = 0.01  # last full step in standard deviations, root mean square over the weights
@@ -73,7 +73,7 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
         return _closest(member, posterior, settings, hyper, near)
     part = network.slices[-1]
     z = forward(network, member.theta, posterior.X).inputs[-1][:, :-1]
-    groups = WeightGroups(posterior.groups.labels[part], posterior.groups.names)
+    groups = posterior.groups.conditional(part, member.theta)
     layer = Network((z.shape[1], network.n_outputs))
     given = posterior.y, posterior.sample_weight
     above = Posterior(layer, posterior.likelihood, groups, z, *given)
@@ -89,7 +89,7 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
 def _closest(member, posterior, settings, hyper, near=None):
     """`closest_gaussian` of all weights."""
     X, t, p = posterior.X, posterior.y, posterior.network.n_outputs
-    alpha, method = posterior.groups.expand(hyper.alpha), Method.choose(posterior, settings)
+    groups, method = posterior.groups, Method.choose(posterior, settings)
 
     def linear_model(residual, slopes):
         """Gradient at ``w_MP``, and the precision with these slopes."""
@@ -114,7 +114,7 @@ def _closest(member, posterior, settings, hyper, near=None):
         turn = posterior.sample_weight @ _squared_norm((target - slopes) @ covariance)
         slopes = slopes + share * (target - slopes)
         gradient, precision = linear_model(probability - t, slopes)
-        gradient = gradient + alpha * shift
+        gradient = gradient + groups.product(shift, hyper.alpha)
         if not precision.definite:
             break
         step = precision.solve(gradient)

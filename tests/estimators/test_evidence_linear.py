@@ -228,3 +228,31 @@ def test_fixed_precisions_give_the_exact_evidence():
     log_alpha, log_beta = np.log([1e-3]), np.log([25.0**-2])
     exact = log_likelihood_one_precision(Phi, y[:, 0], weight, log_alpha, log_beta)
     assert_allclose(model.log_evidence_, exact[0, 0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["single", "ard"])
+def test_an_intercept_of_its_own_does_not_disturb_the_others(kind):
+    """Shifting the targets changes nothing but a flat intercept."""
+    X, y, _ = make_rows(d=2)
+    options = {"prior": kind + "+intercept", "standardize": False, "noise_std": 20.0}
+    options["weight_precision"] = {"intercept": 1e-9}
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    one, shifted = fit(X, y, **options), fit(X, y + 500.0, **options)
+    assert_allclose(shifted.weight_precisions_, one.weight_precisions_, rtol=1e-4)
+    assert_allclose(shifted.coefs_[0], one.coefs_[0], rtol=1e-5)
+    assert_allclose(shifted.intercepts_[0] - one.intercepts_[0], 500.0, rtol=1e-5)
+    assert hasattr(one, "feature_relevance_") == (kind == "ard")
+    together = fit(X, y + 500.0, **options | {"prior": kind, "weight_precision": "auto"})
+    if kind == "single":  # its one precision has to suit the intercept
+        assert together.weight_precisions_[0] < 0.1 * one.weight_precisions_[0]
+
+
+def test_an_intercept_of_its_own_against_the_closed_form():
+    X, y, _ = make_rows(n=30, d=2)
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), y / y.std()
+    given = {"weight": 2.0, "intercept": 0.01}
+    options = {"prior": "single+intercept", "standardize": False, "noise_std": 0.3}
+    model = fit(X, y, weight_precision={"weights": 2.0, "intercept": 0.01}, **options)
+    K = X @ X.T / given["weight"] + 1 / given["intercept"] + 0.09 * np.eye(30)
+    value = y[:, 0] @ np.linalg.solve(K, y[:, 0]) + np.linalg.slogdet(2 * np.pi * K)[1]
+    assert_allclose(model.log_evidence_, -0.5 * value, atol=1e-8)

@@ -155,6 +155,25 @@ def test_precisions_beyond_their_bounds(y):
         model.fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("scales", "message"),
+    [
+        ((1.0, 1e-5), "noise is at its lower bound of 0.001, .*other units"),
+        ((1e5, 1.0), r"\['output'\] is at its lower bound"),
+        ((1e-5, 1.0), "columns of X vary by so little"),
+    ],
+)
+def test_units_that_the_bounds_do_not_suit(scales, message):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((50, 1))
+    t = x[:, 0] + 0.1 * rng.standard_normal(50)
+    model = EvidenceMLPRegressor((), noise="constant", standardize=False)
+    with pytest.warns(UserWarning, match=message):
+        model.fit(scales[0] * x, scales[1] * t)
+    model.fit(x, t)  # suits them
+    EvidenceMLPRegressor((), noise="constant").fit(scales[0] * x, scales[1] * t)
+
+
 # --- deep networks -------------------------------------------------------------------------------
 
 

@@ -17,7 +17,14 @@ from skbayesnn.inference import (
     well_determined,
 )
 from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior, weight_groups
+from skbayesnn.posterior import (
+    Gaussian,
+    Hyperparameters,
+    LogUniform,
+    Posterior,
+    WeightGroups,
+    weight_groups,
+)
 from tests.inference.common import free_all, method_of, mode_of
 
 PRIOR = LogUniform()
@@ -219,7 +226,7 @@ def test_well_determined_by_plain_numpy(solved):
 
 def symmetry(sizes, activation, prior="layer", **options):
     network = Network(sizes, activation)
-    return log_symmetry(network, weight_groups(network, prior).labels, **options)
+    return log_symmetry(network, weight_groups(network, prior), **options)
 
 
 @pytest.mark.parametrize("prior", ["single", "layer", "ard"])
@@ -255,8 +262,13 @@ def test_only_units_with_equal_groups_can_be_exchanged():
     first[0, 3] = 1  # one unit differs below, another above
     second[2] = 2
     labels = network.pack([first, second])
-    assert log_symmetry(network, labels) == pytest.approx(np.log(factorial(2) * 2**4))
-    assert log_symmetry(network, np.arange(network.n_weights)) == pytest.approx(np.log(2**4))
+    assert log_symmetry(network, WeightGroups(labels, ["a", "b", "c"])) == pytest.approx(
+        np.log(factorial(2) * 2**4)
+    )
+    each = np.arange(network.n_weights)
+    assert log_symmetry(network, WeightGroups(each, list("abcdefghijklmnopq"))) == pytest.approx(
+        np.log(2**4)
+    )
 
 
 def test_terms_add_up():

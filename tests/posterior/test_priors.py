@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 
 from skbayesnn.network import Network
-from skbayesnn.posterior import LogUniform, weight_groups
+from skbayesnn.posterior import INTERCEPT, LogUniform, weight_groups
 
 
 def test_single():
@@ -42,6 +42,19 @@ def test_ard_without_hidden_layer():
     network = Network((3, 2))
     (labels,) = network.layers(weight_groups(network, "ard").labels)
     np.testing.assert_array_equal(labels, [[0, 0], [1, 1], [2, 2], [3, 3]])
+
+
+@pytest.mark.parametrize("kind", ["single", "layer", "ard"])
+@pytest.mark.parametrize("hidden", [(), (3,), (3, 4)], ids=str)
+def test_intercepts_by_themselves(kind, hidden):
+    network = Network((2, *hidden, 2))
+    plain, groups = weight_groups(network, kind), weight_groups(network, kind + INTERCEPT)
+    assert groups.names[-1] == "intercept"
+    assert np.all(groups.labels[-2:] == len(groups.names) - 1)
+    assert groups.sizes[-1] == 2
+    assert np.all(groups.sizes > 0)
+    old, new = (np.array(g.names)[g.labels[:-2]] for g in (plain, groups))
+    np.testing.assert_array_equal(new, old)
 
 
 def test_ard_names_inputs():

@@ -1,0 +1,102 @@
+"""
+Learning a line, one point at a time
+====================================
+
+The posterior of the points seen so far is the prior of the next one (Bishop
+2006, section 3.3.1). Here ``partial_fit`` draws his figure 3.7: a line
+``y = a x + b`` is learnt from 20 points, each of which is a batch.
+
+What you should see: the prior is a circle. After one point it is a ridge, of
+all lines through that point. After 20 points it is a spot around the true
+intercept and slope, and the lines drawn from the posterior are nearly one. The
+last section checks that nothing was lost.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skbayesnn import EvidenceMLPRegressor
+
+INTERCEPT, SLOPE, NOISE, ALPHA = -0.3, 0.5, 0.2, 2.0  # as in the book
+rng = np.random.default_rng(1)
+X = rng.uniform(-1, 1, (20, 1))
+y = INTERCEPT + SLOPE * X[:, 0] + NOISE * rng.standard_normal(20)
+line = np.array([[-1.0], [1.0]])
+
+# %%
+# The model
+# ---------
+# No hidden layer, given precisions of weights and noise, and no scaling inside:
+# then the posterior is a Gaussian in closed form.
+
+model = EvidenceMLPRegressor(
+    (),
+    weight_precision=ALPHA,
+    noise_std=NOISE,
+    noise="constant",
+    standardize=False,
+)
+
+
+def plot_weights(ax, mean, covariance):
+    """Ellipses that hold 39, 86 and 99 % of a Gaussian over the weights."""
+    angle = np.linspace(0, 2 * np.pi, 100)
+    circle = np.linalg.cholesky(covariance) @ np.stack(
+        [np.cos(angle), np.sin(angle)]
+    )
+    for radius in (3, 2, 1):
+        ax.fill(
+            *(mean[:, None] + radius * circle), color="C0", alpha=0.25, lw=0
+        )
+    ax.plot(INTERCEPT, SLOPE, "k+", ms=10)
+    ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
+
+
+def weights_of(functions):
+    """Intercept and slope of lines that are given at -1 and 1."""
+    return np.stack(
+        [functions.sum(axis=0) / 2, np.diff(functions, axis=0)[0] / 2]
+    )
+
+
+# %%
+# Point after point
+# -----------------
+# ``sample_y`` draws functions. Two points of each tell its intercept and slope.
+
+fig, axes = plt.subplots(4, 2, figsize=(5.2, 9.6), layout="constrained")
+plot_weights(axes[0, 0], np.zeros(2), np.eye(2) / ALPHA)
+prior = np.random.default_rng(0).standard_normal((2, 6)) / np.sqrt(ALPHA)
+axes[0, 1].plot(line, prior[0] + prior[1] * line, color="C3", lw=1)
+axes[0, 0].set_title("intercept and slope")
+axes[0, 1].set_title("lines drawn")
+row = 1
+for n in range(20):
+    model.partial_fit(X[[n]], y[[n]])
+    if n + 1 in (1, 2, 20):
+        weights = weights_of(model.sample_y(line, 4000))
+        plot_weights(axes[row, 0], weights.mean(axis=1), np.cov(weights))
+        axes[row, 1].plot(line, model.sample_y(line, 6), color="C3", lw=1)
+        axes[row, 1].plot(X[: n + 1], y[: n + 1], "o", mfc="none", color="C0")
+        row += 1
+for n, (left, right) in zip((0, 1, 2, 20), axes, strict=True):
+    left.set_ylabel(f"{n} points\nslope" if n != 1 else "1 point\nslope")
+    right.set(xlim=(-1, 1), ylim=(-1.5, 1.5), aspect=2 / 3)
+axes[-1, 0].set_xlabel("intercept")
+axes[-1, 1].set_xlabel("x")
+plt.show()
+
+# %%
+# Nothing was lost
+# ----------------
+# One fit of all points has the same weights, error bars and evidence. The
+# evidence of the batches is a sum by the chain rule: how well each point was
+# predicted from those before it.
+
+at_once = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
+for some in (model, at_once):
+    slope, error = some.coefs_[0][0, 0], some.coefs_std_[0][0, 0]
+    print(f"slope {slope:.10f} +- {error:.10f}", end=", ")
+    print(f"log evidence {some.log_evidence_:.10f}")
+print("first points:", np.round(model.batch_log_evidences_[:4], 2))
+assert abs(model.log_evidence_ - at_once.log_evidence_) < 1e-10

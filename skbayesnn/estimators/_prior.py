@@ -1,0 +1,169 @@
+"""What is known of the weights before the data, from the user's units to a `GaussianPrior`."""
+
+import numpy as np
+
+from skbayesnn.estimators._parameters import fixed_values
+from skbayesnn.posterior import GaussianPrior, WeightGroups, weight_groups
+
+SYMMETRIC = 1e-10  # relative difference of elements that rounding may cause
+ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
+
+
+def check_prior_parameters(estimator):
+    """Raise ``ValueError`` where parameters of the prior cannot go together."""
+    given = [n for n in ("prior_mean", "prior_precision") if getattr(estimator, n) is not None]
+    if not given:
+        return
+    name, precision = given[0], estimator.prior_precision
+    if isinstance(estimator.hidden_layer_sizes, str):
+        raise ValueError(
+            f"{name} holds numbers for the weights of one network, so that hidden_layer_sizes="
+            f"{estimator.hidden_layer_sizes!r} is not possible with it. Give hidden_layer_sizes."
+        )
+    if estimator.measure_evidence is True:
+        raise ValueError(
+            f"measure_evidence=True anneals from a prior of mean zero, and is not possible with "
+            f"{name}. Use measure_evidence='auto' or False."
+        )
+    if estimator.prune is not None:
+        raise ValueError(
+            f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
+            f"is not possible with {name}. Use prune=None."
+        )
+    if precision is None or isinstance(precision, dict):
+        return
+    if not (isinstance(estimator.prior, str) and estimator.prior in ("layer", "single")):
+        raise ValueError(
+            "prior_precision as a number or an array makes one group of all weights, so that "
+            f"prior={estimator.prior!r} is not possible with it. Give prior_precision as a dict by "
+            "group, or prior='layer'."
+        )
+
+
+def precision_factors(given, settled, names):
+    """`fixed_values` of ``weight_precision`` where some groups have a precision already.
+
+    These have the factor 1 unless another one is given, or ``"inferred"``.
+
+    Parameters
+    ----------
+    given : str, float, array-like or dict
+    settled : tuple of str
+        Names of these groups.
+    names : list of str
+    """
+    free, values = fixed_values(given, names, what="weight_precision")
+    if isinstance(given, str) and given == "inferred":
+        return free, values
+    return free & ~np.isin(names, settled), values
+
+
+def given_prior(estimator, network, feature_names, to_user):
+    """The prior that ``prior_mean`` and ``prior_precision`` give, in standardised units.
+
+    Parameters
+    ----------
+    estimator : EvidenceMLP
+    network : Network
+    feature_names : list of str or None
+    to_user : callable
+        From weights in standardised units to those in the units of X and y.
+
+    Returns
+    -------
+    prior : GaussianPrior
+    settled : tuple of str
+        Names of the groups whose precision is given.
+    """
+    groups, k = weight_groups(network, estimator.prior, feature_names), network.n_weights
+    origin = to_user(np.zeros(k))
+    change = np.column_stack([to_user(unit) - origin for unit in np.eye(k)])
+    mean, shape = np.zeros(k), np.ones(k)
+    if estimator.prior_mean is not None:
+        mean = np.linalg.solve(change, _mean(estimator.prior_mean, k) - origin)
+    precision, settled = estimator.prior_precision, ()
+    if isinstance(precision, dict):
+        shape, settled = _by_group(precision, groups, change), tuple(precision)
+    elif precision is not None:
+        settled = ("weights",)
+        groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
+        shape = _changed(_matrix(precision, k, "prior_precision"), change)
+    return GaussianPrior(groups.labels, groups.names, mean, shape), settled
+
+
+def _mean(given, k):
+    mean = _numbers(given, "prior_mean")
+    if mean.shape not in ((), (k,)):
+        raise ValueError(
+            f"prior_mean must be a number or an array of shape ({k},), one for every weight "
+            f"({ORDER}); got shape {mean.shape}."
+        )
+    return mean
+
+
+def _by_group(given, groups, change):
+    """``R`` with the precisions of the groups that a dict names, and 1 elsewhere."""
+    labels, names = groups.labels, groups.names
+    matrix, named = np.zeros(2 * labels.shape), np.zeros(len(labels), dtype=bool)
+    for name, value in given.items():
+        if name not in names:
+            raise ValueError(f"prior_precision names {name!r}, but this model has {names}.")
+        members = np.flatnonzero(labels == names.index(name))
+        block = _matrix(value, len(members), f"prior_precision[{name!r}]")
+        matrix[np.ix_(members, members)] = block if block.ndim == 2 else np.diag(block)
+        named[members] = True
+    shape = _changed(matrix, change)
+    if np.any(shape[labels[:, None] != labels]) or np.any(np.diag(shape)[~named]):
+        raise ValueError(
+            "prior_precision by group holds in the units of X and y, where the first layer's "
+            "intercepts depend on its standardised weights, which are another group. Use "
+            "standardize=False, or one precision matrix for all weights."
+        )
+    shape[~named, ~named] = 1.0
+    diagonal = np.diag(shape).copy()
+    return shape if np.count_nonzero(shape) > len(labels) else diagonal
+
+
+def _changed(precision, change):
+    """A precision in other coordinates."""
+    if np.array_equal(change, np.eye(len(change))):
+        return precision
+    matrix = precision if precision.ndim == 2 else np.diag(precision)
+    matrix = change.T @ matrix @ change
+    return 0.5 * (matrix + matrix.T)
+
+
+def _numbers(given, name):
+    """An array of finite numbers."""
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{name} must be finite.")
+    return numbers
+
+
+def _matrix(given, k, name):
+    """A precision of shape (k,) or (k, k), positive definite."""
+    precision = _numbers(given, name)
+    if precision.shape not in ((), (k,), (k, k)):
+        raise ValueError(
+            f"{name} must be a number or an array of shape ({k},) or ({k}, {k}), for {k} weights "
+            f"({ORDER}); got shape {precision.shape}."
+        )
+    if precision.ndim < 2:
+        if np.any(precision <= 0):
+            raise ValueError(f"{name} must be positive; its least element is {precision.min():g}.")
+        return np.broadcast_to(precision, k).copy()
+    if np.any(np.abs(precision - precision.T) > SYMMETRIC * np.max(np.abs(precision))):
+        raise ValueError(f"{name} must be a symmetric matrix.")
+    precision = 0.5 * (precision + precision.T)
+    try:
+        np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError as error:
+        least = np.linalg.eigvalsh(precision)[0]
+        raise ValueError(
+            f"{name} must be positive definite; its smallest eigenvalue is {least:g}."
+        ) from error
+    return precision

@@ -1,0 +1,129 @@
+"""Sequential learning: what one fit hands on to the next."""
+
+from typing import NamedTuple
+
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn._data import Scaling
+from skbayesnn.estimators._parameters import is_estimator, thawed
+from skbayesnn.inference import Learnt, learnt
+
+KEPT = ("n_features_in_", "feature_names_in_", "classes_")
+
+
+class Earlier(NamedTuple):
+    """What a fitted estimator has learnt, and the units in which it has.
+
+    Attributes
+    ----------
+    learnt : Learnt
+    X_scaling, y_scaling : Scaling
+        Of its first batch; later ones use them again.
+    standardize : bool
+    n_outputs : int
+    attributes : dict
+        Fitted attributes that tell what rows look like.
+    log_evidences : tuple of float
+        Of every batch that ``partial_fit`` has seen.
+    factor : object
+        ``weight_precision``, as a factor of the precision that was learnt.
+    """
+
+    learnt: Learnt
+    X_scaling: Scaling
+    y_scaling: Scaling
+    standardize: bool
+    n_outputs: int
+    attributes: dict
+    log_evidences: tuple
+    factor: object = "auto"
+
+    @classmethod
+    def of(cls, fitted):
+        """Of a fitted evidence estimator."""
+        fit = fitted._result
+        n_weights, most = len(fit.best.theta), fit.posed.settings.limits.dense
+        if n_weights > most:
+            raise ValueError(
+                f"A posterior that is to be a prior needs its whole precision matrix, which is "
+                f"formed for up to {most} weights; this network has {n_weights}."
+            )
+        known = learnt(fit)
+        if known is None:
+            raise ValueError(
+                "The posterior of the earlier data cannot be a prior: its precision matrix is not "
+                "numerically positive definite. Use more rows at first, or stronger priors."
+            )
+        return cls(
+            known,
+            fitted._X_scaling,
+            fitted._y_scaling,
+            fitted.standardize,
+            fitted.n_outputs_,
+            {name: getattr(fitted, name) for name in KEPT if hasattr(fitted, name)},
+            tuple(vars(fitted).get("batch_log_evidences_", (fitted.log_evidence_,))),
+        )
+
+    def check(self, estimator, hidden_layer_sizes=None):
+        """Raise ``ValueError`` unless an estimator has the same network, in the same units."""
+        network = self.learnt.network
+        if estimator.activation != network.activation:
+            raise ValueError(
+                f"The prior was learnt with activation={network.activation!r}; got "
+                f"{estimator.activation!r}."
+            )
+        if bool(estimator.standardize) != self.standardize:
+            raise ValueError(
+                f"The prior was learnt with standardize={self.standardize}; got "
+                f"{estimator.standardize}."
+            )
+        sizes = network.hidden_layer_sizes
+        if hidden_layer_sizes not in (None, "auto", sizes):
+            raise ValueError(
+                f"The prior was learnt by a network with hidden layers {sizes} (after pruning); "
+                f"give hidden_layer_sizes={sizes} or 'auto', not {hidden_layer_sizes}."
+            )
+
+
+def earlier_of_prior(estimator, kind, hidden_layer_sizes):
+    """What the estimator given as ``prior`` has learnt; ``None`` if none is given.
+
+    Parameters
+    ----------
+    estimator : EvidenceMLP
+    kind : type
+        That it must have.
+    hidden_layer_sizes : tuple of int or "auto"
+    """
+    if not is_estimator(estimator.prior):
+        return None
+    given = thawed(estimator.prior)
+    if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):
+        raise ValueError(
+            f"prior must be an evidence estimator of the same task if it is an estimator; got "
+            f"{given!r}."
+        )
+    check_is_fitted(
+        given,
+        msg="The estimator given as prior is not fitted. `clone`, and what uses it, unfits it "
+        "unless it is wrapped: prior=sklearn.frozen.FrozenEstimator(fitted).",
+    )
+    if estimator.prior_mean is not None or estimator.prior_precision is not None:
+        raise ValueError(
+            "prior_mean and prior_precision come from the estimator given as prior; leave both at "
+            "None."
+        )
+    if estimator.measure_evidence is True:
+        raise ValueError(
+            "measure_evidence=True anneals from a prior of mean zero, and is not possible with an "
+            "estimator as prior. Use measure_evidence='auto' or False."
+        )
+    if estimator.prune is not None:
+        raise ValueError(
+            f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
+            "is not possible with an estimator as prior. Use prune=None."
+        )
+    earlier = Earlier.of(given)
+    earlier.check(estimator, hidden_layer_sizes)
+    return earlier._replace(log_evidences=(), factor=estimator.weight_precision)

@@ -1,0 +1,376 @@
+"""Priors with a mean and a precision matrix, and sequential learning: against closed forms."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 3))
+Y = X @ np.array([[1.0, 0.2], [-0.5, 0.0], [0.2, 1.0]]) + [0.7, -1.0]
+Y += 0.3 * rng.standard_normal((40, 2))
+y = Y[:, 0]
+PHI = np.column_stack([X, np.ones(40)])
+ROOT = rng.standard_normal((4, 4))
+MEAN, PRECISION = np.array([1.0, -1.0, 0.0, 0.5]), ROOT @ ROOT.T + np.eye(4)
+FIXED = {"weight_precision": 2.0, "noise_std": 0.3, "standardize": False, "noise": "constant"}
+PARTS = np.array_split(np.arange(40), [1, 12])  # the first batch is a single row
+LINE = {"noise_std": 0.3, "noise": "constant"}
+
+
+def log_marginal(mean, precision, noise=0.3):
+    """Log density of the targets, and mean and covariance of the weights (Bishop 3.50, 3.51)."""
+    K = PHI @ np.linalg.solve(precision, PHI.T) + noise**2 * np.eye(40)
+    r = y - PHI @ mean
+    value = -0.5 * (r @ np.linalg.solve(K, r) + np.linalg.slogdet(2 * np.pi * K)[1])
+    S = np.linalg.inv(precision + PHI.T @ PHI / noise**2)
+    return value, S @ (precision @ mean + PHI.T @ y / noise**2), S
+
+
+def weights(model):
+    return np.concatenate([model.coefs_[0], model.intercepts_[0][None]]).T.ravel()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+@pytest.mark.parametrize("targets", [y, Y], ids=["one output", "two"])
+def test_batches_of_any_order_equal_one_fit(order, targets):
+    one = EvidenceMLPRegressor((), **FIXED).fit(X, targets)
+    model = EvidenceMLPRegressor((), **FIXED)
+    for i in order:
+        model.partial_fit(X[PARTS[i]], targets[PARTS[i]])
+    assert_allclose(weights(model), weights(one), atol=1e-10)
+    assert_allclose(model.log_evidence_, one.log_evidence_, atol=1e-10)
+    assert_allclose(sum(model.batch_log_evidences_), one.log_evidence_, atol=1e-10)
+    for options in ({"return_std": True}, {"return_cov": True}):
+        for mine, other in zip(model.predict(X, **options), one.predict(X, **options), strict=True):
+            assert_allclose(mine, other, atol=1e-10)
+
+
+def test_batches_with_weights_equal_repetitions():
+    weight = np.arange(12) % 3
+    some = PARTS[1][: len(weight)]
+    repeated = np.repeat(some[: len(weight[: len(some)])], weight[: len(some)])
+    models = [EvidenceMLPRegressor((), **FIXED).partial_fit(X[:1], y[:1]) for _ in range(2)]
+    models[0].partial_fit(X[some], y[some], sample_weight=weight[: len(some)])
+    models[1].partial_fit(X[repeated], y[repeated])
+    assert_allclose(weights(models[0]), weights(models[1]), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_closed_form(standardize):
+    """Units of X and y, whatever the scaling inside."""
+    given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": standardize}
+    model = EvidenceMLPRegressor((), **given, **LINE).fit(X, y)
+    value, mean, S = log_marginal(MEAN, PRECISION)
+    assert_allclose(model.log_evidence_, value, atol=1e-6 if standardize else 1e-10)  # rounded data
+    assert_allclose(weights(model), mean, atol=1e-8 if standardize else 1e-12)
+    errors = np.append(model.coefs_std_[0], model.intercepts_std_[0])
+    assert_allclose(errors, np.sqrt(np.diag(S)), rtol=1e-8)
+    draws = model.sample_prior(X[:2], 20_000)
+    covariance = PHI[:2] @ np.linalg.solve(PRECISION, PHI[:2].T)
+    sd = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(draws.mean(axis=1) - PHI[:2] @ MEAN) < 4 * sd / np.sqrt(20_000))
+    error = 4 * np.outer(sd, sd) * np.sqrt(2 / 20_000)
+    assert np.all(np.abs(np.cov(draws) - covariance) < error)
+
+
+@pytest.mark.parametrize(
+    "precision", [3.0, [1.0, 2.0, 3.0, 4.0], {"output": 3.0}, {"output": PRECISION}], ids=str
+)
+def test_forms_of_a_precision(precision):
+    inside = precision["output"] if isinstance(precision, dict) else precision
+    matrix = inside if np.ndim(inside) == 2 else np.diag(np.broadcast_to(inside, 4))
+    model = EvidenceMLPRegressor((), prior_precision=precision, prior_mean=0.5, **LINE).fit(X, y)
+    assert_allclose(model.log_evidence_, log_marginal(np.full(4, 0.5), matrix)[0], atol=1e-6)
+    assert_allclose(model.weight_precisions_, 1.0)
+
+
+def test_a_mean_alone_shifts_the_groups():
+    given = {"standardize": False, **LINE}
+    model = EvidenceMLPRegressor((), prior_mean=MEAN, weight_precision=2.0, **given).fit(X, y)
+    assert_allclose(model.log_evidence_, log_marginal(MEAN, 2.0 * np.eye(4))[0], atol=1e-10)
+    shifted = EvidenceMLPRegressor((), weight_precision=2.0, **given).fit(X, y - PHI @ MEAN)
+    assert_allclose(model.log_evidence_, shifted.log_evidence_, atol=1e-10)
+    free = EvidenceMLPRegressor((), prior_mean=MEAN, **given).fit(X, y)
+    other = EvidenceMLPRegressor((), **given).fit(X, y - PHI @ MEAN)
+    assert_allclose(free.log_evidence_, other.log_evidence_, atol=1e-6)
+    assert_allclose(free.weight_precisions_, other.weight_precisions_, rtol=1e-4)
+
+
+def test_an_inferred_scale_is_integrated():
+    """``P = alpha R`` with ``alpha`` inferred, against quadrature."""
+    given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": False, **LINE}
+    model = EvidenceMLPRegressor((), weight_precision="inferred", **given).fit(X, y)
+    logs = np.linspace(-6 * np.log(10), 6 * np.log(10), 4001)
+    values = np.array([log_marginal(MEAN, np.exp(t) * PRECISION)[0] for t in logs])
+    assert_allclose(np.log(model.weight_precisions_[0]), logs[values.argmax()], atol=0.01)
+    assert_allclose(model.log_evidence_, logsumexp(values) - np.log(4000), atol=1e-3)
+    gamma = 4 - model.weight_precisions_[0] * np.sum(
+        log_marginal(MEAN, model.weight_precisions_[0] * PRECISION)[2] * PRECISION
+    )
+    assert_allclose(model.n_effective_weights_, gamma, rtol=1e-6)
+
+
+def test_an_inferred_noise_level_remembers_earlier_targets():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 2))
+    y = X @ [1.0, -1.0] + 0.5 * rng.standard_normal(400)
+    model, one = (
+        EvidenceMLPRegressor((), random_state=0),
+        EvidenceMLPRegressor((), noise="constant"),
+    )
+    for rows in np.array_split(np.arange(400), 40):
+        model.partial_fit(X[rows], y[rows])
+    one.fit(X, y)
+    assert_allclose(model.noise_std_, one.noise_std_, rtol=0.02)
+    assert_allclose(weights(model), weights(one), atol=0.01)
+    model.partial_fit(X[:1], y[:1])  # hardly moves it
+    assert_allclose(model.noise_std_, one.noise_std_, rtol=0.02)
+    assert model.evidence_report_.noise_normaliser < 1e3  # terms of the last batch are finite
+
+
+def test_an_estimator_as_prior():
+    first = EvidenceMLPRegressor((), **FIXED).fit(X[:20], y[:20])
+    one = EvidenceMLPRegressor((), **FIXED).fit(X, y)
+    second = EvidenceMLPRegressor(
+        "auto", prior=FrozenEstimator(first), **FIXED | {"weight_precision": "auto"}
+    )
+    second = clone(second).fit(X[20:], y[20:])
+    assert second.hidden_layer_sizes_ == ()
+    assert_allclose(weights(second), weights(one), atol=1e-10)
+    chain = first.log_evidence_ + second.log_evidence_
+    assert_allclose(chain, one.log_evidence_, atol=1e-10)
+    third = EvidenceMLPRegressor((), prior=first, **FIXED)
+    for rows in (slice(20, 25), slice(25, 40)):
+        third.set_params(weight_precision=1.0).partial_fit(X[rows], y[rows])
+    assert_allclose(weights(third), weights(one), atol=1e-10)
+    assert_allclose(first.log_evidence_ + third.log_evidence_, one.log_evidence_, atol=1e-10)
+
+
+def wave(n, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-3, 3, (n, 1))
+    return x, np.sin(x[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def test_networks_go_on_learning():
+    x, t = wave(90, 0)
+    grid = np.linspace(-3, 3, 100)[:, None]
+    model = EvidenceMLPRegressor((4,), random_state=0, n_restarts=2)
+    errors, sizes = [], []
+    for rows in np.array_split(np.arange(90), 3):
+        model.partial_fit(x[rows], t[rows])
+        mean, std = model.predict(grid, return_std=True)
+        errors.append(np.sqrt(np.mean((mean - np.sin(grid[:, 0])) ** 2)))
+        sizes.append(model.coefs_[0].shape)
+    assert errors[-1] < 0.05
+    assert sizes == [sizes[0]] * 3  # the size of the first batch's network
+    assert np.all(np.abs(mean - np.sin(grid[:, 0])) < 4 * std)
+    assert model.evidence_report_.symmetry == 0.0
+    assert "Informative prior" in repr(model.evidence_report_)
+    assert "Informative prior" not in repr(FITTED.evidence_report_)
+    assert len(model.batch_log_evidences_) == 3
+
+
+def test_classes_go_on_learning():
+    x, t = wave(120, 1)
+    labels = np.where(t > 0, "up", "down")
+    model = EvidenceMLPClassifier((3,), random_state=0, n_restarts=2)
+    order = np.argsort(labels, kind="stable")  # batches of a single class among them
+    for rows in np.array_split(order, 6):
+        model.partial_fit(x[rows], labels[rows], classes=["up", "down"])
+    assert model.classes_.tolist() == ["down", "up"]
+    assert model.predict_proba(x).shape == (120, 2)
+    three = EvidenceMLPClassifier((), random_state=0)
+    codes = np.digitize(t, [-0.5, 0.5])
+    for rows in np.array_split(np.arange(120), 3):
+        three.partial_fit(x[rows], codes[rows], classes=[0, 1, 2])
+    one = EvidenceMLPClassifier((), random_state=0).fit(x, codes)
+    assert_allclose(three.predict_proba(x), one.predict_proba(x), atol=0.1)
+    assert abs(three.log_evidence_ - one.log_evidence_) < 5.0
+
+
+def test_logistic_regression_at_the_mode_of_a_given_prior():
+    """Bishop 4.140-4.143, against a direct minimisation."""
+    t = (y > 0).astype(int)
+    given = {"prior_mean": MEAN, "prior_precision": PRECISION}
+    model = EvidenceMLPClassifier((), **given).fit(X, t)
+    w = MEAN.copy()
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-PHI @ w))
+        A = PRECISION + (PHI * (p * (1 - p))[:, None]).T @ PHI
+        w = w - np.linalg.solve(A, PRECISION @ (w - MEAN) + PHI.T @ (p - t))
+    assert_allclose(weights(model), w, atol=1e-5)
+    d, G = w - MEAN, np.sum(t * np.log(p) + (1 - t) * np.log(1 - p))
+    value = G - 0.5 * d @ PRECISION @ d
+    value += 0.5 * (np.linalg.slogdet(PRECISION)[1] - np.linalg.slogdet(A)[1])
+    assert_allclose(model.log_evidence_, value, atol=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["student_t", "input_dependent", "auto"])
+def test_other_noise_under_a_given_prior(noise):
+    x, t = wave(60, 3)
+    k = 3 * 3 + 1
+    model = EvidenceMLPRegressor(
+        (3,), prior_mean=np.zeros(k), prior_precision=0.5, noise=noise, n_restarts=1, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(x, t)
+    assert np.all(np.isfinite(model.predict(x)))
+
+
+def test_many_rows_and_wide_networks_with_a_mean():
+    """A mean alone works with every form of curvature."""
+    x, t = wave(200, 4)
+    k = 3 * 5 + 1
+    results = []
+    for changes in ({}, {"dual": 0.01}, {"dense": 0}):
+        model = EvidenceMLPRegressor((5,), prior_mean=np.full(k, 0.1), n_restarts=1, random_state=0)
+        model._limits = model._limits._replace(**changes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            results.append(model.set_params(noise="constant").fit(x, t).predict(x))
+    assert_allclose(results[1], results[0], atol=0.1)
+    assert_allclose(results[2], results[0], atol=0.1)
+
+
+def test_state_is_whole():
+    model = EvidenceMLPRegressor((), **FIXED).partial_fit(X[:5], y[:5])
+    with pytest.raises(ValueError, match="2 features"):
+        model.partial_fit(X[:, :2], y)
+    copy = pickle.loads(pickle.dumps(model))
+    for some in (model, copy):
+        some.partial_fit(X[5:], y[5:])
+    assert_allclose(weights(copy), weights(model), rtol=0)
+    model.fit(X[:5], y[:5])  # begins anew
+    assert not hasattr(model, "batch_log_evidences_")
+    fresh = EvidenceMLPRegressor((), **FIXED).fit(X[:5], y[:5])
+    assert_allclose(weights(model), weights(fresh), rtol=0)
+
+
+FITTED = EvidenceMLPRegressor((), **FIXED).fit(X, y)
+BAD = [
+    ({"prior_mean": np.zeros(3)}, r"prior_mean must be a number or an array of shape \(4,\)"),
+    ({"prior_mean": np.full(4, np.nan)}, "prior_mean must be finite"),
+    ({"prior_precision": np.ones((3, 3))}, r"prior_precision must be .* \(4, 4\)"),
+    ({"prior_precision": -np.eye(4)}, "positive definite; its smallest eigenvalue is -1"),
+    ({"prior_precision": np.zeros(4)}, "prior_precision must be positive"),
+    ({"prior_precision": np.triu(np.ones((4, 4)))}, "symmetric"),
+    ({"prior_precision": {"nothing": 1.0}}, "names 'nothing'"),
+    ({"prior_precision": 1.0, "prior": "ard"}, "prior='ard' is not possible"),
+    ({"prior_precision": 1.0, "hidden_layer_sizes": "auto"}, "hidden_layer_sizes='auto'"),
+    ({"prior_precision": 1.0, "measure_evidence": True}, "measure_evidence=True"),
+    ({"prior": FITTED, "measure_evidence": True}, "measure_evidence=True"),
+    (
+        {"prior_precision": {"hidden1_biases": 1.0}, "hidden_layer_sizes": (2,)},
+        "standardize=False",
+    ),
+    ({"prior": FITTED, "standardize": True}, "standardize=False; got True"),
+    ({"prior": FITTED, "standardize": False, "activation": "relu"}, "activation='tanh'"),
+    ({"prior": FITTED, "standardize": False, "hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),
+    ({"prior": FITTED, "standardize": False, "prior_mean": 0.0}, "leave both at None"),
+    ({"prior": EvidenceMLPClassifier()}, "same task"),
+    ({"weight_precision": "infered"}, "weight_precision must be"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=[str(i) for i in range(len(BAD))])
+def test_bad_priors(options, message):
+    model = EvidenceMLPRegressor(**{"hidden_layer_sizes": ()} | options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_priors_that_are_no_numbers():
+    with pytest.raises(TypeError, match="prior_mean must hold numbers"):
+        EvidenceMLPRegressor((), prior_mean="zero").fit(X, y)
+
+
+def test_what_cannot_be_learnt_in_batches():
+    with pytest.raises(ValueError, match="noise='student_t' is not possible with partial_fit"):
+        EvidenceMLPRegressor((), noise="student_t").partial_fit(X, y)
+    with pytest.raises(ValueError, match="measure_evidence=True is not possible"):
+        EvidenceMLPRegressor((), measure_evidence=True).partial_fit(X, y)
+    with pytest.raises(NotFittedError, match="FrozenEstimator"):
+        EvidenceMLPRegressor((), prior=clone(FITTED)).fit(X, y)
+    with pytest.raises(ValueError, match="2 outputs, the earlier data had 1"):
+        clone(FITTED).partial_fit(X, y).partial_fit(X, Y)
+    model = EvidenceMLPClassifier(())
+    with pytest.raises(ValueError, match="classes must be passed"):
+        model.partial_fit(X, y > 0)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        model.partial_fit(X, y > 0, classes=[True])
+    model.partial_fit(X, y > 0, classes=[False, True])
+    with pytest.raises(ValueError, match="not the same as on the first call"):
+        model.partial_fit(X, y > 0, classes=[False, True, 2])
+    with pytest.raises(ValueError, match="are not among"):
+        model.partial_fit(X, np.arange(40) % 3)
+    with pytest.raises(ValueError, match="at least 2 are needed"):
+        EvidenceMLPRegressor(()).partial_fit(X[:1], y[:1])
+
+
+def test_a_matrix_of_more_weights_than_are_formed():
+    model = EvidenceMLPRegressor((2,), prior_precision=1.0, standardize=True)
+    model._limits = model._limits._replace(dense=5)
+    with pytest.raises(ValueError, match="formed for up to 5 weights"):
+        model.fit(X, y)
+    fitted = EvidenceMLPRegressor((2,), random_state=0, n_restarts=1)
+    fitted._limits = model._limits
+    with pytest.warns(ConvergenceWarning, match="Kronecker"):
+        fitted.partial_fit(X[:20], y[:20])
+    with pytest.raises(ValueError, match="needs its whole precision matrix"):
+        fitted.partial_fit(X[20:], y[20:])
+
+
+def test_samplers_refuse():
+    for sampler in (HMCMLPRegressor, HMCMLPClassifier):
+        with pytest.raises(ValueError, match="Samplers know priors of mean zero only"):
+            sampler((), prior=FITTED).fit(X, y > 0)
+    informed = EvidenceMLPRegressor((), prior_mean=MEAN).fit(X, y)
+    with pytest.raises(ValueError, match="Samplers know priors of mean zero only"):
+        HMCMLPRegressor.from_evidence(informed)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"prune": "saliency"}, "prune='saliency'"), ({"missing": "impute"}, "missing='impute'")],
+)
+def test_options_that_batches_do_not_allow_are_named(options, message):
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=f"{message} is not possible with partial_fit"):
+        EvidenceMLPRegressor((), **options).partial_fit(X, X[:, 0])
+
+
+def test_weights_are_not_pruned_under_an_informative_prior():
+    X = np.arange(6.0)[:, None]
+    given = EvidenceMLPRegressor((), prior_mean=0.0, prune="saliency")
+    learnt = EvidenceMLPRegressor((), prior=FrozenEstimator(FITTED), prune="saliency")
+    for model in (given, learnt):
+        with pytest.raises(ValueError, match="prune='saliency' takes out weights"):
+            model.fit(X, X[:, 0])
+
+
+def test_posterior_under_a_prior_that_couples_weights():
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    P = np.array([[2.0, 1.0], [1.0, 2.0]])
+    options = {"noise_std": 0.5, "standardize": False}
+    model = EvidenceMLPRegressor((), prior_precision=P, **options).fit(X, X[:, 0])
+    posterior, Z = model.posterior_[0], np.hstack([X, np.ones((20, 1))])
+    assert_allclose(posterior.precision, P + Z.T @ Z / 0.25, rtol=1e-8)
+    assert "gamma" not in repr(posterior)
+    with pytest.raises(ValueError, match="couples weights"):
+        _ = posterior.gamma

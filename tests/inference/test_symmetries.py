@@ -1,0 +1,59 @@
+"""Which copies of a network an informative prior leaves: against brute force."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from skbayesnn.inference import align, log_symmetry, same_minimum, symmetries
+from skbayesnn.network import Network
+from skbayesnn.posterior import GaussianPrior, weight_groups
+
+NETWORK = Network((1, 3, 1))
+
+
+def images(theta):
+    """All copies of the weights of `NETWORK` (tanh) under relabelling and changes of sign."""
+    for order in permutations(range(3)):
+        for signs in product((1.0, -1.0), repeat=3):
+            first, second = (w.copy() for w in NETWORK.layers(theta))
+            first = first[:, order] * signs
+            second[:-1] = second[:-1][list(order)] * np.array(signs)[:, None]
+            yield NETWORK.pack([first, second])
+
+
+def prior_of(kind):
+    groups, k = weight_groups(NETWORK, "layer"), NETWORK.n_weights
+    mean, shape = np.zeros(k), np.ones(k)
+    if kind == "equal means":
+        mean = NETWORK.pack([np.tile([[1.0, 1.0, 2.0]], (2, 1)), np.array([[1], [1], [1], [5.0]])])
+    if kind == "precisions":
+        shape = NETWORK.pack([np.tile([[1.0, 1.0, 2.0]], (2, 1)), np.ones((4, 1))])
+    if kind == "matrix":
+        root = np.random.default_rng(0).standard_normal((k, k))
+        shape = root @ root.T + np.eye(k)
+        return GaussianPrior(np.zeros(k, dtype=int), ["weights"], mean, shape)
+    return GaussianPrior(groups.labels, groups.names, mean, shape)
+
+
+KINDS = ["centred", "equal means", "precisions", "matrix"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_of_equal_density(kind):
+    prior, theta = prior_of(kind), np.random.default_rng(1).standard_normal(NETWORK.n_weights)
+    energy = prior.energies(theta).sum()
+    equal = [np.isclose(prior.energies(w).sum(), energy, rtol=1e-12) for w in images(theta)]
+    assert np.exp(log_symmetry(NETWORK, prior)) == pytest.approx(sum(equal))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_minima_are_the_same_if_they_are_copies(kind):
+    prior, theta = prior_of(kind), np.random.default_rng(2).standard_normal(NETWORK.n_weights)
+    allowed, energy = symmetries(NETWORK, prior), prior.energies(theta).sum()
+    for copy in images(theta):
+        equal = bool(np.isclose(prior.energies(copy).sum(), energy, rtol=1e-12))
+        assert same_minimum(NETWORK, copy, theta, allowed=allowed) == equal
+        assert same_minimum(NETWORK, copy, theta)
+        if equal:
+            np.testing.assert_array_equal(align(NETWORK, copy, theta, allowed), theta)

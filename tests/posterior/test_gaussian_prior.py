@@ -1,0 +1,146 @@
+"""General Gaussian priors: against dense formulas, and against zero-mean groups."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import gamma, multivariate_normal
+
+from skbayesnn.inference import DensePrecision
+from skbayesnn.network import Network
+from skbayesnn.posterior import (
+    Gaussian,
+    GaussianPrior,
+    Hyperparameters,
+    KnownNoise,
+    Posterior,
+    weight_groups,
+)
+
+LABELS, NAMES = np.array([0, 1, 0, 1, 0]), ["a", "b"]
+ALPHA = np.array([0.7, 3.0])
+
+
+def blocks(seed=0):
+    """A positive definite matrix without elements between the groups."""
+    root = np.random.default_rng(seed).standard_normal((5, 5))
+    return (root @ root.T + np.eye(5)) * (LABELS[:, None] == LABELS)
+
+
+def dense(prior, alpha=ALPHA):
+    """The precision as a matrix."""
+    R = prior.shape if prior.coupled else np.diag(prior.shape)
+    return R * np.sqrt(np.outer(alpha[LABELS], alpha[LABELS]))
+
+
+@pytest.fixture(params=["matrix", "diagonal"])
+def prior(request):
+    R = blocks() if request.param == "matrix" else np.diag(blocks()).copy()
+    return GaussianPrior(LABELS, NAMES, np.array([1.0, -2.0, 0.5, 0.0, 3.0]), R)
+
+
+def test_density(prior):
+    theta = np.random.default_rng(1).standard_normal((3, 5))
+    P, mean = dense(prior), prior.mean
+    value = -prior.energies(theta) @ ALPHA + prior.log_normaliser(ALPHA) - 2.5 * np.log(2 * np.pi)
+    assert_allclose(value, multivariate_normal(mean, np.linalg.inv(P)).logpdf(theta), rtol=1e-12)
+    assert_allclose(prior.pull(theta, ALPHA), (theta - mean) @ P, rtol=1e-12)
+    assert_allclose(prior.product(theta, ALPHA), theta @ P, rtol=1e-12)
+    assert_allclose(prior.pulls(theta[0], ALPHA).sum(axis=0), prior.pull(theta[0], ALPHA))
+    assert_allclose(prior.diagonal(ALPHA), np.diag(P), rtol=1e-12)
+    assert_allclose(prior.least(ALPHA), np.linalg.eigvalsh(P)[0], rtol=1e-12)
+    matrices = np.zeros((2, 5, 5))
+    prior.add_to(matrices, np.tile(ALPHA, (2, 1)))
+    assert_allclose(matrices[1], P, rtol=1e-12)
+
+
+def test_well_determined_weights(prior):
+    A = dense(prior) + np.diag([1.0, 2.0, 3.0, 4.0, 0.0])
+    S, P = np.linalg.inv(A), dense(prior)
+    members = [np.flatnonzero(c == LABELS) for c in (0, 1)]
+    expected = [len(some) - np.trace((S @ P)[np.ix_(some, some)]) for some in members]
+    assert_allclose(DensePrecision(A).determined(prior, ALPHA), expected, rtol=1e-12)
+
+
+def test_coordinates_in_which_a_group_has_precision_one(prior):
+    rng = np.random.default_rng(2)
+    root = rng.standard_normal((5, 5))
+    covariance, theta = root @ root.T, rng.standard_normal(5)
+    for c in (0, 1):
+        members = np.flatnonzero(c == LABELS)
+        R = dense(prior, np.ones(2))[np.ix_(members, members)]
+        inside, deviation = prior.within(c, covariance, theta)
+        products = np.linalg.eigvals(covariance[np.ix_(members, members)] @ R)
+        assert_allclose(np.linalg.eigvalsh(inside), np.sort(products.real), rtol=1e-10)
+        assert_allclose(0.5 * deviation @ deviation, prior.energies(theta)[c], rtol=1e-12)
+
+
+def test_draws_have_the_moments_of_the_prior(prior):
+    draws = prior.draw(np.tile(ALPHA, (100_000, 1)), np.random.default_rng(0))
+    covariance = np.linalg.inv(dense(prior))
+    sd = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(draws.mean(axis=0) - prior.mean) < 4 * sd / np.sqrt(len(draws)))
+    error = 4 * np.outer(sd, sd) * np.sqrt(2 / len(draws))
+    assert np.all(np.abs(np.cov(draws.T) - covariance) < error)
+
+
+def test_conditional_of_some_weights(prior):
+    theta, part = np.random.default_rng(3).standard_normal(5), slice(2, 5)
+    some = prior.conditional(part, theta)
+    assert_allclose(some.pull(theta[part], ALPHA), prior.pull(theta, ALPHA)[part], rtol=1e-12)
+    assert_allclose(dense(prior)[part, part] @ theta[part], some.product(theta[part], ALPHA))
+
+
+def test_the_gradient_and_hessian_of_a_posterior():
+    rng, network = np.random.default_rng(4), Network((2, 3, 1))
+    k = network.n_weights
+    root, labels = rng.standard_normal((k, k)), np.zeros(k, dtype=int)
+    prior = GaussianPrior(labels, ["weights"], rng.standard_normal(k), root @ root.T + np.eye(k))
+    X, y = rng.standard_normal((10, 2)), rng.standard_normal((10, 1))
+    known = KnownNoise(np.array([3.0]), np.array([0.4]))
+    given = Gaussian.per_output(1), prior, X, y, np.ones(10)
+    posterior = Posterior(network, *given, known_noise=known)
+    hyper, theta = Hyperparameters(np.array([0.5]), np.array([2.0])), rng.standard_normal(k)
+    steps = 1e-5 * np.eye(k)
+
+    def energy(w):
+        return posterior.energies(w, hyper.beta).total(hyper)
+
+    differences = [(energy(theta + step) - energy(theta - step)) / 2e-5 for step in steps]
+    assert_allclose(posterior.gradient(theta, hyper), differences, rtol=1e-6, atol=1e-6)
+    differences = [
+        (posterior.gradient(theta + step, hyper) - posterior.gradient(theta - step, hyper)) / 2e-5
+        for step in steps
+    ]
+    hessian = posterior.hessian(theta, hyper)
+    assert_allclose(hessian, differences, rtol=1e-6, atol=1e-6)
+    vector = rng.standard_normal(k)
+    assert_allclose(posterior.hessian_products(theta, hyper, [vector])[0], hessian @ vector)
+    value, errors = posterior.energies(theta, hyper.beta)[1:]
+    assert_allclose(value, 2.0 * errors[0], rtol=1e-12)  # what is known is part of both
+
+
+def test_zero_mean_and_unit_precision_are_those_of_groups():
+    network = Network((2, 3, 1))
+    groups = weight_groups(network, "layer")
+    k = network.n_weights
+    same = GaussianPrior(groups.labels, groups.names, np.zeros(k), np.ones(k))
+    theta, alpha = np.random.default_rng(5).standard_normal(k), np.array([0.3, 1.0, 4.0])
+    for name in ("energies", "pull", "product"):
+        given = (theta,) if name == "energies" else (theta, alpha)
+        assert_array_equal(getattr(same, name)(*given), getattr(groups, name)(*given))
+    assert same.log_normaliser(alpha) == groups.log_normaliser(alpha)
+    assert same.least(alpha) == groups.least(alpha)
+
+
+def test_what_earlier_targets_tell_is_a_gamma_density():
+    known = KnownNoise(np.array([10.0, 0.0]), np.array([0.05, 0.0]))
+    beta = np.array([80.0, 7.0])
+    value = known.log_normaliser(beta, flat=-3.0) - beta @ known.errors
+    of_log_beta = gamma(5.0, scale=1 / 0.05).logpdf(80.0) + np.log(80.0)
+    assert_allclose(value, of_log_beta + 3.0, rtol=1e-12)
+
+
+def test_a_prior_of_one_network_takes_no_other_labels(prior):
+    assert prior.relabelled(LABELS.copy()) is prior
+    with pytest.raises(ValueError, match="one network"):
+        prior.relabelled(LABELS[1:])
