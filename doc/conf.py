@@ -71,6 +71,7 @@ GALLERY = {
     ],
     "Prepare and select inputs": [
         "plot_mixed_columns.py",
+        "plot_measurement_errors.py",
         "plot_ard_feature_selection.py",
     ],
     "Decide where to measure next": [

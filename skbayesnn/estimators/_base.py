@@ -121,11 +121,14 @@ class BayesianMLP(BaseEstimator):
         ValueError
             If parameters or data are invalid.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, *given):
+        """`fit`, with what is given for every row: weights, and what else the task knows."""
         with _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)
             previous = self._forget()
-            X, y, sample_weight = self._check_rows(X, y, sample_weight)
-            rows = canonical_rows(X, y, sample_weight)
+            rows = canonical_rows(*self._check_rows(X, y, *given))
             self._check_domain(rows)
             check_magnitudes(rows, self.standardize)
             problem = self._pose(rows, hidden_layer_sizes)
@@ -227,6 +230,10 @@ class BayesianMLP(BaseEstimator):
         """Parameters of the search for minima."""
         return {}
 
+    def _noise_model(self, problem):
+        """One of `NOISE_MODELS`, or ``"auto"``."""
+        return "constant"
+
     @property
     def _entropy(self):
         """Of all random numbers of a fit."""
@@ -268,7 +275,7 @@ class BayesianMLP(BaseEstimator):
         trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=3)
+            warnings.warn(message, category, stacklevel=4)
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""

@@ -55,7 +55,7 @@ class EvidenceMLP(BayesianMLP):
             hidden_layer_sizes,
             self._entropy,
             self.n_restarts,
-            getattr(self, "noise", "constant"),
+            self._noise_model(problem),
             previous,
             self._workers,
             self.measure_evidence,

@@ -4,10 +4,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._regression import Regression
+from skbayesnn.estimators._regression_fit import RegressionFit
 
 
-class EvidenceMLPRegressor(Regression, EvidenceMLP):
+class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
     The weights have Gaussian priors in groups. The precision of each group and the noise level are
@@ -51,6 +51,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` infers it.
+        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
     noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
         Noise model.
 
@@ -291,4 +292,4 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     def _noise_std_of(self, minimum):
         likelihood = minimum.likelihood
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
-        return self._y_scaling.scale * np.sqrt(variance)
+        return self._as_levels(self._y_scaling.scale * np.sqrt(variance))

@@ -131,7 +131,7 @@ class HMCMLP(BayesianMLP):
             hidden_layer_sizes,
             self._recipe(),
             self._entropy,
-            getattr(self, "noise", "constant"),
+            self._noise_model(problem),
             self._init_fit(problem, hidden_layer_sizes),
             (self.init, self.random_state),
             previous,

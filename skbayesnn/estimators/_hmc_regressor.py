@@ -5,10 +5,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._comparison import compare_regressors
 from skbayesnn.estimators._hmc import HMCMLP
-from skbayesnn.estimators._regression import Regression
+from skbayesnn.estimators._regression_fit import RegressionFit
 
 
-class HMCMLPRegressor(Regression, HMCMLP):
+class HMCMLPRegressor(RegressionFit, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
 
     Weights, prior precisions and noise levels are sampled by Hamiltonian Monte Carlo (Neal 1992,
@@ -33,6 +33,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` samples it.
+        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
     noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
         Noise model.
 
@@ -229,7 +230,7 @@ class HMCMLPRegressor(Regression, HMCMLP):
         """Posterior mean of the noise standard deviation, in units of y."""
         check_is_fitted(self)
         variances = self._ensemble.typical_noise_variances
-        noise = np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale
+        noise = self._as_levels(np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale)
         return float(noise[0]) if self._y_is_1d else noise
 
     @property

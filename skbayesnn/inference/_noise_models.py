@@ -39,12 +39,15 @@ from skbayesnn.posterior import (
     Hyperparameters,
     InputDependentJoint,
     JointPosterior,
+    MeasuredGaussian,
+    MeasuredJoint,
     StudentT,
     StudentTJoint,
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
 NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
+JOINTS = {MeasuredGaussian: MeasuredJoint}  # of likelihoods that need one of their own
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -94,7 +97,8 @@ class ConstantNoise:
         """The posterior that samplers move in, in non-centred coordinates."""
         posterior, search = posed
         information = np.zeros(len(posterior.groups.names))
-        return JointPosterior(posterior, search.free, search.fixed, information, tuned)
+        kind = JOINTS.get(type(posterior.likelihood), JointPosterior)
+        return kind(posterior, search.free, search.fixed, information, tuned)
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
         """Where chains start under this noise.

@@ -44,6 +44,8 @@ class Problem:
         From names of weight groups to a mask of the free ones, and the values of the others.
     noise_precision : tuple of ndarray, optional
         Mask of the free noise levels, and the precisions of the others; by default all are free.
+    variances : ndarray of shape (n, n_outputs), optional
+        Of known measurement errors.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     exact : bool
@@ -75,6 +77,7 @@ class Problem:
     feature_names: list | None = None
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
+    variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     exact: bool = True
     max_iter: int = 300
@@ -88,6 +91,8 @@ class Problem:
         weight = self.sample_weight[rows]
         scale = self.log_scale * float(weight.sum() / self.sample_weight.sum())
         given = {"X": self.X[rows], "y": self.y[rows], "sample_weight": weight}
+        if self.variances is not None:
+            given["variances"] = self.variances[rows]
         return replace(self, **given, log_scale=scale)
 
     def network(self, hidden_layer_sizes):
@@ -97,8 +102,9 @@ class Problem:
 
     @property
     def noise_is_given(self):
-        """Whether the user has fixed any noise level."""
-        return self.noise_precision is not None and not np.all(self.noise_precision[0])
+        """Whether the user has fixed any noise level, or given measurement errors."""
+        fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
+        return fixed or self.variances is not None
 
     def posed(self, hidden_layer_sizes):
         """The posterior of a network, under constant noise, and settings of its search."""
@@ -116,4 +122,5 @@ class Problem:
             self.deadline,
         )
         given = self.X, self.y, self.sample_weight
-        return Posed(Posterior(network, self.likelihood, groups, *given), settings)
+        posterior = Posterior(network, self.likelihood, groups, *given, variances=self.variances)
+        return Posed(posterior, settings)

@@ -4,6 +4,7 @@ from skbayesnn.posterior._compiled import instructions
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
+from skbayesnn.posterior._joint_measured import MeasuredJoint
 from skbayesnn.posterior._joint_student_t import StudentTJoint
 from skbayesnn.posterior._likelihoods import (
     Bernoulli,
@@ -13,6 +14,7 @@ from skbayesnn.posterior._likelihoods import (
     Misfit,
     Targets,
 )
+from skbayesnn.posterior._measured import MeasuredGaussian
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import LogUniform, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
@@ -29,6 +31,8 @@ __all__ = [
     "JointPosterior",
     "Likelihood",
     "LogUniform",
+    "MeasuredGaussian",
+    "MeasuredJoint",
     "Misfit",
     "Posterior",
     "SquaredResiduals",

@@ -96,6 +96,8 @@ class Posterior:
         How often every row counts.
     factors : ndarray of shape (n, n_outputs), optional
         Of the misfit of every target, see `Targets`.
+    variances : ndarray of shape (n, n_outputs), optional
+        Of known measurement errors.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class Posterior:
     y: np.ndarray
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
+    variances: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
@@ -151,11 +154,14 @@ class Posterior:
         """The same data for a network of another layout, with its weights' group labels."""
         return replace(self, network=network, groups=WeightGroups(labels, self.groups.names))
 
+    def noise_counts(self, beta):
+        """By how many targets each noise level is measured, ``(..., n_levels)``."""
+        return self.likelihood.noise_counts(self.targets(), beta)
+
     def of_rows(self, rows):
         """The posterior of some of the rows."""
-        factors = None if self.factors is None else self.factors[rows]
-        X, y, weight = self.X[rows], self.y[rows], self.sample_weight[rows]
-        return replace(self, X=X, y=y, sample_weight=weight, factors=factors)
+        given = self.targets(rows)._asdict()
+        return replace(self, X=self.X[rows], sample_weight=given.pop("weight"), **given)
 
     def scaled(self, factor):
         """The posterior of rows that count ``factor`` times as often."""
@@ -164,7 +170,8 @@ class Posterior:
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
         factors = None if self.factors is None else self.factors[rows]
-        return Targets(self.y[rows], self.sample_weight[rows], factors)
+        variances = None if self.variances is None else self.variances[rows]
+        return Targets(self.y[rows], self.sample_weight[rows], factors, variances)
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
