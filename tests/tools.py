@@ -13,6 +13,7 @@ from skbayesnn.network import Network, forward
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    CorrelatedGaussian,
     Gaussian,
     Hyperparameters,
     MeasuredGaussian,
@@ -56,11 +57,19 @@ def draw_weights(network, X, rng, lead=()):
             return theta
 
 
+CORRELATION = np.array([[1.0, 0.7, -0.2], [0.7, 1.0, 0.3], [-0.2, 0.3, 1.0]])
+
+
 def make_likelihood(name):
     """A likelihood with its number of outputs."""
     return {
         "gaussian": (Gaussian.per_output(2), 2),
         "gaussian_shared": (Gaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
+        "correlated": (CorrelatedGaussian(np.arange(2), np.ones(2), CORRELATION[:2, :2]), 2),
+        "correlated_shared": (
+            CorrelatedGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), CORRELATION),
+            3,
+        ),
         "measured": (MeasuredGaussian(np.zeros(1, dtype=int), np.ones(1), np.ones(1)), 1),
         "measured_shared": (
             MeasuredGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), np.ones(3)),
@@ -74,7 +83,10 @@ def make_likelihood(name):
 
 
 LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical"]
-ALL_LIKELIHOODS = [*LIKELIHOODS, "student_t", "student_t_shared", "measured", "measured_shared"]
+ALL_LIKELIHOODS = [
+    *LIKELIHOODS,
+    *(name + kind for name in ("student_t", "measured", "correlated") for kind in ("", "_shared")),
+]
 
 
 def make_targets(name, outputs, rng):

@@ -52,11 +52,14 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` infers it.
         ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
-    noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
+    noise : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t"}, \
+default="auto"
         Noise model.
 
         * ``"constant"``: Gaussian, one level per output.
         * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
+        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs. A priori all
+          correlation matrices are equally probable.
         * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
           function of the inputs (MacKay 1992, chapter 6).
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
@@ -158,6 +161,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         The noise model: ``noise``, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
+    noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
+        With correlated noise: its correlation between outputs, at the best minimum.
     degrees_of_freedom_ : float
         Of Student-t noise, at the best minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
@@ -280,6 +285,14 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         layers = self._input_scaling_folded_in(noise.network, noise.theta)
         layers[-1][-1] -= 2.0 * np.log(self._y_scaling.scale)
         return [w[:-1] for w in layers], [w[-1] for w in layers]
+
+    @property
+    def noise_correlation_(self):
+        """Correlation of correlated noise between outputs, at the best minimum."""
+        check_is_fitted(self)
+        if self.noise_ != "correlated":
+            raise AttributeError("noise_correlation_ is there with noise='correlated' only.")
+        return self._result.best.likelihood.correlation.copy()
 
     @property
     def degrees_of_freedom_(self):

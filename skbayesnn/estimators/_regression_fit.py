@@ -10,7 +10,7 @@ from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.posterior import Gaussian, MeasuredGaussian
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
-LEVEL_APART = "input_dependent", "student_t"  # noise that has no level to add known variances to
+OTHER = "input_dependent", "student_t", "correlated"  # noise without levels to which errors add
 
 
 class RegressionFit(Regression):
@@ -50,10 +50,11 @@ class RegressionFit(Regression):
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
         if measurement_std is None:
             return X, y, sample_weight
-        if self.noise in LEVEL_APART:
+        if self.noise in OTHER:
             raise ValueError(
-                f"measurement_std adds to a noise level, which noise={self.noise!r} does not have. "
-                "Use noise='constant' or 'shared', or leave measurement_std out."
+                f"measurement_std adds to the noise level of an output by itself, which "
+                f"noise={self.noise!r} does not have. Use noise='constant' or 'shared', or leave "
+                "measurement_std out."
             )
         return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
 
@@ -63,6 +64,10 @@ class RegressionFit(Regression):
 
     def _targets(self, rows):
         n_outputs = rows.y.shape[1]
+        if self.noise == "correlated" and n_outputs == 1:
+            raise ValueError(
+                "noise='correlated' is for several outputs; y has one. Use noise='constant'."
+            )
         scaling, y = standardised(rows.y, rows.weight, self.standardize)
         likelihood = Gaussian.per_output(n_outputs)
         if self.noise == "shared":
@@ -109,6 +114,11 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise_std fixes one noise level for all inputs. Leave it at 'auto' with "
                 "noise='input_dependent'."
+            )
+        if self.noise == "correlated" and given:
+            raise ValueError(
+                "noise_std fixes noise levels of single outputs; leave it at 'auto' with "
+                "noise='correlated', which infers the whole covariance."
             )
 
     def _as_levels(self, noise):

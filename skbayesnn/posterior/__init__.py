@@ -1,8 +1,15 @@
 """Likelihoods, priors, and the energy that sums them."""
 
 from skbayesnn.posterior._compiled import instructions
+from skbayesnn.posterior._correlated import CorrelatedGaussian
+from skbayesnn.posterior._correlation import (
+    correlation_coordinates,
+    correlation_root,
+)
+from skbayesnn.posterior._correlation import log_prior as log_prior_of_correlations
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
+from skbayesnn.posterior._joint_correlated import CorrelatedJoint
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
 from skbayesnn.posterior._joint_measured import MeasuredJoint
 from skbayesnn.posterior._joint_student_t import StudentTJoint
@@ -23,6 +30,8 @@ from skbayesnn.posterior._student_t import StudentT
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "CorrelatedGaussian",
+    "CorrelatedJoint",
     "Energies",
     "Expansion",
     "Gaussian",
@@ -40,7 +49,10 @@ __all__ = [
     "StudentTJoint",
     "Targets",
     "WeightGroups",
+    "correlation_coordinates",
+    "correlation_root",
     "instructions",
+    "log_prior_of_correlations",
     "ridge",
     "weight_groups",
 ]

@@ -106,7 +106,7 @@ class Likelihood:
         """`Rows` of the ridge regression that a linear output layer is, given the hidden units.
 
         Where the noise weighs rows by their residuals: of one step of expectation maximisation.
-        Only likelihoods with noise levels have one.
+        Only likelihoods with noise levels have one; ``None`` where outputs cannot be told apart.
         """
         raise NotImplementedError
 

@@ -241,9 +241,13 @@ class Posterior:
 
     def level_hessian(self, theta, beta, level):
         """Gauss-Newton Hessian of the misfit, of the outputs of one noise level alone."""
-        mine = self.likelihood.levels == level
-        blocks = self._blocks(theta, beta, False, 1)
-        return hessian(((trace, r, curvature * mine) for trace, r, curvature in blocks), False)
+        mine = (self.likelihood.levels == level).astype(float)
+        both = 0.5 * (mine[:, None] + mine)  # what two outputs share is halved
+        blocks = (
+            (trace, r, curvature * (mine if curvature.ndim == r.ndim else both))
+            for trace, r, curvature in self._blocks(theta, beta, False, 1)
+        )
+        return hessian(blocks, False)
 
     def level_derivatives(self, theta, beta, level, exact=True):
         """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``.
@@ -306,6 +310,8 @@ class Posterior:
         sd = np.swapaxes(network.layers(alpha)[-1], -1, -2) ** -0.5
         for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
             rows = self.likelihood.output_rows(trace.outputs, targets, hyper.beta)
+            if rows is None:
+                return theta
             system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
         best = np.swapaxes(sd * ridge_mean(*system, len(self.X)), -1, -2)
         result = theta.copy()

@@ -75,8 +75,7 @@ class Ensemble:
             if kind == "aleatoric":
                 mean, covariance = 0.0 * mean, 0.0 * covariance
             if kind != "epistemic":
-                noise = part.noise.variances(X)[..., None] * np.eye(mean.shape[-1])
-                covariance = covariance + noise
+                covariance = covariance + part.noise.covariances(X)
             means.append(mean)
             covariances.append(covariance)
         return np.concatenate(means), np.concatenate(covariances)
@@ -281,3 +280,6 @@ class _NoiseOfColumns:
 
     def variances(self, X):
         return self.noise.variances(X[:, self.columns])
+
+    def covariances(self, X):
+        return self.noise.covariances(X[:, self.columns])

@@ -124,6 +124,7 @@ def test_evidence_by_quadrature(inferred):
     assert model.log_evidence_ == pytest.approx(exact, abs=0.1)
 
 
+@pytest.mark.slow
 def test_evidence_of_the_sampler(inferred):
     rows, (log_alpha, log_beta, table) = inferred
     exact = logsumexp(table) - np.log(len(log_alpha) - 1) - np.log(len(log_beta) - 1)

@@ -87,6 +87,20 @@ def test_student_t_outliers_have_no_weight_and_negative_curvature():
     assert exact[1, 0] < 0 < steps[1, 0] < 1e-3
 
 
+@pytest.mark.parametrize("name", ["correlated", "correlated_shared"])
+def test_correlated_log_density(name):
+    likelihood, f, targets, beta = draw(name, lead=(2,))
+    for i in range(2):
+        covariance = likelihood.covariance(beta[i])
+        np.testing.assert_allclose(np.diag(covariance), 1.0 / likelihood.precisions(beta[i]))
+        sd = np.sqrt(np.diag(covariance))
+        np.testing.assert_allclose(covariance / np.outer(sd, sd), likelihood.correlation)
+        rows = stats.multivariate_normal(cov=covariance).logpdf(targets.y - f[i])
+        misfit = likelihood.misfit(f[i], targets, beta[i]).value
+        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfit
+        np.testing.assert_allclose(actual, targets.weight @ rows, rtol=1e-13)
+
+
 @pytest.mark.parametrize("name", ["measured", "measured_shared"])
 def test_measured_log_density(name):
     likelihood, f, targets, beta = draw(name, lead=(2,))
