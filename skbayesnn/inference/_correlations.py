@@ -62,8 +62,7 @@ def correlation_of(covariance):
     """Correlation matrix, kept from being singular."""
     sd = np.sqrt(np.diagonal(covariance))
     correlation = covariance / sd[:, None] / sd
-    lowest = np.linalg.eigvalsh(correlation)[0]
-    shrink = max(0.0, (WELL_APART - lowest) / (1.0 - lowest)) if lowest < 1.0 else 0.0
+    shrink = max(0.0, WELL_APART - np.linalg.eigvalsh(correlation)[0])
     return (1.0 - shrink) * correlation + shrink * np.eye(len(sd))
 
 
@@ -112,31 +111,37 @@ def with_correlations(progress, posed, old):
     posterior, settings = posed
     method = Method.choose(posterior, settings)
     with method.threads():
-        found, moved = old, np.inf
         start = getattr(old.likelihood, "correlation", posterior.likelihood.correlation)
-        z = correlation_coordinates(start)
+        found = replace(old, likelihood=replace(posterior.likelihood, correlation=start))
+        if found.precision is None:  # of an earlier fit
+            found = _followed(own_posterior(posterior, found), found, settings, refine=False)
+        z, moved = correlation_coordinates(start), np.inf
         for i in range(ROUNDS_OF_BATCHES if method.by_batches else ROUNDS):
-            if found.precision is None or (found is not old and settings.deadline.passed):
+            if found.precision is None or (i and settings.deadline.passed):
                 break
             own = own_posterior(posterior, found)
             covariance = noise_covariance(own, found.theta, found.precision)
             correlation = correlation_of(covariance)
             likelihood = replace(posterior.likelihood, correlation=correlation)
             beta = settings.free.prior.clip(1.0 / np.diagonal(covariance))
-            hyper, own = found.hyper._replace(beta=beta), replace(own, likelihood=likelihood)
+            found = replace(found, hyper=found.hyper._replace(beta=beta))
+            own = replace(own, likelihood=likelihood)
             before, z = z, correlation_coordinates(correlation)
             moved = np.max(np.abs(z - before))
-            if method.by_batches:
-                found = trained_further(own, replace(found, hyper=hyper), settings)
-            else:
-                refine = i < REFINING_ROUNDS
-                found = polish(own, found.theta, hyper, settings, refine)
+            found = _followed(own, found, settings, refine=i < REFINING_ROUNDS)
             if moved < SETTLED:
                 break
         found = _with_occam(own_posterior(posterior, found), found, settings)
         settled = found.converged and bool(moved < 100.0 * SETTLED)
-        own = {"n_iter": old.n_iter, "pruned": old.pruned, "converged": settled}
-        return told(progress, replace(found, **own))
+        found = replace(found, n_iter=old.n_iter, pruned=old.pruned, converged=settled)
+        return told(progress, found)
+
+
+def _followed(posterior, minimum, settings, refine):
+    """The minimum of another posterior that is next to one, from its precisions on."""
+    if Method.choose(posterior, settings).by_batches:
+        return trained_further(posterior, minimum, settings)
+    return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
 
 
 def _with_occam(posterior, minimum, settings):

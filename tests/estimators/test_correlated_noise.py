@@ -251,6 +251,15 @@ def test_leave_one_out_is_the_fall_of_the_evidence():
     assert model.leave_one_out_log_density_[7] == pytest.approx(fall, abs=1e-3)
 
 
+def test_warm_start():
+    rows = make_rows()
+    model = fit(EvidenceMLPRegressor, rows, (3,), warm_start=True)
+    before = model.log_evidence_
+    again = model.fit(*rows)
+    assert again.log_evidence_ > before - 1e-3
+    assert again.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
+
+
 @pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
 def test_classic_samplers(sampler):
     model = fit(HMCMLPRegressor, make_rows(), (2,), sampler=sampler, n_warmup=10, n_draws=8)
