@@ -21,6 +21,7 @@ class Rows(NamedTuple):
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
     before: object = None  # `Rows` that were the given ones
+    errors: np.ndarray | None = None  # standard deviations of the measurements of y, if known
 
     def of_given(self, values):
         """From a value of each distinct row to one of each given row, ``nan`` for dropped ones."""
@@ -32,7 +33,7 @@ class Rows(NamedTuple):
         return found if self.before is None else self.before.of_given(found)
 
 
-def canonical_rows(X, y, sample_weight):
+def canonical_rows(X, y, sample_weight, errors=None):
     """Drop rows of zero weight, sort the rest, merge equal ones.
 
     Everything that follows then depends neither on the order of the rows nor on whether a row is
@@ -44,6 +45,8 @@ def canonical_rows(X, y, sample_weight):
         What is missing is ``nan``.
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
+    errors : ndarray of shape (n, n_outputs), optional
+        Rows are equal only if these are, too.
 
     Returns
     -------
@@ -51,18 +54,20 @@ def canonical_rows(X, y, sample_weight):
     """
     gaps = np.isnan(X)
     if gaps.any():  # which are equal to each other
-        rows = canonical_rows(np.where(gaps, np.inf, X), y, sample_weight)
+        rows = canonical_rows(np.where(gaps, np.inf, X), y, sample_weight, errors)
         return rows._replace(X=np.where(np.isinf(rows.X), np.nan, rows.X))
     kept = np.flatnonzero(sample_weight > 0)
-    table = np.hstack([X, y, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
+    columns = [X, y] if errors is None else [X, y, errors]
+    table = np.hstack([*columns, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
     order = np.lexsort(table.T[::-1])
     table = table[order]
     is_new = np.r_[True, np.any(table[1:, :-1] != table[:-1, :-1], axis=1)]
     index = np.full(len(X), -1)
     index[kept[order]] = np.cumsum(is_new) - 1
     weight = np.add.reduceat(table[:, -1], np.flatnonzero(is_new))
-    X, y = table[is_new, : X.shape[1]], table[is_new, X.shape[1] : -1]
-    return Rows(np.ascontiguousarray(X), np.ascontiguousarray(y), weight, index)
+    ends = np.cumsum([column.shape[1] for column in columns])
+    parts = map(np.ascontiguousarray, np.split(table[is_new, :-1], ends[:-1], axis=1))
+    return Rows(next(parts), next(parts), weight, index, errors=next(parts, None))
 
 
 def check_magnitudes(rows, standardize):
@@ -149,3 +154,23 @@ def standardised(values, weight, wanted=True, scaling=None):
     scaling = Scaling.standard(values, weight) if scaling is None else scaling
     values = scaling.transform(values) / RESOLUTION
     return scaling, np.round(values, out=values) * RESOLUTION + 0.0
+
+
+def standardised_variances(errors, scaling):
+    """Variances of measurement errors in the units of standardised targets.
+
+    Their last bits are rounded away as those of the targets are, see `standardised`.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n, n_outputs)
+        Standard deviations in units of y.
+    scaling : Scaling
+        Of y.
+
+    Returns
+    -------
+    ndarray of shape (n, n_outputs)
+    """
+    mantissa, exponent = np.frexp(errors / scaling.scale)
+    return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2

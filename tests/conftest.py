@@ -10,6 +10,8 @@ import pytest  # noqa: E402
 from skbayesnn.estimators import BayesianMLP  # noqa: E402
 from skbayesnn.inference import Limits  # noqa: E402
 
+collect_ignore = ["usage_of_types.py"]  # only mypy reads it
+
 
 @pytest.fixture(autouse=True, scope="module")
 def unmeasured():

@@ -13,8 +13,10 @@ from skbayesnn.network import Network, forward
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    CorrelatedGaussian,
     Gaussian,
     Hyperparameters,
+    MeasuredGaussian,
     Posterior,
     StudentT,
     weight_groups,
@@ -55,11 +57,24 @@ def draw_weights(network, X, rng, lead=()):
             return theta
 
 
+CORRELATION = np.array([[1.0, 0.7, -0.2], [0.7, 1.0, 0.3], [-0.2, 0.3, 1.0]])
+
+
 def make_likelihood(name):
     """A likelihood with its number of outputs."""
     return {
         "gaussian": (Gaussian.per_output(2), 2),
         "gaussian_shared": (Gaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
+        "correlated": (CorrelatedGaussian(np.arange(2), np.ones(2), CORRELATION[:2, :2]), 2),
+        "correlated_shared": (
+            CorrelatedGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), CORRELATION),
+            3,
+        ),
+        "measured": (MeasuredGaussian(np.zeros(1, dtype=int), np.ones(1), np.ones(1)), 1),
+        "measured_shared": (
+            MeasuredGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), np.ones(3)),
+            3,
+        ),
         "student_t": (StudentT.per_output(1), 1),
         "student_t_shared": (StudentT(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), 3.0), 3),
         "bernoulli": (Bernoulli(), 1),
@@ -68,7 +83,10 @@ def make_likelihood(name):
 
 
 LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical"]
-ALL_LIKELIHOODS = [*LIKELIHOODS, "student_t", "student_t_shared"]
+ALL_LIKELIHOODS = [
+    *LIKELIHOODS,
+    *(name + kind for name in ("student_t", "measured", "correlated") for kind in ("", "_shared")),
+]
 
 
 def make_targets(name, outputs, rng):
@@ -81,6 +99,15 @@ def make_targets(name, outputs, rng):
     return outputs + 0.5 * rng.standard_normal(outputs.shape)
 
 
+def make_variances(name, shape, rng):
+    """Variances of measurement errors for likelihoods that take some, one of them zero."""
+    if not name.startswith("measured"):
+        return None
+    variances = rng.gamma(1.0, 1.0, shape)
+    variances[0] = 0.0
+    return variances
+
+
 def make_problem(name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0):
     """A posterior with sample weights, weights ``theta`` and hyperparameters."""
     rng = np.random.default_rng(seed)
@@ -91,7 +118,8 @@ def make_problem(name, hidden=(4,), activation="tanh", prior="layer", lead=(), n
     truth = forward(network, draw_weights(network, X, rng), X).outputs
     y = make_targets(name, truth, rng)
     groups = weight_groups(network, prior)
-    posterior = Posterior(network, likelihood, groups, X, y, rng.uniform(0.5, 3.0, n))
+    weight, variances = rng.uniform(0.5, 3.0, n), make_variances(name, y.shape, rng)
+    posterior = Posterior(network, likelihood, groups, X, y, weight, variances=variances)
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
     return posterior, theta, Hyperparameters(alpha, beta)

@@ -26,7 +26,6 @@ EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1)
 EvidenceMLPRegressor(hidden_layers=(4,))  # type: ignore[call-arg]
 EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]
 model.predict(X, True, True)  # type: ignore[call-overload]
-model.predict_interval(X, coverage="wide")  # type: ignore[arg-type]
 
 classifier = EvidenceMLPClassifier(random_state=0).fit(X, ["a", "b"])
 assert_type(classifier, EvidenceMLPClassifier)

@@ -104,6 +104,14 @@ class AveragedRegressor(Regression, _Average):
     def _y_scaling(self):
         return Scaling.none(self.n_outputs_)
 
+    @property
+    def _noise_models(self):
+        return set().union(*(model._noise_models for model in self._last))
+
+    @property
+    def _noise_is_measured(self):
+        return any(model._noise_is_measured for model in self._last)
+
 
 class AveragedClassifier(Classification, _Average):
     """Average of the class probabilities of several classifiers.

@@ -171,13 +171,15 @@ class BayesianMLP(BaseEstimator):
         """
         return self._learn(X, y, sample_weight)
 
-    def _learn(self, X, y, sample_weight, earlier=None, batch=None):
+    def _learn(self, X, y, *given, earlier=None, batch=None):
         """Fit, after the data of an `Earlier` fit if there is one.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y
             As of `fit`.
+        *given
+            What is given for every row: weights, and what else the task knows.
         earlier : Earlier, optional
             By default that of the estimator given as ``prior``, if one is.
         batch : dict, optional
@@ -193,8 +195,7 @@ class BayesianMLP(BaseEstimator):
                 hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
                 known, previous = known | earlier.attributes, None
             vars(self).update(known)
-            X, y, sample_weight = self._check_rows(X, y, sample_weight)
-            rows = self._canonical(X, y, sample_weight)
+            rows = self._canonical(*self._check_rows(X, y, *given))
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             rows, inputs = self._filled(rows)
@@ -353,6 +354,10 @@ class BayesianMLP(BaseEstimator):
     def _search_options(self):
         """Parameters of the search for minima."""
         return {}
+
+    def _noise_model(self, problem):
+        """One of `NOISE_MODELS`, or ``"auto"``."""
+        return "constant"
 
     @property
     def _entropy(self):

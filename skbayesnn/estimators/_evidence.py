@@ -91,7 +91,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        noise = getattr(self, "noise", "constant")
+        noise = self._noise_model(problem)
         if noise == "auto" and (in_batches or problem.known_noise is not None):
             noise = "constant"
         return fit_evidence(
@@ -145,7 +145,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""
-        if getattr(self, "noise", "constant") in ("student_t", "input_dependent"):
+        if getattr(self, "noise", "constant") in ("student_t", "input_dependent", "correlated"):
             raise ValueError(
                 f"noise={self.noise!r} is not possible with partial_fit, which hands on what is "
                 "known of constant noise levels. Use noise='constant' or 'shared'."

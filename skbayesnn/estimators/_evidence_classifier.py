@@ -311,4 +311,4 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
                 f"classes={np.unique(classes)!r} is not the same as on the first call to "
                 f"partial_fit: {self.classes_!r}."
             )
-        return self._learn(X, y, sample_weight, self._before_batch(), batch=known)
+        return self._learn(X, y, sample_weight, earlier=self._before_batch(), batch=known)

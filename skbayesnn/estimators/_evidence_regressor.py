@@ -8,10 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import LayerSizes, RandomState
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._regression import Regression
+from skbayesnn.estimators._regression_fit import RegressionFit
 
 
-class EvidenceMLPRegressor(Regression, EvidenceMLP):
+class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
     The weights have Gaussian priors in groups. The precision of each group and the noise level are
@@ -71,11 +71,15 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` infers it.
-    noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
+        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
+    noise : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t"}, \
+default="auto"
         Noise model.
 
         * ``"constant"``: Gaussian, one level per output.
         * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
+        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs. A priori all
+          correlation matrices are equally probable.
         * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
           function of the inputs (MacKay 1992, chapter 6).
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
@@ -196,6 +200,8 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         The noise model: ``noise``, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
+    noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
+        With correlated noise: its correlation between outputs, at the best minimum.
     degrees_of_freedom_ : float
         Of Student-t noise, at the best minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
@@ -335,7 +341,7 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         ValueError
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
-        return self._learn(X, y, sample_weight, self._before_batch(), batch={})
+        return self._learn(X, y, sample_weight, earlier=self._before_batch(), batch={})
 
     def _keep(self, result, rows):
         super()._keep(result, rows)
@@ -369,6 +375,14 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
         return units.split(units.weights(noise.theta))
 
     @property
+    def noise_correlation_(self):
+        """Correlation of correlated noise between outputs, at the best minimum."""
+        check_is_fitted(self)
+        if self.noise_ != "correlated":
+            raise AttributeError("noise_correlation_ is there with noise='correlated' only.")
+        return self._result.best.likelihood.correlation.copy()
+
+    @property
     def degrees_of_freedom_(self):
         """Degrees of freedom of Student-t noise at the best minimum."""
         check_is_fitted(self)
@@ -379,4 +393,4 @@ class EvidenceMLPRegressor(Regression, EvidenceMLP):
     def _noise_std_of(self, minimum):
         likelihood = minimum.likelihood
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
-        return self._y_scaling.scale * np.sqrt(variance)
+        return self._as_levels(self._y_scaling.scale * np.sqrt(variance))

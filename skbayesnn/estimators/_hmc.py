@@ -162,7 +162,7 @@ class HMCMLP(BayesianMLP):
             hidden_layer_sizes,
             self._recipe(),
             self._entropy,
-            getattr(self, "noise", "constant"),
+            self._noise_model(problem),
             self._init_fit(problem, hidden_layer_sizes),
             (self.init, self.random_state),
             previous,
@@ -339,6 +339,11 @@ class HMCMLP(BayesianMLP):
             groups["posterior"] |= self._noise_to_inference_data()
             coords["output"] = self._target_names(network.n_outputs)
             dims["noise_sd"] = ["output"]
+        if rows and self._result.problem.variances is not None:
+            raise ValueError(
+                "to_inference_data has no densities of rows with known measurement errors. Use "
+                "rows=False."
+            )
         if rows:
             given = np.flatnonzero(self._row_index >= 0)
             n_bytes = 16.0 * weights.shape[0] * len(given)

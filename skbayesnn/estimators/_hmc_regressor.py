@@ -10,10 +10,10 @@ from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._comparison import compare_regressors
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._inference_data import by_chain
-from skbayesnn.estimators._regression import Regression
+from skbayesnn.estimators._regression_fit import RegressionFit
 
 
-class HMCMLPRegressor(Regression, HMCMLP):
+class HMCMLPRegressor(RegressionFit, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
 
     Weights, prior precisions and noise levels are sampled by Hamiltonian Monte Carlo (Neal 1992,
@@ -38,11 +38,15 @@ class HMCMLPRegressor(Regression, HMCMLP):
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` samples it.
-    noise : {"auto", "constant", "shared", "input_dependent", "student_t"}, default="auto"
+        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
+    noise : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t"}, \
+default="auto"
         Noise model.
 
         * ``"constant"``: Gaussian, one level per output.
         * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
+        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs. A priori all
+          correlation matrices are equally probable.
         * ``"input_dependent"``: Gaussian; the logarithm of the level is the output of a second
           network, whose weights are sampled with those of the first.
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom (2.5, 5,
@@ -145,7 +149,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
-        Those of a noise network come last.
+        Those of a noise network come last, or ``"noise_correlation"``, the standard normal
+        coordinates of correlations, whose precision is 1.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Posterior mean of the noise standard deviation, in units of y. For input-dependent noise: of
         its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
@@ -155,6 +160,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
     noise_log_evidences_ : dict
         Log evidence of a Gaussian approximation for each noise model that was fitted; only with
         ``noise="auto"``.
+    noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
+        With correlated noise: posterior mean of its correlation between outputs.
     degrees_of_freedom_ : float
         Geometric posterior mean of the degrees of freedom of Student-t noise.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -249,6 +256,19 @@ class HMCMLPRegressor(Regression, HMCMLP):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    def _pose(self, rows, hidden_layer_sizes):
+        problem = super()._pose(rows, hidden_layer_sizes)
+        if self.noise == "correlated" and not isinstance(self.prior, str):
+            posterior = problem.posed(hidden_layer_sizes).posterior
+            last = posterior.network.layers(posterior.groups.labels)[-1]
+            if np.any(last != last[:, :1]):
+                raise ValueError(
+                    "noise='correlated' can be sampled only if the weights from a unit to all "
+                    "outputs are in one group; prior has several. Use EvidenceMLPRegressor, or "
+                    "another prior."
+                )
+        return problem
+
     def _keep(self, result, rows):
         self._keep_noise(result)
         super()._keep(result, rows)
@@ -258,8 +278,16 @@ class HMCMLPRegressor(Regression, HMCMLP):
         """Posterior mean of the noise standard deviation, in units of y."""
         check_is_fitted(self)
         variances = self._ensemble.typical_noise_variances
-        noise = np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale
+        noise = self._as_levels(np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale)
         return float(noise[0]) if self._y_is_1d else noise
+
+    @property
+    def noise_correlation_(self):
+        """Correlation of correlated noise between outputs, posterior mean."""
+        check_is_fitted(self)
+        if self.noise_ != "correlated":
+            raise AttributeError("noise_correlation_ is there with noise='correlated' only.")
+        return np.mean(self._draws.noise.correlation, axis=0)
 
     @property
     def degrees_of_freedom_(self):
@@ -286,6 +314,8 @@ class HMCMLPRegressor(Regression, HMCMLP):
             named["degrees_of_freedom"] = draws.noise[..., 0]
         elif self.noise_ == "input_dependent":
             named["noise_weights"] = draws.noise
+        elif self.noise_ == "correlated":
+            named["noise_correlation"] = draws.noise
         return named
 
     def _rows_to_inference_data(self, f, X, y, rng):

@@ -61,7 +61,7 @@ def check_parameters(estimator):
     return layer_sizes(estimator, "hidden_layer_sizes")
 
 
-def fixed_values(given, names, what):
+def fixed_values(given, names, what, may_be_zero=False):
     """Which of some positive quantities are fixed by the user, and at which values.
 
     Parameters
@@ -72,6 +72,7 @@ def fixed_values(given, names, what):
         Names (or numbers) of the quantities.
     what : str
         Name of the constructor parameter, for messages.
+    may_be_zero : bool, default=False
 
     Returns
     -------
@@ -100,7 +101,8 @@ def fixed_values(given, names, what):
     for name, value in given.items():
         if name not in names:
             raise ValueError(f"{what} names {name!r}, but this model has {list(names)}.")
-        if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
+        finite = isinstance(value, numbers.Real) and np.isfinite(value)
+        if not (finite and (value > 0 or (may_be_zero and value == 0))):
             raise ValueError(f"{what} must be positive and finite, got {value!r} for {name!r}.")
         position = list(names).index(name)
         free[position], values[position] = False, float(value)

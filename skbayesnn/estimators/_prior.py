@@ -25,6 +25,11 @@ def check_prior_parameters(estimator):
             f"measure_evidence=True anneals from a prior of mean zero, and is not possible with "
             f"{name}. Use measure_evidence='auto' or False."
         )
+    if getattr(estimator, "noise", None) == "correlated":
+        raise ValueError(
+            f"noise='correlated' is for priors of mean zero, and is not possible with {name}. Use "
+            "noise='constant'."
+        )
     if estimator.prune is not None:
         raise ValueError(
             f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "

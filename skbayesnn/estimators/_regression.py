@@ -9,22 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
-from skbayesnn._data import standardised
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators._base import generator
+from skbayesnn.estimators._measurements import as_errors
 from skbayesnn.estimators._networks import RegressionNetwork
-from skbayesnn.estimators._parameters import (
-    count,
-    fixed_values,
-    layer_sizes,
-    one_of,
-    probabilities,
-    tails,
-)
-from skbayesnn.inference import NOISE_MODELS, check_memory
-from skbayesnn.posterior import Gaussian
+from skbayesnn.estimators._parameters import count, probabilities, tails
+from skbayesnn.inference import check_memory
 
-MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
+NO_NOISE = 0.99e16  # precision (standardised units) that stands for no noise
 COPIES = 3  # of the covariance of rows, on the way
 KINDS = ("total", "epistemic", "aleatoric")
 
@@ -98,7 +90,9 @@ class Regression(RegressorMixin):
         sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)) * scaling.scale
         return self._shaped(scaling.inverse(mean)), self._shaped(sd)
 
-    def predict_std(self, X: ArrayLike, kind: str = "total") -> Array:
+    def predict_std(
+        self, X: ArrayLike, kind: str = "total", measurement_std: float | ArrayLike | None = None
+    ) -> Array:
         """Predictive standard deviation, or one of its parts.
 
         Parameters
@@ -107,16 +101,22 @@ class Regression(RegressorMixin):
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
             The total; the part of the weights; the part of the noise.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known standard deviations of measurement errors at these rows, in units of y, which add
+            to the noise; of shape (n_samples, n_outputs) to tell outputs apart. Those of the
+            training rows are assumed nowhere else.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             In units of y. The squares of the parts add up to the square of the total.
         """
-        covariance = self.predict_output_cov(X, kind)
+        covariance = self.predict_output_cov(X, kind, measurement_std)
         return self._shaped(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)))
 
-    def predict_output_cov(self, X: ArrayLike, kind: str = "total") -> Array:
+    def predict_output_cov(
+        self, X: ArrayLike, kind: str = "total", measurement_std: float | ArrayLike | None = None
+    ) -> Array:
         """Covariance between the outputs of each row: error ellipses (MacKay 1992, figure 3.1).
 
         Parameters
@@ -124,6 +124,8 @@ class Regression(RegressorMixin):
         X : array-like of shape (n_samples, n_features)
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
+            As in `predict_std`.
+        measurement_std : float or array-like, optional
             As in `predict_std`.
 
         Returns
@@ -134,11 +136,16 @@ class Regression(RegressorMixin):
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
         X = self._check_X(X, gaps=True)
-        _, covariance = self._ensemble.moments(X, kind)
+        _, covariance = self._ensemble.moments(X, kind, self._variances(X, measurement_std))
         scale = self._y_scaling.scale
         return covariance * scale[:, None] * scale
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> Array:
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        coverage: ArrayLike = 0.95,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
         """Central interval of the predictive distribution.
 
         Parameters
@@ -147,15 +154,19 @@ class Regression(RegressorMixin):
             Inputs.
         coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
+        measurement_std : float or array-like, optional
+            As in `predict_std`.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
         """
-        return self.predict_quantiles(X, tails(coverage))
+        return self.predict_quantiles(X, tails(coverage), measurement_std)
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike = 0.5) -> Array:
+    def predict_quantiles(
+        self, X: ArrayLike, q: ArrayLike = 0.5, measurement_std: float | ArrayLike | None = None
+    ) -> Array:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -164,6 +175,8 @@ class Regression(RegressorMixin):
             Inputs.
         q : float or array-like, default=0.5
             Probabilities of a smaller target, between 0 and 1; 0.5 is the median.
+        measurement_std : float or array-like, optional
+            As in `predict_std`.
 
         Returns
         -------
@@ -172,7 +185,7 @@ class Regression(RegressorMixin):
         """
         q = probabilities(q, "q")
         X = self._check_X(X, gaps=True)
-        found = self._ensemble.quantiles(X, q.ravel())
+        found = self._ensemble.quantiles(X, q.ravel(), self._variances(X, measurement_std))
         found = np.stack([self._shaped(self._y_scaling.inverse(some)) for some in found], axis=-1)
         return found.reshape(*found.shape[:-1], *q.shape)
 
@@ -228,7 +241,9 @@ class Regression(RegressorMixin):
             )
         return values.reshape(targets.shape)
 
-    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
+    def log_predictive_density(
+        self, X: ArrayLike, y: ArrayLike, measurement_std: float | ArrayLike | None = None
+    ) -> Array:
         """Log density of targets under their predictive distribution.
 
         Parameters
@@ -237,6 +252,8 @@ class Regression(RegressorMixin):
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
+        measurement_std : float or array-like, optional
+            As in `predict_std`; needed if the model was fitted with ``noise_std=0``.
 
         Returns
         -------
@@ -244,10 +261,12 @@ class Regression(RegressorMixin):
             In nats, y in its own units; joint over the outputs.
         """
         X, y = self._check_pairs(X, y)
-        density = self._ensemble.log_density(X, y)
+        density = self._ensemble.log_density(X, y, self._needed_variances(X, measurement_std))
         return density - np.sum(np.log(self._y_scaling.scale))
 
-    def predictive_cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
+    def predictive_cdf(
+        self, X: ArrayLike, y: ArrayLike, measurement_std: float | ArrayLike | None = None
+    ) -> Array:
         """Predictive probability of a target no larger than ``y``.
 
         At the true targets of a calibrated model these values, the probability integral transform,
@@ -259,6 +278,8 @@ class Regression(RegressorMixin):
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
+        measurement_std : float or array-like, optional
+            As in `log_predictive_density`.
 
         Returns
         -------
@@ -266,7 +287,8 @@ class Regression(RegressorMixin):
             Between 0 and 1, for each output by itself.
         """
         X, y = self._check_pairs(X, y)
-        return self._shaped(self._ensemble.cdf(X, y))
+        errors = self._needed_variances(X, measurement_std)
+        return self._shaped(self._ensemble.cdf(X, y, errors))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Functions drawn from the posterior, without noise.
@@ -319,68 +341,51 @@ class Regression(RegressorMixin):
     def _output_names(self, n_outputs):
         return range(n_outputs)
 
-    def _encode(self, y):
-        self._y_is_1d = y.ndim == 1
-        return _numeric(y)
-
     def _known(self, rows):
         """What tells of missing inputs besides the other inputs, ``(n, k)``."""
         return rows.y
 
-    def _targets(self, rows, scaling=None):
-        n_outputs = rows.y.shape[1]
-        scaling, y = standardised(rows.y, rows.weight, self.standardize, scaling)
-        likelihood = Gaussian.per_output(n_outputs)
-        if self.noise == "shared":
-            typical = np.exp(np.mean(np.log(scaling.scale)))
-            likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
-        return y, scaling, likelihood
-
-    def _noise_options(self, y_scaling, likelihood, rows):
-        """Noise levels given by the user, the noise network, and the change to units of y."""
-        names = list(range(likelihood.n_levels))
-        free, values = fixed_values(self.noise_std, names, "noise_std")
-        first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
-        scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
-        ratio = np.where(free, 1.0, values / scale)
-        if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
-            raise ValueError(
-                f"noise_std={self.noise_std} and the standard deviation of the targets ({scale}) "
-                "differ by too many orders of magnitude. Give noise_std in the units of y."
-            )
-        return {
-            "noise_precision": (free, ratio**-2.0),
-            "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
-            "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
-        }
-
-    def _check_noise(self):
-        """Raise ``ValueError`` if the parameters of the noise make no sense together."""
-        one_of(self, "noise", (*NOISE_MODELS, "auto"))
-        layer_sizes(self, "noise_hidden_layer_sizes")
-        given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
-        if self.noise == "input_dependent" and given:
-            raise ValueError(
-                "noise_std fixes one noise level for all inputs. Leave it at 'auto' with "
-                "noise='input_dependent'."
-            )
-
-    def _keep_noise(self, result):
-        """Attributes that tell the noise model."""
-        self.noise_ = self.noise if self.noise == "shared" else result.noise
-        if self.noise == "auto" and result.noise_log_evidences:
-            self.noise_log_evidences_ = result.noise_log_evidences
-
     def _check_pairs(self, X, y):
         """Rows with their targets, standardised."""
         X = self._check_X(X, gaps=True)
-        y = _numeric(np.asarray(y))
+        y = numeric(np.asarray(y))
         check_consistent_length(X, y)
         if y.shape[1] != self.n_outputs_:
             raise ValueError(
                 f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
             )
         return X, self._y_scaling.transform(y)
+
+    def _variances(self, X, measurement_std):
+        """Of known errors at rows to predict, in standardised units, or ``None``."""
+        if measurement_std is None:
+            return None
+        if "student_t" in self._noise_models:
+            raise ValueError(
+                "measurement_std in predictions is for Gaussian noise; this model was fitted with "
+                "Student-t noise."
+            )
+        errors = as_errors(measurement_std, "measurement_std", (len(X), self.n_outputs_))
+        return (errors / self._y_scaling.scale) ** 2
+
+    def _needed_variances(self, X, measurement_std):
+        """As `_variances`, where targets have to be compared with their own distribution."""
+        if measurement_std is None and self._noise_is_measured:
+            raise ValueError(
+                "This model was fitted with noise_std=0: all noise is that of measurements. Give "
+                "measurement_std of these rows, too."
+            )
+        return self._variances(X, measurement_std)
+
+    @property
+    def _noise_models(self):
+        """Names of those that predict."""
+        return {self.noise_}
+
+    @property
+    def _noise_is_measured(self):
+        """Whether there is no noise but known errors."""
+        return bool(np.any(without_noise(self._result.problem)))
 
     def _functions(self, draws):
         """From ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""
@@ -392,7 +397,13 @@ class Regression(RegressorMixin):
         return values[:, 0] if self._y_is_1d else values
 
 
-def _numeric(y):
+def without_noise(problem):
+    """Which outputs have no noise but known errors, ``(n_outputs,)``."""
+    free, precision = problem.noise_precision
+    return (~free & (precision >= NO_NOISE))[problem.likelihood.levels]
+
+
+def numeric(y):
     """Targets as finite numbers of shape (n, n_outputs)."""
     try:
         y = np.asarray(y).astype(np.float64)

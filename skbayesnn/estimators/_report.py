@@ -35,6 +35,8 @@ class MinimumReport:
         In units of y.
     degrees_of_freedom : float
         Of the noise: infinite unless it is Student-t.
+    noise_correlation : ndarray of shape (n_outputs, n_outputs) or None
+        Of correlated noise.
     log_precision_std : dict
         Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5).
     gradient_norm, smallest_eigenvalue : float
@@ -69,6 +71,7 @@ class MinimumReport:
     weight_precisions: dict
     noise_std: object
     degrees_of_freedom: float
+    noise_correlation: object
     log_precision_std: dict
     gradient_norm: float
     smallest_eigenvalue: float
@@ -210,6 +213,9 @@ class EvidenceReport(Printed):
             lines.append(("Prior", "Informative prior: given, or learnt from earlier data"))
         if best.noise_std is not None:
             lines.append(("Noise", _noise_line(best)))
+        if best.noise_correlation is not None:
+            pairs = best.noise_correlation[np.tril_indices(len(best.noise_std), -1)]
+            lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))
         lines += self._noise_lines()
         return [*lines, ("All terms", "print(evidence_report_.full())")]
 
@@ -330,6 +336,7 @@ def _report_of(minimum, weight, noise_std, n_targets, verdict):
         weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
         noise_std=noise_std,
         degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
+        noise_correlation=getattr(minimum.likelihood, "correlation", None),
         log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
         gradient_norm=minimum.gradient_norm,
         smallest_eigenvalue=minimum.smallest_eigenvalue,

@@ -119,6 +119,11 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
             "measure_evidence=True anneals from a prior of mean zero, and is not possible with an "
             "estimator as prior. Use measure_evidence='auto' or False."
         )
+    if getattr(estimator, "noise", None) == "correlated":
+        raise ValueError(
+            "noise='correlated' is for priors of mean zero, and is not possible with an estimator "
+            "as prior. Use noise='constant'."
+        )
     if estimator.prune is not None:
         raise ValueError(
             f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "

@@ -10,6 +10,7 @@ from skbayesnn.inference._ascent import (
 )
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._copies import Copies, log_permanent
+from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._engine import (
@@ -179,12 +180,14 @@ __all__ = [
     "linear_start",
     "log_evidence_fixed",
     "log_occam_gaussian",
+    "log_occam_of_covariance",
     "log_occam_profile",
     "log_permanent",
     "log_symmetry",
     "machine_memory",
     "measure",
     "memory_of_search",
+    "noise_covariance",
     "noise_occam",
     "noise_posterior",
     "noise_trend",

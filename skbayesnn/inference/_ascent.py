@@ -88,7 +88,7 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
         return None
     S, precisions = precision.covariance(), np.concatenate(hyper)
     energies = np.concatenate([energies.weights, energies.errors])
-    counts = np.concatenate([groups.sizes, posterior.level_counts])
+    counts = np.concatenate([groups.sizes, posterior.noise_counts(hyper.beta)])
     balanced = likelihood.n_levels > 0 and likelihood.linear
     pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact, balanced)
     by_prior = groups.applied(S)

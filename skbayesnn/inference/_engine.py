@@ -226,7 +226,7 @@ def _with_noise(fit, noise, previous, workers, models=None):
     """The fit under the noise that is asked for, ``models`` to be tried if that is to be chosen."""
     if noise == "auto":
         return with_chosen_noise(fit, previous, workers, models)
-    if NOISE_MODELS[noise].p_value is None:
+    if NOISE_MODELS[noise].plain:
         return replace(fit, noise=noise, noise_p_values=_p_values(fit))
     posed, minima = _under(noise, fit, previous, workers)
     return replace(fit, posed=posed, minima=minima, others=[], noise=noise)
@@ -257,7 +257,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     """
     totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.laplace_log_evidence}
     known = {name: value for name, value in totals.items() if np.isfinite(value)}
-    others = {name: v for name, v in known.items() if NOISE_MODELS[name].p_value is not None}
+    others = {name: v for name, v in known.items() if not NOISE_MODELS[name].plain}
     if not others or not tried:
         return None
     problem, best = fit.problem, max(others, key=others.get)

@@ -75,8 +75,10 @@ class HeldOut(NamedTuple):
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
         found, factors = outputs(own.network, minimum.theta, own.X), own.factors
-        each = None if factors is None else factors[:, None]
-        targets = Targets(own.y[:, None], np.ones(1), each)  # a set of one row, many times
+        given = own.y, np.ones(len(own.y)), factors, own.variances
+        # a set of one row, many times
+        y, one, *each = (None if some is None else some[:, None] for some in given)
+        targets = Targets(y, one[0], *each)
         misfit = own.likelihood.misfit(found[:, None], targets, minimum.hyper.beta).value
         logs = own.likelihood.log_normaliser(minimum.hyper.beta, 1.0) - misfit
         return logs if factors is None else logs + 0.5 * np.sum(np.log(factors), axis=1)

@@ -34,19 +34,19 @@ def linear_start(posterior, settings):
     grid = np.exp(np.arange(low, high + 0.5 * GRID_STEP, GRID_STEP))
     levels = [grid if f else settings.fixed.beta[[i]] for i, f in enumerate(free.beta)]
     labels = groups.labels.reshape(-1, posterior.network.n_outputs)
-    compressed = _compressed(posterior)
+    sheets = _sheets(posterior, levels)
     all_free = bool(np.all(free.alpha))  # then one spectrum serves all values
-    spectra = _spectra(compressed, np.ones(labels.shape)) if all_free else None
+    spectra = _spectra(sheets, np.ones(labels.shape)) if all_free else None
     best, chosen = -np.inf, settings.fixed  # which stays if inputs overflow
     for value in grid if np.any(free.alpha) else grid[:1]:
         alpha = np.where(free.alpha, value, settings.fixed.alpha)
-        found = spectra or _spectra(compressed, alpha[labels])
+        found = spectra or _spectra(sheets, alpha[labels])
         variance = 1.0 / value if all_free else 1.0
         tables = [np.zeros(len(betas)) for betas in levels]
-        for o, spectrum in enumerate(found):
-            level = likelihood.levels[o]
-            betas = likelihood.relative[o] * levels[level]
-            tables[level] += _log_likelihood(spectrum, variance, betas, posterior.n_rows)
+        for o, some in enumerate(found):
+            tables[likelihood.levels[o]] += np.concatenate(
+                [_log_likelihood(spectrum, variance, posterior.n_rows) for spectrum in some]
+            )
         total = sum(table.max() for table in tables)
         if total > best:
             beta = [betas[np.argmax(t)] for betas, t in zip(levels, tables, strict=True)]
@@ -54,39 +54,75 @@ def linear_start(posterior, settings):
     return chosen
 
 
+class _Sheet(NamedTuple):
+    """Targets of one output and their inputs, compressed, for noise precisions that they share."""
+
+    triangle: np.ndarray  # triangular factor of the inputs
+    inside: np.ndarray  # targets in its coordinates
+    beside: float  # squared distance of the targets from what the inputs span
+    betas: np.ndarray
+    offset: float = 0.0  # of the log likelihood, where rows are weighted by their precisions
+
+
 class _Spectrum(NamedTuple):
     """Of the inputs scaled by their prior standard deviations, and one output's targets."""
 
     squares: np.ndarray  # of the singular values
     along: np.ndarray  # squared components of the targets along the singular vectors
-    beside: float  # their squared distance from what the inputs span
+    sheet: _Sheet
 
 
-def _compressed(posterior):
-    """Triangular factor of the inputs, targets in its coordinates, and what they leave out."""
-    root = np.sqrt(posterior.sample_weight)[:, None]
-    inputs = root * np.column_stack([posterior.X, np.ones(len(posterior.X))])
-    basis, triangle = np.linalg.qr(inputs)
-    targets = root * posterior.y
+def _sheets(posterior, levels):
+    """Of every output, those that together hold all precisions ``levels`` of its noise.
+
+    One is enough, unless targets have errors of their own: then it is one for each precision.
+    """
+    likelihood, weight = posterior.likelihood, posterior.sample_weight
+    if posterior.variances is None:
+        given = zip(*_compressed(posterior.X, posterior.y, weight), strict=True)
+        betas = [r * levels[i] for r, i in zip(likelihood.relative, likelihood.levels, strict=True)]
+        return [[_Sheet(*some, own)] for some, own in zip(given, betas, strict=True)]
+    most, found = max(map(len, levels)), [[] for _ in likelihood.levels]
+    for beta in np.column_stack([np.resize(betas, most) for betas in levels]):
+        rows = likelihood.output_rows(None, posterior.targets(), beta)
+        precision = rows.precision * rows.factors
+        offsets = 0.5 * weight @ np.log(precision)
+        for o, sheets in enumerate(found):
+            own = posterior.X, posterior.y[:, [o]], weight * precision[:, o]
+            (some,) = zip(*_compressed(*own), strict=True)
+            sheets.append(_Sheet(*some, np.ones(1), offsets[o]))
+    counts = [len(levels[level]) for level in likelihood.levels]
+    return [sheets[:count] for sheets, count in zip(found, counts, strict=True)]
+
+
+def _compressed(X, y, weight):
+    """Of every output: triangular factor, targets in its coordinates, and what they leave out."""
+    root = np.sqrt(weight)[:, None]
+    basis, triangle = np.linalg.qr(root * np.column_stack([X, np.ones(len(X))]))
+    targets = root * y
     inside = basis.T @ targets
-    return triangle, inside, np.sum((targets - basis @ inside) ** 2, axis=0)
+    return [triangle] * y.shape[1], inside.T, np.sum((targets - basis @ inside) ** 2, axis=0)
 
 
-def _spectra(compressed, alpha):
-    """One for every output, from precisions of shape (n_inputs + 1, n_outputs)."""
-    triangle, inside, beside = compressed
-    found, previous = [], None
-    for t, rest, a in zip(inside.T, beside, alpha.T, strict=True):
-        if previous is None or np.any(a != previous):
-            left, singular, _ = np.linalg.svd(triangle / np.sqrt(a), full_matrices=False)
-            previous = a
-        found.append(_Spectrum(singular**2, (left.T @ t) ** 2, rest))
+def _spectra(sheets, alpha):
+    """Those of every output's sheets, from precisions of shape (n_inputs + 1, n_outputs)."""
+    found, previous = [], (None, None)
+    for some, a in zip(sheets, alpha.T, strict=True):
+        found.append([])
+        for sheet in some:
+            if sheet.triangle is not previous[0] or np.any(a != previous[1]):
+                scaled = sheet.triangle / np.sqrt(a)
+                left, singular, _ = np.linalg.svd(scaled, full_matrices=False)
+                previous = sheet.triangle, a
+            found[-1].append(_Spectrum(singular**2, (left.T @ sheet.inside) ** 2, sheet))
     return found
 
 
-def _log_likelihood(spectrum, variance, beta, n_rows):
-    """``log P(D | alpha, beta)`` (MacKay 1992, equation 2.20) for each of some ``beta``."""
-    total = 1.0 / beta[:, None] + variance * spectrum.squares
-    value = -0.5 * np.sum(np.log(2.0 * np.pi * total) + spectrum.along / total, axis=1)
-    others = n_rows - len(spectrum.squares)
-    return value + 0.5 * others * np.log(beta / (2.0 * np.pi)) - 0.5 * beta * spectrum.beside
+def _log_likelihood(spectrum, variance, n_rows):
+    """``log P(D | alpha, beta)`` (MacKay 1992, equation 2.20) for each of a sheet's ``beta``."""
+    squares, along, (*_, beside, beta, offset) = spectrum
+    total = 1.0 / beta[:, None] + variance * squares
+    value = -0.5 * np.sum(np.log(2.0 * np.pi * total) + along / total, axis=1)
+    others = n_rows - len(squares)
+    value = value + 0.5 * others * np.log(beta / (2.0 * np.pi)) - 0.5 * beta * beside
+    return value + offset

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._correlations import correlation_of, with_correlations
 from skbayesnn.inference._degrees_of_freedom import (
     DEGREES_OF_FREEDOM,
     FIRST,
@@ -35,16 +36,24 @@ from skbayesnn.inference._search import (
 )
 from skbayesnn.inference._training import Trained
 from skbayesnn.inference._widening import embedded, widened
+from skbayesnn.network import outputs
 from skbayesnn.posterior import (
+    CorrelatedGaussian,
+    CorrelatedJoint,
     Hyperparameters,
     InputDependentJoint,
     JointPosterior,
+    MeasuredGaussian,
+    MeasuredJoint,
     StudentT,
     StudentTJoint,
+    correlation_coordinates,
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
 NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
+FARTHEST = 3.0  # coordinate of a correlation, a priori standard normal, of starts
+JOINTS = {MeasuredGaussian: MeasuredJoint}  # of likelihoods that need one of their own
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -58,6 +67,7 @@ class ConstantNoise:
 
     p_value = None
     tried_below = 0.0  # the p value of its test below which it is tried
+    plain = True  # whether minima under constant noise are its own
     measurable = True  # whether annealing can begin at its minima
 
     def hidden_layer_sizes(self, problem):
@@ -94,7 +104,8 @@ class ConstantNoise:
         """The posterior that samplers move in, in non-centred coordinates."""
         posterior, search = posed
         information = np.zeros(len(posterior.groups.names))
-        return JointPosterior(posterior, search.free, search.fixed, information, tuned)
+        kind = JOINTS.get(type(posterior.likelihood), JointPosterior)
+        return kind(posterior, search.free, search.fixed, information, tuned)
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
         """Where chains start under this noise.
@@ -116,7 +127,7 @@ class ConstantNoise:
             Whether the weights will be drawn from the prior.
         """
         joint, (theta, hyper) = self.joint(posed, tuned), _stacked(starts)
-        known = _known(posed.posterior, posed.settings, joint.n_sampled, theta, hyper)
+        known = _known(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
         return Positions(joint, theta, hyper, known)
 
 
@@ -172,6 +183,7 @@ class StudentTNoise(ConstantNoise):
     """
 
     tried_below = 0.5  # it costs little, and networks that have fitted outliers hide them
+    plain = False
     measurable = False
 
     def p_value(self, X, residuals, sample_weight):
@@ -227,6 +239,7 @@ class InputDependentNoise(ConstantNoise):
     """Gaussian noise whose level is a function of the inputs, which a second network learns."""
 
     tried_below = 0.01
+    plain = False
     measurable = False
 
     def p_value(self, X, residuals, sample_weight):
@@ -325,9 +338,55 @@ def _with_noise(progress, posed, plan, old):
         return found
 
 
+class CorrelatedNoise(ConstantNoise):
+    """Gaussian noise with one covariance matrix between the outputs for all rows."""
+
+    plain = False
+    measurable = False
+
+    def pose(self, problem, posed):
+        """As `ConstantNoise.pose`; searches begin without correlations."""
+        old = posed.posterior.likelihood
+        likelihood = CorrelatedGaussian(old.levels, old.relative, np.eye(len(old.levels)))
+        return posed._replace(posterior=replace(posed.posterior, likelihood=likelihood))
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """As `ConstantNoise.search`; see `with_correlations`."""
+        workers.announced(*posed, len(previous))
+        return distinct(workers.run(with_correlations, [(posed, old) for old in previous]), posed)
+
+    def joint(self, posed, tuned):
+        """As `ConstantNoise.joint`, with coordinates of the correlations."""
+        plain = super().joint(posed, tuned)
+        return CorrelatedJoint(
+            plain.posterior,
+            plain.free._replace(alpha=np.append(plain.free.alpha, False)),
+            plain.fixed._replace(alpha=np.append(plain.fixed.alpha, 1.0)),
+            np.append(plain.information, 0.0),
+            tuned,
+        )
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """As `ConstantNoise.positions`, each with the correlations of its residuals."""
+        there = super().positions(problem, posed, tuned, starts, minima, seeds, from_prior)
+        posterior = posed.posterior
+        residuals = outputs(posterior.network, there.theta, posterior.X) - posterior.y
+        weighted = posterior.sample_weight[:, None] * residuals
+        moments = np.swapaxes(residuals, -1, -2) @ weighted / posterior.n_rows
+        floor = np.exp(-posed.settings.free.prior.log_range[1]) * np.eye(moments.shape[-1])
+        z = np.stack([correlation_coordinates(correlation_of(m + floor)) for m in moments])
+        ones = np.ones((len(z), 1))
+        return there._replace(
+            theta=there.joint.merged(there.theta, np.clip(z, -FARTHEST, FARTHEST)),
+            hyper=there.hyper._replace(alpha=np.hstack([there.hyper.alpha, ones])),
+            known=np.hstack([there.known, 0.0 * ones]),
+        )
+
+
 NOISE_MODELS = {
     "constant": ConstantNoise(),
     "shared": ConstantNoise(),
+    "correlated": CorrelatedNoise(),
     "input_dependent": InputDependentNoise(),
     "student_t": StudentTNoise(),
 }

@@ -58,6 +58,8 @@ class Problem:
         Mask of the free noise levels, and the precisions of the others; by default all are free.
     known_noise : KnownNoise, optional
         What earlier data tell about the noise levels.
+    variances : ndarray of shape (n, n_outputs), optional
+        Of known measurement errors.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     exact : bool
@@ -92,6 +94,7 @@ class Problem:
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
     known_noise: KnownNoise | None = None
+    variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     exact: bool = True
     max_iter: int = 300
@@ -105,6 +108,8 @@ class Problem:
         weight = self.sample_weight[rows]
         scale = self.log_scale * float(weight.sum() / self.sample_weight.sum())
         given = {"X": self.X[rows], "y": self.y[rows], "sample_weight": weight}
+        if self.variances is not None:
+            given["variances"] = self.variances[rows]
         return replace(self, **given, log_scale=scale)
 
     def network(self, hidden_layer_sizes):
@@ -114,8 +119,9 @@ class Problem:
 
     @property
     def noise_is_given(self):
-        """Whether the user has fixed any noise level."""
-        return self.noise_precision is not None and not np.all(self.noise_precision[0])
+        """Whether the user has fixed any noise level, or given measurement errors."""
+        fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
+        return fixed or self.variances is not None
 
     def posed(self, hidden_layer_sizes):
         """The posterior of a network, under constant noise, and settings of its search."""
@@ -139,6 +145,11 @@ class Problem:
         )
         given = self.X, self.y, self.sample_weight
         posterior = Posterior(
-            network, self.likelihood, groups, *given, known_noise=self.known_noise
+            network,
+            self.likelihood,
+            groups,
+            *given,
+            known_noise=self.known_noise,
+            variances=self.variances,
         )
         return Posed(posterior, settings)

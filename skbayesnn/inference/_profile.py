@@ -33,11 +33,18 @@ def integrated(posterior, minimum, settings):
     settings : Settings
     """
     method, free = Method.choose(posterior, settings), settings.free
-    if minimum.trouble is not None or not method.profiled or posterior.is_quadratic:
+    solved = posterior.is_quadratic and posterior.likelihood.linear  # in closed form, by quadrature
+    if minimum.trouble is not None or not method.profiled or solved:
         return minimum
     n_groups, logs = len(minimum.hyper.alpha), np.log(np.concatenate(minimum.hyper))
-    degrees = np.concatenate([minimum.gamma, minimum.noise_counts - minimum.noise_gamma])
-    present = [free.alpha & (posterior.groups.sizes > 0), free.beta & posterior.likelihood.linear]
+    by_level = minimum.noise_counts - minimum.noise_gamma
+    if not posterior.likelihood.linear:  # beside known errors it has another shape
+        by_level = np.zeros_like(by_level)
+    degrees = np.concatenate([minimum.gamma, by_level])
+    present = [
+        free.alpha & (posterior.groups.sizes > 0),
+        free.beta & posterior.likelihood.quadratic,
+    ]
     occam = np.zeros(len(logs))
     for i in np.flatnonzero(np.concatenate(present)):
         if gaussian_serves(free.prior, logs[i], degrees[i]):
@@ -49,7 +56,7 @@ def integrated(posterior, minimum, settings):
             area = np.trapezoid(np.exp(curve[1]), curve[0])
             occam[i] = min(np.log(area) + free.prior.log_density, 0.0)
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
-    if posterior.likelihood.linear:
+    if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
     return replace(minimum, terms=terms)
 

@@ -40,20 +40,21 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     top = np.exp(free.prior.log_range[1])
     alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)  # 2.22
     alpha = np.where(gamma > NOTHING, alpha, hyper.alpha)
-    beta = noise_precisions(posterior, energies, gamma, top)
+    beta = noise_precisions(posterior, hyper.beta, energies, gamma, top)
     return Hyperparameters(
         _limited(alpha, hyper.alpha, free.alpha, free.prior),
         _limited(beta, hyper.beta, free.beta, free.prior),
     )
 
 
-def noise_precisions(posterior, energies, gamma, largest):
+def noise_precisions(posterior, beta, energies, gamma, largest):
     """``(N - gamma) / 2 E_D`` of every noise level (MacKay 1992, equation 2.24).
 
-    ``gamma``, by group, is shared out in proportion to the levels' targets.
+    ``gamma``, by group, is shared out in proportion to the targets that measure a level at the
+    present precisions ``beta``.
     """
-    counts = posterior.level_counts
-    remaining = counts - gamma.sum() * counts / np.maximum(counts.sum(), TINY)
+    counts = posterior.noise_counts(beta)
+    remaining = counts - gamma.sum() * counts / np.maximum(posterior.level_counts.sum(), TINY)
     remaining = np.maximum(remaining, 0.1 * counts)  # early, weak data only
     twice = 2.0 * energies.errors
     return np.divide(
@@ -271,7 +272,7 @@ class FairReestimation:
             return search._replace(done=True, converged=len(self._path.x) == 0)
         moves, gamma = fair_moves(self.posterior, point, self.total(point))
         top = np.exp(self.free.prior.log_range[1])
-        beta = noise_precisions(self.posterior, point.energies, gamma, top)
+        beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, top)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
         residual = self._path.inside(moves)
         counts = np.append(gamma[self._alphas], self.posterior.level_counts[self._betas])

@@ -268,7 +268,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     if noise == "auto":
         noise = "constant" if problem.noise_is_given else None
         if kept is not None and noise is None:
-            noise = kept.noise if NOISE_MODELS[kept.noise].p_value else "constant"
+            noise = "constant" if NOISE_MODELS[kept.noise].plain else kept.noise
     if noise is not None:
         return replace(fit, posed=NOISE_MODELS[noise].pose(problem, posed), noise=noise)
     seeds = seeds_of(entropy, hidden_layer_sizes, N_SCOUTS)

@@ -1,10 +1,18 @@
 """Likelihoods, priors, and the energy that sums them."""
 
 from skbayesnn.posterior._compiled import instructions
+from skbayesnn.posterior._correlated import CorrelatedGaussian
+from skbayesnn.posterior._correlation import (
+    correlation_coordinates,
+    correlation_root,
+)
+from skbayesnn.posterior._correlation import log_prior as log_prior_of_correlations
 from skbayesnn.posterior._gaussian_prior import GaussianPrior
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
+from skbayesnn.posterior._joint_correlated import CorrelatedJoint
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
+from skbayesnn.posterior._joint_measured import MeasuredJoint
 from skbayesnn.posterior._joint_student_t import StudentTJoint
 from skbayesnn.posterior._likelihoods import (
     Bernoulli,
@@ -14,6 +22,7 @@ from skbayesnn.posterior._likelihoods import (
     Misfit,
     Targets,
 )
+from skbayesnn.posterior._measured import MeasuredGaussian
 from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import INTERCEPT, LogUniform, WeightGroups, weight_groups
@@ -24,6 +33,8 @@ __all__ = [
     "INTERCEPT",
     "Bernoulli",
     "Categorical",
+    "CorrelatedGaussian",
+    "CorrelatedJoint",
     "Energies",
     "Expansion",
     "Gaussian",
@@ -34,6 +45,8 @@ __all__ = [
     "KnownNoise",
     "Likelihood",
     "LogUniform",
+    "MeasuredGaussian",
+    "MeasuredJoint",
     "Misfit",
     "Posterior",
     "SquaredResiduals",
@@ -41,7 +54,10 @@ __all__ = [
     "StudentTJoint",
     "Targets",
     "WeightGroups",
+    "correlation_coordinates",
+    "correlation_root",
     "instructions",
+    "log_prior_of_correlations",
     "ridge",
     "weight_groups",
 ]

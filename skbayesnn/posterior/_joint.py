@@ -216,7 +216,8 @@ class JointPosterior(Coordinates):
         eta, middle = np.arange(m, self.dimension), expit(place.eta)
         full[..., eta, eta] += 2.0 * middle * (1.0 - middle)  # of the logistic map
         betas = eta[n_alpha:]
-        full[..., betas, betas] += 0.5 * self._counts[self.free.beta] * stretch[..., n_alpha:] ** 2
+        information = self._level_information(place)[..., self.free.beta]
+        full[..., betas, betas] += information * stretch[..., n_alpha:] ** 2
         return full
 
     def complete_weights(self, q, rngs):
@@ -311,6 +312,10 @@ class JointPosterior(Coordinates):
         posterior = self.posterior
         precision = posterior.likelihood.precisions(hyper.beta)
         return Rows(posterior.y, self._row_weights, precision)
+
+    def _level_information(self, place):
+        """Expected second derivatives in ``ln beta``, ``(..., n_levels)``."""
+        return 0.5 * self._counts
 
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""

@@ -29,11 +29,14 @@ class Targets(NamedTuple):
     factors : ndarray of shape (n, n_outputs), or None
         By which the misfit of every target is multiplied: precisions given per row, relative to
         those of the noise levels. ``None``: all 1.
+    variances : ndarray of shape (n, n_outputs), or None
+        Of the measurement errors of every target, where these are known.
     """
 
     y: np.ndarray
     weight: np.ndarray
     factors: np.ndarray | None = None
+    variances: np.ndarray | None = None
 
     @property
     def counts(self):
@@ -49,7 +52,8 @@ class Misfit(NamedTuple):
     ----------
     value : ndarray of shape (...)
     errors : ndarray of shape (..., n_levels)
-        ``E_l``: ``beta_l E_l`` is the derivative of the value with respect to ``ln beta_l``.
+        ``E_l``: ``beta_l E_l - n_l / 2`` is the derivative of the value, less the log normaliser,
+        with respect to ``ln beta_l``; ``n_l`` are the `Likelihood.noise_counts`.
     """
 
     value: np.ndarray
@@ -86,6 +90,10 @@ class Likelihood:
         """Number of outputs of every noise level."""
         return np.zeros(0, dtype=int)
 
+    def noise_counts(self, targets, beta):
+        """By how many targets each noise level is measured, ``(..., n_levels)``: all of its own."""
+        return np.sum(targets.weight) * self.level_sizes()
+
     def log_normaliser(self, beta, n_rows):
         """Logarithm of the density's constant, all rows together, of shape ``(...)``."""
         return np.zeros(beta.shape[:-1])
@@ -98,7 +106,7 @@ class Likelihood:
         """`Rows` of the ridge regression that a linear output layer is, given the hidden units.
 
         Where the noise weighs rows by their residuals: of one step of expectation maximisation.
-        Only likelihoods with noise levels have one.
+        Only likelihoods with noise levels have one; ``None`` where outputs cannot be told apart.
         """
         raise NotImplementedError
 

@@ -30,6 +30,8 @@ class Regression(NamedTuple):
         Derivative in ``ln tau_o``.
     log_factors : ndarray of shape (..., n, n_outputs)
         Derivative in ``ln F_no``; only if asked for.
+    residual : ndarray of shape (..., n, n_outputs)
+        Outputs less targets, those of the mean weights if the output layer is integrated out.
     """
 
     value: np.ndarray
@@ -37,6 +39,7 @@ class Regression(NamedTuple):
     log_alpha: np.ndarray
     log_precision: np.ndarray
     log_factors: np.ndarray | None
+    residual: np.ndarray
 
 
 class Rows(NamedTuple):
@@ -160,9 +163,8 @@ def integrated(rows, z, sd, need_factors=False):
         variance = np.sum((z[..., None, :, :] @ spread) * z[..., None, :, :], axis=-1)
         expected = precision[..., None, :] * residual**2 + np.swapaxes(variance, -1, -2)
         by_factors = 0.5 * (expected if weights is None else weights * expected)
-    return Regression(
-        value, pull, determined.swapaxes(-1, -2), 0.5 * (squares + trace_term), by_factors
-    )
+    by_precision = 0.5 * (squares + trace_term)
+    return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors, residual)
 
 
 def _products(errors, mean):
@@ -182,4 +184,4 @@ def complete(rows, trace):
     by_precision = np.sum(by_factors, axis=-2)
     value = np.sum(by_precision, axis=-1)
     gradient = vector_jacobian(trace, weighted)
-    return Regression(value, gradient, np.zeros(0), by_precision, by_factors)
+    return Regression(value, gradient, np.zeros(0), by_precision, by_factors, residual)

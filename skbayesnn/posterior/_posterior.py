@@ -99,6 +99,8 @@ class Posterior:
         Of the misfit of every target, see `Targets`.
     known_noise : KnownNoise, optional
         What earlier data tell about the noise levels, under Gaussian noise.
+    variances : ndarray of shape (n, n_outputs), optional
+        Of known measurement errors.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class Posterior:
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
     known_noise: KnownNoise | None = None
+    variances: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
@@ -169,11 +172,14 @@ class Posterior:
         """The same data for a network of another layout, with its weights' group labels."""
         return replace(self, network=network, groups=self.groups.relabelled(labels))
 
+    def noise_counts(self, beta):
+        """By how many targets each noise level is measured, ``(..., n_levels)``."""
+        return self.likelihood.noise_counts(self.targets(), beta)
+
     def of_rows(self, rows):
         """The posterior of some of the rows."""
-        factors = None if self.factors is None else self.factors[rows]
-        X, y, weight = self.X[rows], self.y[rows], self.sample_weight[rows]
-        return replace(self, X=X, y=y, sample_weight=weight, factors=factors)
+        given = self.targets(rows)._asdict()
+        return replace(self, X=self.X[rows], sample_weight=given.pop("weight"), **given)
 
     def scaled(self, factor):
         """The posterior of rows that count ``factor`` times as often."""
@@ -182,7 +188,8 @@ class Posterior:
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
         factors = None if self.factors is None else self.factors[rows]
-        return Targets(self.y[rows], self.sample_weight[rows], factors)
+        variances = None if self.variances is None else self.variances[rows]
+        return Targets(self.y[rows], self.sample_weight[rows], factors, variances)
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
@@ -252,9 +259,13 @@ class Posterior:
 
     def level_hessian(self, theta, beta, level):
         """Gauss-Newton Hessian of the misfit, of the outputs of one noise level alone."""
-        mine = self.likelihood.levels == level
-        blocks = self._blocks(theta, beta, False, 1)
-        return hessian(((trace, r, curvature * mine) for trace, r, curvature in blocks), False)
+        mine = (self.likelihood.levels == level).astype(float)
+        both = 0.5 * (mine[:, None] + mine)  # what two outputs share is halved
+        blocks = (
+            (trace, r, curvature * (mine if curvature.ndim == r.ndim else both))
+            for trace, r, curvature in self._blocks(theta, beta, False, 1)
+        )
+        return hessian(blocks, False)
 
     def level_derivatives(self, theta, beta, level, exact=True):
         """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``.
@@ -321,6 +332,8 @@ class Posterior:
         sd = np.swapaxes(network.layers(alpha)[-1], -1, -2) ** -0.5
         for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
             rows = self.likelihood.output_rows(trace.outputs, targets, hyper.beta)
+            if rows is None:
+                return theta
             system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
         best = np.swapaxes(sd * ridge_mean(*system, len(self.X)), -1, -2)
         result = theta.copy()

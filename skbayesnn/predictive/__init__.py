@@ -25,6 +25,7 @@ from skbayesnn.predictive._moderation import (
     softmax_slopes,
 )
 from skbayesnn.predictive._noise import (
+    CorrelatedNoise,
     Noise,
     NoiseNetworks,
     StudentTNoise,
@@ -35,6 +36,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
     "NORMAL",
+    "CorrelatedNoise",
     "Draws",
     "Ensemble",
     "FillingEnsemble",

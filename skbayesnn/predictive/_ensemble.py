@@ -80,8 +80,7 @@ class Ensemble:
             if kind == "aleatoric":
                 mean, covariance = 0.0 * mean, 0.0 * covariance
             if kind != "epistemic":
-                noise = part.noise.variances(X)[..., None] * np.eye(mean.shape[-1])
-                covariance = covariance + noise
+                covariance = covariance + part.noise.covariances(X)
             means.append(mean)
             covariances.append(covariance)
         return np.concatenate(means), np.concatenate(covariances)
@@ -94,7 +93,7 @@ class Ensemble:
 
         return self._by_rows(mean, X)
 
-    def moments(self, X, kind="total"):
+    def moments(self, X, kind="total", errors=None):
         """Mean ``(n, p)`` and covariance ``(n, p, p)`` of the outputs of every row.
 
         Parameters
@@ -102,12 +101,17 @@ class Ensemble:
         X : ndarray of shape (n, n_features)
         kind : {"total", "epistemic", "aleatoric"}
             Whether with what weights and noise leave open, or with one of both.
+        errors : ndarray of shape (n, p), optional
+            Variances of known errors, which belong to the noise.
         """
 
-        def moments(X):
-            return mixture_moments(self.member_weights, *self.member_moments(X, kind))
+        def moments(X, errors=None):
+            mean, covariance = mixture_moments(self.member_weights, *self.member_moments(X, kind))
+            if errors is not None and kind != "epistemic":
+                covariance = covariance + errors[..., None] * np.eye(mean.shape[-1])
+            return mean, covariance
 
-        return self._by_rows(moments, X)
+        return self._by_rows(moments, X, errors)
 
     def joint_moments(self, X):
         """Mean ``(n, p)`` and covariance between rows ``(n, n, p)``, noise on its diagonal."""
@@ -121,14 +125,14 @@ class Ensemble:
         mean, covariance = mixture_moments(self.member_weights, means, covariances)
         return mean.T, np.moveaxis(covariance, 0, -1)
 
-    def quantiles(self, X, probabilities):
-        """Of targets, one array ``(n, p)`` per probability."""
+    def quantiles(self, X, probabilities, errors=None):
+        """Of targets, one array ``(n, p)`` per probability; ``errors`` as for `moments`."""
 
-        def quantiles(X):
-            marginals = self._marginals(X)
+        def quantiles(X, errors=None):
+            marginals = self._marginals(X, errors)
             return tuple(mixture_quantile(marginals, p) for p in probabilities)
 
-        return self._by_rows(quantiles, X)
+        return self._by_rows(quantiles, X, errors)
 
     @property
     def heavy_tails(self):
@@ -153,25 +157,25 @@ class Ensemble:
 
         return self._by_rows(moments, X)
 
-    def cdf(self, X, y):
-        """Probability of targets no larger than ``y``, ``(n, p)``."""
+    def cdf(self, X, y, errors=None):
+        """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
 
-        def cdf(X, y):
+        def cdf(X, y, errors=None):
             return sum(
                 np.tensordot(some.weights, some.law.cdf((y - some.means) / some.scales), 1)
-                for some in self._marginals(X)
+                for some in self._marginals(X, errors)
             )
 
-        return self._by_rows(cdf, X, y)
+        return self._by_rows(cdf, X, y, errors)
 
-    def log_density(self, X, y):
-        """Of targets, jointly over the outputs, ``(n,)``."""
+    def log_density(self, X, y, errors=None):
+        """Of targets, jointly over the outputs, ``(n,)``; ``errors`` as for `moments`."""
 
-        def log_density(X, y):
-            densities = np.concatenate([part.log_densities(X, y) for part in self.parts])
+        def log_density(X, y, errors=None):
+            densities = np.concatenate([part.log_densities(X, y, errors) for part in self.parts])
             return logsumexp(densities + np.log(self.member_weights)[:, None], axis=0)
 
-        return self._by_rows(log_density, X, y)
+        return self._by_rows(log_density, X, y, errors)
 
     def draw(self, X, rng, size):
         """Functions drawn from the posterior, without noise: ``(size, n, p)``."""
@@ -200,15 +204,20 @@ class Ensemble:
         mean = np.tensordot(totals, means, 1)
         return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
 
-    def _marginals(self, X):
+    def _marginals(self, X, errors=None):
+        """With known errors for noise all of whose `Marginals` are Gaussian."""
         pairs = zip(self.parts, self.weights, strict=True)
-        return [part.marginals(X, weights) for part, weights in pairs]
+        marginals = [part.marginals(X, weights) for part, weights in pairs]
+        if errors is None:
+            return marginals
+        return [some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in marginals]
 
     def _threads(self):
         return blas_threads(max(part.network.n_weights for part in self.parts))
 
     def _by_rows(self, function, *arrays):
         """Apply a function to blocks of rows, so that all networks fit in memory."""
+        arrays = [array for array in arrays if array is not None]
         blocks = row_blocks(len(arrays[0]), self.doubles_per_row)
         with self._threads():
             parts = [function(*(array[rows] for array in arrays)) for rows in blocks]
@@ -281,8 +290,11 @@ class Rescaled(Part):
         means, scales = self.scaling.inverse(found.means), found.scales * self.scaling.scale
         return found._replace(means=means, scales=scales)
 
-    def log_densities(self, X, y):
-        densities = self.part.log_densities(X[:, self.columns], self.scaling.transform(y))
+    def log_densities(self, X, y, errors=None):
+        if errors is not None:
+            errors = errors / self.scaling.scale**2
+        y = self.scaling.transform(y)
+        densities = self.part.log_densities(X[:, self.columns], y, errors)
         return densities - np.sum(np.log(self.scaling.scale))
 
     def draw(self, X, rng, size):
@@ -310,3 +322,6 @@ class _NoiseOfColumns:
 
     def variances(self, X):
         return self.noise.variances(X[:, self.columns])
+
+    def covariances(self, X):
+        return self.noise.covariances(X[:, self.columns])

@@ -71,6 +71,8 @@ def leave_one_out(member, posterior, beta):
             result[rows] = log_probability(mean, inflated, y[rows])
         else:
             residual = (y[rows] - mean)[None]
+            if posterior.variances is not None:
+                inflated = inflated + posterior.variances[rows][..., None] * np.eye(n_outputs)
             result[rows] = member.noise.log_density(residual, inflated[None], X[rows])[0]
     return result
 

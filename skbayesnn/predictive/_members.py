@@ -70,8 +70,11 @@ class Part:
         """`Marginals` of targets, with the weights ``(m,)`` of the networks."""
         raise NotImplementedError
 
-    def log_densities(self, X, y):
-        """Log densities of targets, jointly over the outputs, ``(m, n)``."""
+    def log_densities(self, X, y, errors=None):
+        """Log densities of targets, jointly over the outputs, ``(m, n)``.
+
+        ``errors`` are variances of known errors, ``(n, n_outputs)``.
+        """
         raise NotImplementedError
 
     def draw(self, X, rng, size):
@@ -188,8 +191,10 @@ class Member(Part):
         means = np.broadcast_to(mean, scales.shape)
         return Marginals(weights * shares, means, scales, NORMAL)
 
-    def log_densities(self, X, y):
+    def log_densities(self, X, y, errors=None):
         means, covariances = self.moments(X)
+        if errors is not None:
+            covariances = covariances + errors[..., None] * np.eye(y.shape[-1])
         return self.noise.log_density(y - means, covariances, X)
 
     def draw(self, X, rng, size):
@@ -292,8 +297,13 @@ class Draws(Part):
         scales = np.broadcast_to(self.noise.scales(X), f.shape)
         return Marginals(weights, f, scales, self.noise.law)
 
-    def log_densities(self, X, y):
-        return self.noise.log_density(y - self.outputs(X), None, X)
+    def log_densities(self, X, y, errors=None):
+        residual, covariance = y - self.outputs(X), None
+        if errors is not None:
+            covariance = np.broadcast_to(
+                errors[..., None] * np.eye(y.shape[-1]), (*residual.shape, y.shape[-1])
+            )
+        return self.noise.log_density(residual, covariance, X)
 
     def draw(self, X, rng, size):
         """Some of the drawn functions, ``(size, n, n_outputs)``."""

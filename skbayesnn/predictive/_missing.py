@@ -126,6 +126,11 @@ def _patterns(Z):
     return [(np.flatnonzero(index == i), mask) for i, mask in enumerate(masks)]
 
 
+def _some(*arrays):
+    """Those that are given."""
+    return tuple(array for array in arrays if array is not None)
+
+
 @dataclass(frozen=True)
 class _Filled(Part):
     """A part whose missing inputs are at one point of their conditional distributions."""
@@ -163,8 +168,8 @@ class _Filled(Part):
     def marginals(self, X, weights):
         return self.part.marginals(self.fill(X), weights)
 
-    def log_densities(self, X, y):
-        return self.part.log_densities(self.fill(X), y)
+    def log_densities(self, X, y, errors=None):
+        return self.part.log_densities(self.fill(X), y, errors)
 
     def probabilities(self, X, moderated):
         return self.part.probabilities(self.fill(X), moderated)
@@ -183,6 +188,9 @@ class _FilledNoise:
 
     def variances(self, X):
         return self.noise.variances(self.fill(X))
+
+    def covariances(self, X):
+        return self.noise.covariances(self.fill(X))
 
 
 @dataclass(frozen=True)
@@ -227,20 +235,26 @@ class FillingEnsemble(Ensemble):
     def mean(self, X):
         return self._split(Ensemble.mean, X)
 
-    def moments(self, X, kind="total"):
-        return self._split(Ensemble.moments, X, kind)
+    def moments(self, X, kind="total", errors=None):
+        def moments(ensemble, X, errors=None):
+            return ensemble.moments(X, kind, errors)
 
-    def quantiles(self, X, probabilities):
-        return self._split(Ensemble.quantiles, X, probabilities)
+        return self._split(moments, X, rows=_some(errors))
+
+    def quantiles(self, X, probabilities, errors=None):
+        def quantiles(ensemble, X, errors=None):
+            return ensemble.quantiles(X, probabilities, errors)
+
+        return self._split(quantiles, X, rows=_some(errors))
 
     def function_moments(self, X, function):
         return self._split(Ensemble.function_moments, X, function)
 
-    def cdf(self, X, y):
-        return self._split(Ensemble.cdf, X, rows=(y,))
+    def cdf(self, X, y, errors=None):
+        return self._split(Ensemble.cdf, X, rows=_some(y, errors))
 
-    def log_density(self, X, y):
-        return self._split(Ensemble.log_density, X, rows=(y,))
+    def log_density(self, X, y, errors=None):
+        return self._split(Ensemble.log_density, X, rows=_some(y, errors))
 
     def probabilities(self, X, moderated=True):
         return self._split(Ensemble.probabilities, X, moderated)

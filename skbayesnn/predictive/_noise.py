@@ -11,7 +11,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import StudentT
+from skbayesnn.posterior import CorrelatedGaussian, StudentT
 from skbayesnn.predictive._mixture import NORMAL, StudentTLaw, log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
 
@@ -58,6 +58,11 @@ class Noise:
     def variances(self, X):
         """Variances at every row, ``(m, n or 1, n_outputs)``."""
         return self.typical_variances[:, None]
+
+    def covariances(self, X):
+        """Covariances between outputs at every row, ``(m, n or 1, n_outputs, n_outputs)``."""
+        variances = self.variances(X)
+        return variances[..., None] * np.eye(variances.shape[-1])
 
     def mixture(self, X):
         """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
@@ -213,6 +218,40 @@ class NoiseNetworks(Noise):
         return super().log_density(residual, covariance, X)
 
 
+@dataclass(frozen=True)
+class CorrelatedNoise(Noise):
+    """Gaussian noise that is correlated between outputs.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (m, n_outputs, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import CorrelatedNoise
+    >>> correlation = np.array([[[1.0, 0.5], [0.5, 1.0]]])
+    >>> noise = CorrelatedNoise(np.array([[1.0, 4.0]]), correlation=correlation)
+    >>> noise.covariances(np.zeros((1, 1)))[0, 0]
+    array([[1., 1.],
+           [1., 4.]])
+    """
+
+    correlation: np.ndarray | None = None
+
+    def covariances(self, X):
+        sd = np.sqrt(self.typical_variances)
+        return (sd[:, :, None] * self.correlation * sd[:, None, :])[:, None]
+
+    def draw(self, X, shape, rng):
+        normal = rng.standard_normal(shape)[..., None]
+        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
+
+    def log_density(self, residual, covariance, X):
+        noise = self.covariances(X)
+        return log_normal_density(residual, noise if covariance is None else covariance + noise)
+
+
 def noise_of_minimum(minimum, log_range):
     """What a minimum says about the noise; ``None`` for classes.
 
@@ -229,6 +268,8 @@ def noise_of_minimum(minimum, log_range):
     if network is not None:
         given = network.network, network.theta[None], log_range, network.precision
         return NoiseNetworks(squared_scales, 1.0, *given)
+    if isinstance(likelihood, CorrelatedGaussian):
+        return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
     if isinstance(likelihood, StudentT):
         return StudentTNoise(squared_scales, 1.0, np.array([likelihood.degrees_of_freedom]))
     return Noise(squared_scales)
@@ -246,6 +287,11 @@ def noise_of_draws(fit):
         joint = fit.sampled.joint
         given = joint.noise_network, state, joint.free.prior.log_range
         return NoiseNetworks(squared_scales, 1.0, *given)
+    if fit.noise == "correlated":
+        correlation = np.tile(np.eye(beta.shape[-1]), (n, 1, 1))
+        rows, columns = np.tril_indices(beta.shape[-1], -1)
+        correlation[:, rows, columns] = correlation[:, columns, rows] = state
+        return CorrelatedNoise(squared_scales, 1.0, correlation)
     if fit.noise == "student_t":
         return StudentTNoise(squared_scales, 1.0, state[:, 0])
     return Noise(squared_scales)

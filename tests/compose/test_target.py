@@ -196,8 +196,8 @@ class TestEvidence:
         assert report.minima[0].terms.total == pytest.approx(report.minima[0].log_evidence)
         assert report.target_scale == pytest.approx(inner.target_scale - T.sum(), abs=1e-9)
         assert report.minima[0].bic == pytest.approx(inner.minima[0].bic - T.sum(), abs=1e-9)
-        assert "Noise sd" not in repr(report)
-        assert "Noise sd" in repr(inner)
+        assert "Noise" not in repr(report)
+        assert "Noise" in repr(inner)
 
     def test_the_true_transformation_is_chosen(self):
         transformers = [

@@ -296,7 +296,7 @@ def test_report_adds_up(n_classes):
     text = report.full()
     for name in (*names, *model.weight_group_names_):
         assert name in text
-    assert "Noise sd" not in text
+    assert "Noise" not in text
     n_weights = sum(w.size for w in [*model.coefs_, *model.intercepts_])
     assert 0 < model.n_effective_weights_ < n_weights
 

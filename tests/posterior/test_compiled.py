@@ -27,7 +27,8 @@ if instructions() is None:
     pytest.skip("the compiled core is switched off", allow_module_level=True)
 
 each_set = pytest.mark.parametrize("name", core.instructions())
-each_likelihood = pytest.mark.parametrize("likelihood", [*ALL_LIKELIHOODS, "rows", "squares"])
+COMPILED = [name for name in ALL_LIKELIHOODS if not name.startswith(("measured", "correlated"))]
+each_likelihood = pytest.mark.parametrize("likelihood", [*COMPILED, "rows", "squares"])
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 each_activation = pytest.mark.parametrize("activation", list(core.ACTIVATIONS))
 SIZES = [1, 7, 8, 9, 129, 300]  # rows: whole vectors and not, whole blocks and not

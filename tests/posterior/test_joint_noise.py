@@ -1,4 +1,4 @@
-"""Joint posteriors with Student-t and with input-dependent noise."""
+"""Joint posteriors with Student-t and input-dependent noise, and with measurement errors."""
 
 from dataclasses import replace
 
@@ -8,12 +8,19 @@ from scipy.stats import ks_2samp, multivariate_normal, norm, t
 
 from skbayesnn.inference import FreeHyperparameters, NoisePlan
 from skbayesnn.network import forward, outputs
-from skbayesnn.posterior import Gaussian, InputDependentJoint, LogUniform, StudentTJoint
+from skbayesnn.posterior import (
+    Gaussian,
+    InputDependentJoint,
+    LogUniform,
+    MeasuredJoint,
+    StudentTJoint,
+)
 from tests.tools import assert_near, difference, make_problem
 
 RANGE = LogUniform(0.05, 20.0)
 DEGREES = (2.5, 5.0, 20.0)
-NAMES = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two"]
+MEASURED = ["measured", "measured_shared"]
+NAMES = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two", *MEASURED]
 
 each_name = pytest.mark.parametrize("name", NAMES)
 each_depth = pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
@@ -23,7 +30,7 @@ each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated"
 def make_joint(name, hidden=(3,), integrate=True, fixed=False, seed=0, n=7):
     """A joint posterior and some positions."""
     rng = np.random.default_rng(seed + 1)
-    kind = name if name.startswith("student_t") else "gaussian"
+    kind = "gaussian" if name.startswith("input_dependent") else name
     posterior, _, hyper = make_problem(kind, hidden, n=n, seed=seed)
     if name == "input_dependent":  # one output
         posterior, _, hyper = make_problem("student_t", hidden, n=n, seed=seed)
@@ -37,6 +44,8 @@ def make_joint(name, hidden=(3,), integrate=True, fixed=False, seed=0, n=7):
         n_noise = len(plan.groups.names) - 1
         alpha = np.append(alpha, np.ones(n_noise, dtype=bool))
         hyper = hyper._replace(alpha=np.append(hyper.alpha, np.ones(n_noise)))
+    if name in MEASURED:
+        own, kind = {}, MeasuredJoint
     information = np.exp(rng.normal(0.0, 2.0, len(alpha)))
     free = FreeHyperparameters(alpha, beta, RANGE)
     joint = kind(posterior, free, hyper, information, integrate, *plan, **own)
@@ -53,6 +62,8 @@ def row_precisions(joint, place):
     tau = posterior.likelihood.precisions(place.hyper.beta)
     if joint.n_conditions:
         return place.conditions[: len(posterior.X), None] * tau
+    if posterior.variances is not None:
+        return 1.0 / (1.0 / tau + posterior.variances)
     v = np.append(place.theta[joint.n_mean :], np.log(tau))
     return np.exp(np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range))
 
@@ -137,10 +148,22 @@ def test_curvature_of_the_noise_network(name, integrate, hidden):
         assert np.min(np.linalg.eigvalsh(matrix)) > 0.0
 
 
-@pytest.mark.parametrize("name", ["student_t", "student_t_shared"])
+@pytest.mark.parametrize("name", ["student_t", "student_t_shared", *MEASURED])
 def test_curvature_is_positive_definite(name):
     joint, positions = make_joint(name)
     assert np.min(np.linalg.eigvalsh(joint.curvature(positions))) > 0.0
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_curvature_of_levels_beside_errors(name):
+    """Information ``1/2 s (d ln precision)^2`` of every row, and the logistic map's own part."""
+    joint, positions = make_joint(name)
+    s, eta = joint.posterior.sample_weight, slice(joint.n_sampled + joint.n_alpha, None)
+    for q in positions:
+        J = difference(lambda q: np.log(row_precisions(joint, joint.place(q))), q)[..., eta]
+        own = np.diag(0.5 * np.cosh(0.5 * q[eta]) ** -2)
+        expected = 0.5 * np.einsum("n,noi,noj->ij", s, J, J) + own
+        assert_near(np.diag(joint.curvature(q)[eta, eta]), np.diag(expected), 1e-6)
 
 
 # --- conditions of Student-t noise ---------------------------------------------------------------

@@ -4,7 +4,14 @@ from scipy import stats
 from scipy.special import expit, softmax
 
 from skbayesnn.posterior import Bernoulli, Categorical, Gaussian, StudentT, Targets
-from tests.tools import ALL_LIKELIHOODS, assert_near, difference, make_likelihood, make_targets
+from tests.tools import (
+    ALL_LIKELIHOODS,
+    assert_near,
+    difference,
+    make_likelihood,
+    make_targets,
+    make_variances,
+)
 
 GAUSSIANS = {
     "own": Gaussian.per_output(3),
@@ -21,7 +28,7 @@ def draw(name, n=6, lead=(), seed=0):
     y = make_targets(name, rng.standard_normal((n, n_outputs)), rng)
     weight = rng.uniform(0.5, 3.0, n)
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
-    return likelihood, f, Targets(y, weight), beta
+    return likelihood, f, Targets(y, weight, None, make_variances(name, y.shape, rng)), beta
 
 
 @pytest.mark.parametrize("likelihood", GAUSSIANS.values(), ids=GAUSSIANS)
@@ -78,6 +85,59 @@ def test_student_t_outliers_have_no_weight_and_negative_curvature():
     _, exact = likelihood.derivatives(f, targets, np.ones(1))
     _, steps = likelihood.derivatives(f, targets, np.ones(1), exact=False)
     assert exact[1, 0] < 0 < steps[1, 0] < 1e-3
+
+
+@pytest.mark.parametrize("name", ["correlated", "correlated_shared"])
+def test_correlated_log_density(name):
+    likelihood, f, targets, beta = draw(name, lead=(2,))
+    for i in range(2):
+        covariance = likelihood.covariance(beta[i])
+        np.testing.assert_allclose(np.diag(covariance), 1.0 / likelihood.precisions(beta[i]))
+        sd = np.sqrt(np.diag(covariance))
+        np.testing.assert_allclose(covariance / np.outer(sd, sd), likelihood.correlation)
+        rows = stats.multivariate_normal(cov=covariance).logpdf(targets.y - f[i])
+        misfit = likelihood.misfit(f[i], targets, beta[i]).value
+        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfit
+        np.testing.assert_allclose(actual, targets.weight @ rows, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["measured", "measured_shared"])
+def test_measured_log_density(name):
+    likelihood, f, targets, beta = draw(name, lead=(2,))
+    for i in range(2):
+        variance = 1.0 / likelihood.precisions(beta[i]) + targets.variances
+        log_density = stats.norm.logpdf(targets.y, f[i], np.sqrt(variance))
+        expected = targets.weight @ np.sum(log_density, axis=1)
+        misfit = likelihood.misfit(f[i], targets, beta[i]).value
+        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfit
+        np.testing.assert_allclose(actual, expected, rtol=1e-13)
+        rows = likelihood.output_rows(f[i], targets, beta[i])
+        np.testing.assert_allclose(rows.precision * rows.factors, 1.0 / variance, rtol=1e-13)
+
+
+def test_measured_without_errors_is_gaussian():
+    likelihood, f, targets, beta = draw("measured_shared")
+    targets = targets._replace(variances=0.0 * targets.y)
+    gaussian = Gaussian(likelihood.levels, likelihood.relative)
+    for mine, other in zip(
+        (*likelihood.misfit(f, targets, beta), *likelihood.derivatives(f, targets, beta)),
+        (*gaussian.misfit(f, targets, beta), *gaussian.derivatives(f, targets, beta)),
+        strict=True,
+    ):
+        assert_near(mine, other, 1e-14)
+    counts = likelihood.noise_counts(targets, beta)
+    np.testing.assert_allclose(counts, targets.weight.sum() * np.array([2, 1]))
+
+
+def test_measured_without_noise_stays_finite():
+    likelihood, f, targets, _ = draw("measured")
+    targets = targets._replace(variances=targets.variances + 0.1)
+    beta = np.array([1e16])
+    expected = targets.weight / targets.variances[:, 0]
+    np.testing.assert_allclose(likelihood.derivatives(f, targets, beta)[1][:, 0], expected)
+    assert np.isfinite(likelihood.misfit(f, targets, beta).value)
+    assert likelihood.noise_counts(targets, beta) < 1e-13
+    np.testing.assert_allclose(likelihood.noise_sd(beta), 1.0)
 
 
 def test_gaussian_levels():
@@ -166,8 +226,11 @@ def test_sample_weight_is_repetition(name):
     weight = np.array([1.0, 3.0, 2.0, 1.0, 4.0, 1.0])
     times = weight.astype(int)
     weighted = targets._replace(weight=weight)
-    f_repeated, y_repeated = (np.repeat(some, times, axis=0) for some in (f, targets.y))
-    repeated = Targets(y_repeated, np.ones(times.sum()))
+    given = f, targets.y, targets.variances
+    f_repeated, y_repeated, variances = (
+        None if some is None else np.repeat(some, times, axis=0) for some in given
+    )
+    repeated = Targets(y_repeated, np.ones(times.sum()), None, variances)
     pairs = zip(
         likelihood.misfit(f, weighted, beta),
         likelihood.misfit(f_repeated, repeated, beta),

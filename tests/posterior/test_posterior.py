@@ -153,11 +153,17 @@ def test_noise_levels(name):
         assert_near(np.array([gradient for gradient, _ in by_level]), slopes.T)
         slopes = difference(lambda x, e=exact: posterior.hessian(theta, at(x), e), np.log(beta))
         assert_near(np.array([H for _, H in by_level]), np.moveaxis(slopes, -1, 0))
-    slopes = difference(lambda x: posterior.energies(theta, np.exp(x)).total(at(x)), np.log(beta))
-    assert_near(beta * posterior.energies(theta, beta).errors, slopes)
-    bends = difference(
-        lambda x: np.exp(x) * posterior.energies(theta, np.exp(x)).errors, np.log(beta)
-    )
+
+    def minus_log_likelihood(x):
+        normaliser = likelihood.log_normaliser(np.exp(x), posterior.n_rows)
+        return posterior.energies(theta, np.exp(x)).misfit - normaliser
+
+    def slope(x):
+        errors = posterior.energies(theta, np.exp(x)).errors
+        return np.exp(x) * errors - 0.5 * posterior.noise_counts(np.exp(x))
+
+    assert_near(slope(np.log(beta)), difference(minus_log_likelihood, np.log(beta)))
+    bends = difference(slope, np.log(beta))
     assert_near(posterior.level_information(theta, beta), bends)
     sizes = np.bincount(likelihood.levels) * np.sum(posterior.sample_weight)
     np.testing.assert_allclose(posterior.level_counts, sizes, rtol=1e-13)

@@ -1,0 +1,172 @@
+"""What regressors that are fitted share: targets, their noise, and known errors of measurements."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skbayesnn._data import standardised, standardised_variances
+from skbayesnn.estimators._measurements import as_errors
+from skbayesnn.estimators._parameters import fixed_values, is_estimator, layer_sizes, one_of
+from skbayesnn.estimators._regression import Regression, numeric, without_noise
+from skbayesnn.inference import NOISE_MODELS
+from skbayesnn.posterior import Gaussian, MeasuredGaussian
+
+MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
+OTHER = "input_dependent", "student_t", "correlated"  # noise without levels to which errors add
+
+
+class RegressionFit(Regression):
+    """The task of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        measurement_std: ArrayLike | None = None,
+    ) -> Self:
+        """Infer the weights with all precisions and noise levels from training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts: weight 2 equals repeating the row, weight 0 leaving it out.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known standard deviations of the measurement errors of ``y``, in its units; of shape
+            (n_samples, n_outputs) to tell outputs apart. The variance of a target is then
+            ``measurement_std**2`` plus that of the noise level, which is inferred
+            (``noise_std="auto"``) or given; with ``noise_std=0`` there is no other noise.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data make no sense.
+        """
+        return self._learn(X, y, sample_weight, measurement_std)
+
+    def _check_rows(self, X, y, sample_weight, measurement_std=None):
+        """Known errors besides, or ``None``."""
+        X, y, sample_weight = super()._check_rows(X, y, sample_weight)
+        if measurement_std is None:
+            return X, y, sample_weight
+        if self.noise in OTHER:
+            raise ValueError(
+                f"measurement_std adds to the noise level of an output by itself, which "
+                f"noise={self.noise!r} does not have. Use noise='constant' or 'shared', or leave "
+                "measurement_std out."
+            )
+        if np.isnan(X).any():
+            raise ValueError(
+                "measurement_std is not possible together with missing inputs. Leave out rows with "
+                "NaN in X, or measurement_std."
+            )
+        if is_estimator(self.prior):
+            raise ValueError(
+                "measurement_std is not possible with an estimator as prior. Leave it out, or give "
+                "prior_mean and prior_precision."
+            )
+        return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
+
+    def _encode(self, y):
+        self._y_is_1d = y.ndim == 1
+        return numeric(y)
+
+    def _targets(self, rows, scaling=None):
+        n_outputs = rows.y.shape[1]
+        if self.noise == "correlated" and n_outputs == 1:
+            raise ValueError(
+                "noise='correlated' is for several outputs; y has one. Use noise='constant'."
+            )
+        scaling, y = standardised(rows.y, rows.weight, self.standardize, scaling)
+        likelihood = Gaussian.per_output(n_outputs)
+        if self.noise == "shared":
+            typical = np.exp(np.mean(np.log(scaling.scale)))
+            likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
+        if rows.errors is not None:
+            mean = np.average(rows.errors / scaling.scale, axis=0, weights=rows.weight)
+            likelihood = MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
+        return y, scaling, likelihood
+
+    def _noise_options(self, y_scaling, likelihood, rows):
+        """Noise levels given by the user, the noise network, and the change to units of y."""
+        names = list(range(likelihood.n_levels))
+        measured = rows.errors is not None
+        free, values = fixed_values(self.noise_std, names, "noise_std", may_be_zero=measured)
+        first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
+        scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
+        ratio = np.where(free, 1.0, values / scale)
+        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # as good as none
+        if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
+            raise ValueError(
+                f"noise_std={self.noise_std} and the standard deviation of the targets ({scale}) "
+                "differ by too many orders of magnitude. Give noise_std in the units of y."
+            )
+        variances = _variances(rows.errors, y_scaling, likelihood, free, values)
+        return {
+            "noise_precision": (free, ratio**-2.0),
+            "variances": variances,
+            "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
+            "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
+        }
+
+    def _noise_model(self, problem):
+        """With known errors there is a choice of one."""
+        alone = self.noise == "auto" and problem.variances is not None
+        return "constant" if alone else self.noise
+
+    def _check_noise(self):
+        """Raise ``ValueError`` if the parameters of the noise make no sense together."""
+        one_of(self, "noise", (*NOISE_MODELS, "auto"))
+        layer_sizes(self, "noise_hidden_layer_sizes")
+        given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
+        if self.noise == "input_dependent" and given:
+            raise ValueError(
+                "noise_std fixes one noise level for all inputs. Leave it at 'auto' with "
+                "noise='input_dependent'."
+            )
+        if self.noise == "correlated" and given:
+            raise ValueError(
+                "noise_std fixes noise levels of single outputs; leave it at 'auto' with "
+                "noise='correlated', which infers the whole covariance."
+            )
+
+    def _as_levels(self, noise):
+        """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
+        return np.where(without_noise(self._result.problem), 0.0, noise)
+
+    def _keep_noise(self, result):
+        """Attributes that tell the noise model."""
+        self.noise_ = self.noise if self.noise == "shared" else result.noise
+        if self.noise == "auto" and result.noise_log_evidences:
+            self.noise_log_evidences_ = result.noise_log_evidences
+
+
+def _variances(errors, y_scaling, likelihood, free, values):
+    """Of known errors in standardised units; ``None`` if there are none."""
+    if errors is None:
+        return None
+    ratio = errors / y_scaling.scale
+    exact = ~free & (values == 0)
+    needed = ratio[:, exact[likelihood.levels]]
+    if np.any(needed == 0):
+        raise ValueError(
+            "measurement_std must be positive where noise_std=0: without any noise a target would "
+            "have to be met exactly. Leave noise_std at 'auto', or leave these rows out."
+        )
+    if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
+        raise ValueError(
+            f"measurement_std (from {np.min(errors):g} to {np.max(errors):g}) and the standard "
+            f"deviation of the targets ({y_scaling.scale}) differ by too many orders of magnitude. "
+            "Give measurement_std in the units of y."
+        )
+    return standardised_variances(errors, y_scaling)

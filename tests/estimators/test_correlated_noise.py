@@ -1,0 +1,360 @@
+"""Noise that is correlated between outputs: closed forms, both engines, and bad input."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.inference import Limits
+from tests.tools import result_of, set_limits
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
+SD = np.array([0.3, 4.0])
+FEW = {"n_chains": 2, "n_warmup": 12, "n_draws": 10, "thin": 1, "evidence": False}
+SOME = {"n_warmup": 30, "n_draws": 25}
+BOUND = 2.0 * np.log(1e3)
+
+each_regressor = pytest.mark.parametrize("kind", REGRESSORS)
+
+
+def make_rows(n=80, correlation=0.9, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    truth = np.column_stack([np.sin(1.5 * X[:, 0]), 10.0 * np.cos(X[:, 0])])
+    root = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
+    return X, truth + SD * (rng.standard_normal((n, 2)) @ root.T)
+
+
+def make_linear_rows(n=50, correlation=0.7, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    root = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
+    return X, X @ [[0.5, -1.0], [0.2, 0.4]] + [0.4, 0.8] * (rng.standard_normal((n, 2)) @ root.T)
+
+
+def fit(kind, rows, hidden=(), weight=None, **options):
+    few = FEW if kind is HMCMLPRegressor else {"n_restarts": 2}
+    options = few | {"random_state": 0, "noise": "correlated"} | options
+    return kind(hidden, **options).fit(*rows, sample_weight=weight)
+
+
+@cache
+def fitted(kind, hidden=(3,)):
+    return fit(kind, make_rows(), hidden, **(SOME if kind is HMCMLPRegressor else {}))
+
+
+FIXED = {"weight_precision": 0.7, "standardize": False, "prior": "single"}
+
+
+def log_marginal(rows, sigma, alpha=0.7):
+    """Of all outputs of all rows together: weights and noise integrated out."""
+    Z, y = np.column_stack([rows[0], np.ones(len(rows[0]))]), rows[1]
+    covariance = np.kron(np.eye(len(Z)), sigma) + np.kron(Z @ Z.T / alpha, np.eye(len(sigma)))
+    return multivariate_normal.logpdf(y.ravel(), cov=covariance)
+
+
+@cache
+def highest():
+    """The covariance of highest evidence, by a search that knows no equations."""
+    rows = make_linear_rows()
+
+    def sigma_of(x):
+        root = np.array([[np.exp(x[0]), 0.0], [x[1], np.exp(x[2])]])
+        return root @ root.T
+
+    best = minimize(
+        lambda x: -log_marginal(rows, sigma_of(x)),
+        [-0.5, 0.0, -0.5],
+        method="Nelder-Mead",
+        options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000},
+    )
+    return sigma_of(best.x), -best.fun
+
+
+def test_covariance_of_highest_evidence():
+    rows, (sigma, value) = make_linear_rows(), highest()
+    model = fit(EvidenceMLPRegressor, rows, **FIXED)
+    found = model.predict_output_cov(rows[0][:1], kind="aleatoric")[0]
+    assert_allclose(found, sigma, rtol=1e-4)
+    assert_allclose(model.noise_std_, np.sqrt(np.diag(sigma)), rtol=1e-4)
+    assert_allclose(model.noise_correlation_[0, 1], sigma[0, 1] / np.sqrt(np.prod(np.diag(sigma))))
+    at_best = model.log_evidence_ - model.evidence_report_.noise_occam
+    assert at_best == pytest.approx(value, abs=1e-6)
+
+
+def test_predictions_in_closed_form():
+    (X, y), (sigma, _) = make_linear_rows(), highest()
+    model = fit(EvidenceMLPRegressor, (X, y), **FIXED)
+    Z, z = np.column_stack([X, np.ones(len(X))]), np.array([0.3, -1.0, 1.0])
+    inverse = np.linalg.inv(sigma)
+    A = np.kron(Z.T @ Z, inverse) + 0.7 * np.eye(6)
+    weights = np.linalg.solve(A, (Z.T @ y @ inverse).ravel())
+    J = np.kron(z, np.eye(2))
+    epistemic = J @ np.linalg.solve(A, J.T)
+    assert_allclose(model.predict([z[:2]])[0], J @ weights, rtol=1e-4)
+    assert_allclose(model.predict_output_cov([z[:2]], "epistemic")[0], epistemic, rtol=1e-3)
+    assert_allclose(model.predict_output_cov([z[:2]])[0], epistemic + sigma, rtol=1e-3)
+    target = np.array([1.0, 0.0])
+    expected = multivariate_normal.logpdf(target, J @ weights, epistemic + sigma)
+    assert_allclose(model.log_predictive_density([z[:2]], [target])[0], expected, atol=1e-3)
+
+
+@cache
+def log_evidence_on_grid(n=61, n_rho=121):
+    """Over both log precisions and the correlation; the grid holds all that matters."""
+    X, y = make_linear_rows()
+    Z = np.column_stack([X, np.ones(len(X))])
+    sigma, _ = highest()
+    reach = np.linspace(-1.6, 1.6, n)
+    x1, x2 = (reach - np.log(v) for v in np.diag(sigma))
+    rho = np.linspace(-0.999, 0.999, n_rho)
+    grid = np.stack(np.meshgrid(x1, x2, rho, indexing="ij"), axis=-1).reshape(-1, 3)
+    sd = np.exp(-0.5 * grid[:, :2])
+    off = np.prod(sd, axis=1) * grid[:, 2]
+    covariance = np.empty((len(grid), 2, 2))
+    covariance[:, 0, 0], covariance[:, 1, 1] = sd.T**2
+    covariance[:, 0, 1] = covariance[:, 1, 0] = off
+    values, vectors = np.linalg.eigh(covariance)
+    left, s, _ = np.linalg.svd(Z, full_matrices=False)
+    along = (left.T @ y) @ vectors  # (g, k, 2)
+    rest = np.swapaxes(vectors, 1, 2) @ (y.T @ y) @ vectors
+    rest = np.diagonal(rest, axis1=1, axis2=2) - np.sum(along**2, axis=1)
+    total = values[:, None, :] + (s**2 / 0.7)[:, None]
+    value = -0.5 * np.sum(along**2 / total + np.log(2.0 * np.pi * total), axis=(1, 2))
+    others = len(y) - len(s)
+    value -= 0.5 * np.sum(rest / values + others * np.log(2.0 * np.pi * values), axis=1)
+    step = np.log((reach[1] - reach[0]) ** 2 * (rho[1] - rho[0]))
+    prior = -2.0 * np.log(2.0 * BOUND) - np.log(2.0)
+    return grid, value, logsumexp(value) + step + prior
+
+
+def test_evidence_by_quadrature():
+    rows = make_linear_rows()
+    exact = log_evidence_on_grid()[2]
+    model = fit(EvidenceMLPRegressor, rows, **FIXED)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.05)
+
+
+@pytest.mark.slow
+def test_sampler_by_quadrature():
+    rows = make_linear_rows()
+    grid, value, exact = log_evidence_on_grid()
+    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 200, "evidence": True}
+    model = fit(HMCMLPRegressor, rows, **options, **FIXED)
+    assert abs(model.log_evidence_ - exact) < 4.0 * model.log_evidence_std_ + 0.05
+    share = np.exp(value - logsumexp(value))
+    mean = share @ grid[:, 2]
+    spread = np.sqrt(share @ (grid[:, 2] - mean) ** 2)
+    rho = result_of(model).draws.noise[..., 0]
+    assert abs(rho.mean() - mean) < 5.0 * spread / np.sqrt(model.diagnostics_.bulk_ess)
+    assert np.std(rho) == pytest.approx(spread, rel=0.2)
+    assert_allclose(model.noise_correlation_, [[1.0, rho.mean()], [rho.mean(), 1.0]])
+
+
+def test_sampler_has_the_same_covariance():
+    """Posterior means against those of the grid, in units of the posterior's own width."""
+    grid, value, _ = log_evidence_on_grid()
+    options = {"n_chains": 4, "n_warmup": 60, "n_draws": 60}
+    model = fit(HMCMLPRegressor, make_linear_rows(), **options, **FIXED)
+    share, draws = np.exp(value - logsumexp(value)), result_of(model).draws
+    found = np.concatenate([np.log(draws.beta), draws.noise], axis=-1).reshape(-1, 3)
+    mean = share @ grid
+    spread = np.sqrt(share @ (grid - mean) ** 2)
+    assert np.all(np.abs(found.mean(axis=0) - mean) < 0.5 * spread)
+    assert_allclose(found.std(axis=0), spread, rtol=0.4)
+
+
+@pytest.mark.parametrize("n_outputs", [2, 3])
+def test_evidence_prefers_correlated_noise_where_it_is(n_outputs):
+    gains = []
+    for correlation in (0.8, 0.0):
+        rng = np.random.default_rng(5)
+        X = rng.standard_normal((100, 2))
+        covariance = np.full((n_outputs, n_outputs), correlation) + (1 - correlation) * np.eye(
+            n_outputs
+        )
+        noise = rng.multivariate_normal(np.zeros(n_outputs), covariance, 100)
+        rows = X, X @ rng.standard_normal((2, n_outputs)) + 0.5 * noise
+        own, other = (
+            fit(EvidenceMLPRegressor, rows, noise=noise) for noise in ("correlated", "constant")
+        )
+        gains.append(own.log_evidence_ - other.log_evidence_)
+        off = own.noise_correlation_[np.tril_indices(n_outputs, -1)]
+        assert np.max(np.abs(off - correlation)) < 4.0 * (1 - correlation**2) / 10.0
+    assert gains[0] > 20.0
+    assert gains[1] < -1.0
+
+
+# --- networks ------------------------------------------------------------------------------------
+
+
+@each_regressor
+def test_recovers_the_covariance(kind):
+    X, _ = make_rows()
+    model = fitted(kind)
+    assert model.noise_ == "correlated"
+    assert model.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
+    assert_allclose(model.noise_std_, SD, rtol=0.25)
+    noise = model.predict_output_cov(X[:2], kind="aleatoric")
+    assert_allclose(noise[0], noise[1])
+    sd = np.sqrt(np.diag(noise[0]))
+    assert noise[0, 0, 1] / np.prod(sd) == pytest.approx(model.noise_correlation_[0, 1], abs=0.02)
+    total = model.predict_output_cov(X)
+    assert_allclose(total, model.predict_output_cov(X, "epistemic") + noise[0])
+    assert_allclose(np.diagonal(total, axis1=1, axis2=2), model.predict(X, return_std=True)[1] ** 2)
+
+
+@each_regressor
+def test_density_is_joint(kind):
+    """Of a target given the other one less is left open than of each by itself."""
+    X, y = make_rows(n=20, seed=3)
+    model = fitted(kind)
+    density = model.log_predictive_density(X, y)
+    assert density.shape == (20,)
+    more = SOME if kind is HMCMLPRegressor else {}
+    independent = fit(kind, make_rows(), (3,), noise="constant", **more)
+    assert density.mean() > independent.log_predictive_density(X, y).mean() + 0.4
+    if kind is EvidenceMLPRegressor:
+        one = fit(kind, make_rows(), (3,), combine="best")
+        mean, covariance = one.predict(X), one.predict_output_cov(X)
+        expected = [
+            multivariate_normal.logpdf(*row) for row in zip(y, mean, covariance, strict=True)
+        ]
+        assert_allclose(one.log_predictive_density(X, y), expected, rtol=1e-6)
+
+
+def test_evidence_of_a_network():
+    rows = make_rows()
+    own, other = (
+        fit(EvidenceMLPRegressor, rows, (3,), noise=noise) for noise in ("correlated", "constant")
+    )
+    assert own.log_evidence_ > other.log_evidence_ + 20.0
+    assert own.evidence_report_.minima[0].converged
+    assert re.search(r"Correlations of the noise:? +0\.", repr(own.evidence_report_))
+    assert np.all(np.isfinite(own.leave_one_out_log_density_))
+
+
+def test_leave_one_out_is_the_fall_of_the_evidence():
+    """Of a linear model at the same covariance: here nearly so, as one row is one of 50."""
+    X, y = make_linear_rows()
+    model = fit(EvidenceMLPRegressor, (X, y), **FIXED)
+    sigma, _ = highest()
+    rest = np.arange(50) != 7
+    fall = log_marginal((X, y), sigma) - log_marginal((X[rest], y[rest]), sigma)
+    assert model.leave_one_out_log_density_[7] == pytest.approx(fall, abs=1e-3)
+
+
+def test_warm_start():
+    rows = make_rows()
+    model = fit(EvidenceMLPRegressor, rows, (3,), warm_start=True)
+    before = model.log_evidence_
+    again = model.fit(*rows)
+    assert again.log_evidence_ > before - 1e-3
+    assert again.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
+def test_classic_samplers(sampler):
+    model = fit(HMCMLPRegressor, make_rows(), (2,), sampler=sampler, n_warmup=10, n_draws=8)
+    assert np.all(np.isfinite(model.predict_output_cov([[0.5]])))
+
+
+def test_from_evidence_and_back_to_longer_chains():
+    rows = make_rows()
+    evidence = fitted(EvidenceMLPRegressor)
+    model = HMCMLPRegressor.from_evidence(evidence, **FEW | {"warm_start": True, "random_state": 0})
+    model.fit(*rows)
+    assert model.noise_ == "correlated"
+    longer = model.set_params(n_draws=14).fit(*rows)
+    whole = HMCMLPRegressor.from_evidence(evidence, **FEW | {"n_draws": 14, "random_state": 0})
+    assert_array_equal(longer.predict(rows[0]), whole.fit(*rows).predict(rows[0]))
+
+
+def test_without_an_evidence_there_are_correlations(monkeypatch):
+    assert Limits().batch_rows > 100
+    set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)
+    X, y = make_rows(n=1500)
+    model = fit(EvidenceMLPRegressor, (X, y), (6,), n_restarts=1, max_iter=60)
+    assert np.isnan(model.log_evidence_)
+    assert model.noise_correlation_[0, 1] > 0.6
+
+
+# --- promises and bad input ----------------------------------------------------------------------
+
+
+@each_regressor
+def test_order_and_repetition_do_not_matter(kind):
+    X, y = make_rows(n=25)
+    times = np.random.default_rng(0).integers(0, 3, 25)
+    one = fit(kind, (X, y), (2,), weight=times)
+    index = np.random.default_rng(1).permutation(np.repeat(np.arange(25), times))
+    other = fit(kind, (X[index], y[index]), (2,))
+    assert_array_equal(one.predict_output_cov(X), other.predict_output_cov(X))
+    assert_array_equal(one.predict(X), other.predict(X))
+
+
+@each_regressor
+def test_units_do_not_matter(kind):
+    X, y = make_rows(n=30)
+    one, other = fit(kind, (X, y), (2,)), fit(kind, (X, y * [1e-3, 1e4]), (2,))
+    assert_allclose(other.noise_correlation_, one.noise_correlation_, rtol=1e-6)
+    assert_allclose(other.predict(X), one.predict(X) * [1e-3, 1e4], rtol=1e-5)
+
+
+def test_exact_copies_of_an_output():
+    """Their noise is perfectly correlated; everything stays finite."""
+    X, y = make_rows()
+    model = fit(EvidenceMLPRegressor, (X, y[:, [0, 0]]), (2,))
+    assert model.noise_correlation_[0, 1] > 0.999
+    assert np.all(np.isfinite(model.predict_output_cov(X)))
+
+
+@each_regressor
+def test_bad_input(kind):
+    X, y = make_rows()
+    with pytest.raises(ValueError, match="for several outputs"):
+        fit(kind, (X, y[:, 0]))
+    with pytest.raises(ValueError, match="infers the whole covariance"):
+        fit(kind, (X, y), noise_std=0.1)
+    with pytest.raises(ValueError, match="noise='correlated' does not have"):
+        kind((), noise="correlated").fit(X, y, measurement_std=0.1)
+
+
+def test_outputs_with_priors_of_their_own_are_not_sampled():
+    X, y = make_rows()
+    labels = np.arange(4) % 2  # layer (2, 2) of one input and a bias: by output
+    assert fit(EvidenceMLPRegressor, (X, y), prior=labels).noise_ == "correlated"
+    with pytest.raises(ValueError, match="in one group"):
+        fit(HMCMLPRegressor, (X, y), prior=labels)
+
+
+@each_regressor
+def test_correlation_is_told_of_this_noise_only(kind):
+    model = fit(kind, make_rows(), noise="constant")
+    with pytest.raises(AttributeError, match="noise='correlated' only"):
+        _ = model.noise_correlation_
+
+
+@pytest.mark.slow
+def test_network_against_the_sampler():
+    rows = make_rows(n=150, correlation=0.8)
+    one = fit(EvidenceMLPRegressor, rows, (3,), n_restarts=5)
+    options = {"n_chains": 4, "n_warmup": 300, "n_draws": 500, "evidence": True}
+    other = fit(HMCMLPRegressor, rows, (3,), **options)
+    assert abs(one.log_evidence_ - other.log_evidence_) < 4.0 * other.log_evidence_std_ + 3.0
+    grid = np.linspace(-1.8, 1.8, 15)[:, None]
+    sd = other.predict_std(grid, "epistemic")
+    assert np.all(np.abs(one.predict(grid) - other.predict(grid)) < sd)
+    assert_allclose(
+        one.predict_output_cov(grid, "aleatoric"),
+        other.predict_output_cov(grid, "aleatoric"),
+        rtol=0.15,
+    )

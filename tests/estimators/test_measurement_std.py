@@ -1,0 +1,382 @@
+"""Known errors of measurements: closed forms, promises, and what users may get wrong."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators import AveragedRegressor
+from skbayesnn.model_selection import EvidenceSearch
+from tests.tools import result_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
+FIXED = {"weight_precision": 0.7, "standardize": False, "prior": "single"}
+FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}
+BOUND = 2.0 * np.log(1e3)
+
+each_regressor = pytest.mark.parametrize("kind", REGRESSORS)
+
+
+def make_rows(n=40, n_outputs=1, seed=0):
+    """A plane with a noise of 0.3 beside errors from 0.03 to 3."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    errors = 10.0 ** rng.uniform(-1.5, 0.5, (n, n_outputs))
+    y = X @ rng.uniform(-1, 1, (2, n_outputs)) + 0.5
+    y += np.hypot(0.3, errors) * rng.standard_normal(y.shape)
+    return (X, y[:, 0], errors[:, 0]) if n_outputs == 1 else (X, y, errors)
+
+
+def fit(kind, rows, hidden=(), weight=None, **options):
+    X, y, errors = rows
+    few = FEW if kind is HMCMLPRegressor else {"n_restarts": 1}
+    model = kind(hidden, **few | {"random_state": 0} | options)
+    return model.fit(X, y, sample_weight=weight, measurement_std=errors)
+
+
+def features(X):
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def closed_form(rows, alpha, variance, X):
+    """Log evidence, and mean and covariance of noise-free outputs at ``X``: linear regression."""
+    Z, (_, y, errors) = features(rows[0]), rows
+    noise = variance + errors**2
+    evidence = multivariate_normal.logpdf(y, cov=np.diag(noise) + Z @ Z.T / alpha)
+    A = alpha * np.eye(Z.shape[1]) + (Z.T / noise) @ Z
+    mean = features(X) @ np.linalg.solve(A, Z.T @ (y / noise))
+    return evidence, mean, features(X) @ np.linalg.solve(A, features(X).T)
+
+
+@pytest.mark.parametrize("noise_std", [0.3, 0])
+def test_linear_model_in_closed_form(noise_std):
+    rows, X = make_rows(), np.random.default_rng(1).standard_normal((6, 2))
+    model = fit(EvidenceMLPRegressor, rows, noise_std=noise_std, **FIXED)
+    evidence, mean, covariance = closed_form(rows, 0.7, noise_std**2, X)
+    assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
+    assert model.noise_std_ == noise_std
+    assert_allclose(model.predict(X), mean, atol=1e-8)
+    sd = np.sqrt(np.diag(covariance))
+    assert_allclose(model.predict_std(X, kind="epistemic"), sd, rtol=1e-6)
+    assert_allclose(model.predict(X, return_std=True)[1], np.hypot(sd, noise_std), rtol=1e-6)
+    off = ~np.eye(6, dtype=bool)
+    assert_allclose(model.predict(X, return_cov=True)[1][off], covariance[off], rtol=1e-6)
+
+
+def test_sampler_in_closed_form():
+    rows, X = make_rows(), np.random.default_rng(1).standard_normal((6, 2))
+    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 800, "evidence": True}
+    model = fit(HMCMLPRegressor, rows, noise_std=0.3, **options, **FIXED)
+    evidence, mean, covariance = closed_form(rows, 0.7, 0.3**2, X)
+    assert abs(model.log_evidence_ - evidence) < 4.0 * model.log_evidence_std_ + 0.05
+    error = np.sqrt(np.diag(covariance) / model.diagnostics_.bulk_ess)
+    assert np.all(np.abs(model.predict(X) - mean) < 4.5 * error)
+    found = model.predict_std(X, kind="epistemic")
+    assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=0.1)
+
+
+def log_evidence_on_grid(rows, n_alpha=241, n_beta=481):
+    """Logarithms of both precisions, and the log marginal likelihood of all pairs."""
+    Z, (_, y, errors) = features(rows[0]), rows
+    log_alpha, log_beta = (np.linspace(-BOUND, BOUND, n) for n in (n_alpha, n_beta))
+    table = np.empty((n_alpha, n_beta))
+    for j, b in enumerate(log_beta):
+        noise = np.exp(-b) + errors**2
+        left, s, _ = np.linalg.svd(Z / np.sqrt(noise)[:, None], full_matrices=False)
+        t = y / np.sqrt(noise)
+        along = (left.T @ t) ** 2
+        total = 1.0 + s**2 * np.exp(-log_alpha)[:, None]
+        inside = np.sum(along / total - along + np.log(total), axis=1)
+        table[:, j] = -0.5 * (inside + t @ t + np.sum(np.log(2.0 * np.pi * noise)))
+    return log_alpha, log_beta, table
+
+
+@pytest.fixture(scope="module")
+def inferred():
+    rows = make_rows(n=60)
+    return rows, log_evidence_on_grid(rows)
+
+
+def test_level_of_highest_evidence(inferred):
+    rows, (log_alpha, log_beta, table) = inferred
+    model = fit(EvidenceMLPRegressor, rows, standardize=False, prior="single")
+    best = np.unravel_index(np.argmax(table), table.shape)
+    assert abs(np.log(model.weight_precisions_[0]) - log_alpha[best[0]]) < 0.06
+    assert abs(np.log(model.noise_std_**-2) - log_beta[best[1]]) < 0.03
+    assert 0.2 < model.noise_std_ < 0.45  # 0.3
+    point = result_of(model).best.terms
+    at_best = point.total - point.noise_occam - point.weight_precision_occam
+    assert table.max() <= at_best < table.max() + 0.005
+
+
+def test_evidence_by_quadrature(inferred):
+    """One integral after the other is within a tenth of a nat of both together."""
+    rows, (log_alpha, log_beta, table) = inferred
+    share = np.log(1.0 / (len(log_alpha) - 1)) + np.log(1.0 / (len(log_beta) - 1))
+    exact = logsumexp(table) + share
+    model = fit(EvidenceMLPRegressor, rows, standardize=False, prior="single")
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)
+
+
+@pytest.mark.slow
+def test_evidence_of_the_sampler(inferred):
+    rows, (log_alpha, log_beta, table) = inferred
+    exact = logsumexp(table) - np.log(len(log_alpha) - 1) - np.log(len(log_beta) - 1)
+    options = {"n_chains": 4, "n_warmup": 150, "n_draws": 500, "evidence": True}
+    model = fit(HMCMLPRegressor, rows, standardize=False, prior="single", **options)
+    assert abs(model.log_evidence_ - exact) < 4.0 * model.log_evidence_std_ + 0.05
+    posterior = np.exp(logsumexp(table, axis=0) - logsumexp(table))
+    sd = np.exp(-0.5 * log_beta)
+    mean, spread = posterior @ sd, np.sqrt(posterior @ sd**2 - (posterior @ sd) ** 2)
+    draws = result_of(model).draws.beta ** -0.5
+    assert abs(np.mean(draws) - mean) < 5.0 * spread / np.sqrt(model.diagnostics_.bulk_ess)
+    assert np.std(draws) == pytest.approx(spread, rel=0.2)
+
+
+def test_noise_that_errors_explain_goes_away():
+    rng = np.random.default_rng(3)
+    X, errors = rng.standard_normal((200, 2)), 10.0 ** rng.uniform(-1, 0.5, 200)
+    y = X[:, 0] + errors * rng.standard_normal(200)
+    model = fit(EvidenceMLPRegressor, (X, y, errors))
+    assert model.noise_std_ < 0.05
+    alone = fit(EvidenceMLPRegressor, (X, y, errors), noise_std=0)
+    assert abs(model.predict(X) - alone.predict(X)).max() < 0.01
+    assert model.log_evidence_ < alone.log_evidence_  # it has one parameter more
+    plain = EvidenceMLPRegressor((), noise="constant").fit(X, y)
+    assert model.log_evidence_ > plain.log_evidence_ + 50.0
+
+
+@each_regressor
+def test_equal_errors_alone_are_a_given_level(kind):
+    X, y, _ = make_rows()
+    options = {"hidden": (2,), "noise": "constant"}
+    measured = fit(kind, (X, y, 0.4), noise_std=0, **options)
+    given = fit(kind, (X, y, None), noise_std=0.4, **options)
+    assert_allclose(measured.predict_std(X, kind="aleatoric"), 0.0, atol=1e-7)
+    if kind is EvidenceMLPRegressor:
+        assert_allclose(measured.predict(X), given.predict(X), rtol=1e-4, atol=1e-5)
+        assert measured.log_evidence_ == pytest.approx(given.log_evidence_, abs=1e-3)
+        assert_allclose(
+            measured.predict_std(X, measurement_std=0.4), given.predict_std(X), rtol=1e-4
+        )
+        assert_allclose(
+            measured.leave_one_out_log_density_, given.leave_one_out_log_density_, atol=1e-3
+        )
+
+
+def test_leave_one_out_is_the_fall_of_the_evidence():
+    rows = make_rows(n=15)
+    model = fit(EvidenceMLPRegressor, rows, noise_std=0.3, **FIXED)
+    rest = np.arange(15) != 4
+    without = fit(EvidenceMLPRegressor, [r[rest] for r in rows], noise_std=0.3, **FIXED)
+    fall = model.log_evidence_ - without.log_evidence_
+    assert model.leave_one_out_log_density_[4] == pytest.approx(fall, abs=1e-7)
+    X, y, errors = (r[[4]] for r in rows)
+    density = without.log_predictive_density(X, y, measurement_std=errors)
+    assert density[0] == pytest.approx(fall, abs=1e-7)
+
+
+# --- predictions ---------------------------------------------------------------------------------
+
+
+@each_regressor
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_errors_of_rows_to_predict(kind, n_outputs):
+    X, y, errors = make_rows(n_outputs=n_outputs)
+    model = fit(kind, (X, y, errors), hidden=(2,))
+    mean = model.predict(X[:5])
+    noise = model.predict_std(X[:5], kind="aleatoric", measurement_std=errors[:5])
+    assert_allclose(noise, np.hypot(np.broadcast_to(model.noise_std_, mean.shape), errors[:5]), 0.2)
+    total = model.predict_std(X[:5], measurement_std=errors[:5])
+    assert_allclose(total**2, model.predict_std(X[:5]) ** 2 + errors[:5] ** 2)
+    assert_array_equal(
+        model.predict_std(X[:5], "epistemic", errors[:5]), model.predict_std(X[:5], "epistemic")
+    )
+    far = 1e3 + 0.0 * errors[:5]  # then errors are all
+    interval = model.predict_interval(X[:5], 0.95, measurement_std=far)
+    assert_allclose(interval[..., 1] - mean, norm.ppf(0.975) * far, rtol=1e-2)
+    density = model.log_predictive_density(X[:5], y[:5], measurement_std=far)
+    assert_allclose(density, n_outputs * norm.logpdf(0.0, scale=1e3), rtol=1e-3)
+    cdf = model.predictive_cdf(X[:5], mean + 500.0, measurement_std=far)
+    assert_allclose(cdf, norm.cdf(0.5), rtol=1e-2)
+
+
+@each_regressor
+def test_rows_to_predict_need_errors_if_there_is_no_other_noise(kind):
+    rows = X, y, errors = make_rows()
+    model = fit(kind, rows, hidden=(2,), noise_std=0)
+    for compare in (model.log_predictive_density, model.predictive_cdf):
+        with pytest.raises(ValueError, match="measurement_std of these rows"):
+            compare(X, y)
+        assert np.all(np.isfinite(compare(X, y, measurement_std=errors)))
+    interval = model.predict_interval(X)
+    assert np.all(interval[:, 0] < interval[:, 1])
+    assert np.all(np.isfinite(model.sample_y(X)))
+
+
+def test_average_of_models():
+    rows = X, y, errors = make_rows()
+    models = [fit(EvidenceMLPRegressor, rows, hidden=h) for h in [(), (2,)]]
+    both = AveragedRegressor(models, np.array([0.3, 0.7]))
+    one = both.log_predictive_density(X, y, measurement_std=errors)
+    each = [m.log_predictive_density(X, y, measurement_std=errors) for m in models]
+    assert_allclose(one, logsumexp(each, axis=0, b=both.weights[:, None]))
+    variances = [m.predict_std(X, "aleatoric", errors) ** 2 for m in models]
+    found = both.predict_std(X, "aleatoric", errors) ** 2
+    assert_allclose(found, both.weights @ variances)
+
+
+# --- promises ------------------------------------------------------------------------------------
+
+
+def state(model, X):
+    """Whatever could tell two fits apart in the last bit."""
+    return np.concatenate([model.predict(X), model.predict_std(X), np.ravel(model.noise_std_)])
+
+
+@each_regressor
+def test_order_and_repetition_do_not_matter(kind):
+    X, y, errors = make_rows(n=20)
+    X, y, errors = (np.concatenate([r, r[:6]]) for r in (X, y, errors))
+    errors[20:22] *= 2.0  # two of the repetitions were measured less well
+    times = np.random.default_rng(0).integers(0, 3, len(y))
+    weighted = fit(kind, (X, y, errors), hidden=(2,), weight=times)
+    index = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), times))
+    repeated = fit(kind, [r[index] for r in (X, y, errors)], hidden=(2,))
+    assert_array_equal(state(weighted, X), state(repeated, X))
+
+
+def test_equal_rows_are_merged_if_their_errors_are_equal():
+    X, y, errors = [[0.0, 1.0]] * 4 + [[1.0, 0.0]], [1.0] * 4 + [0.0], [0.1, 0.1, 0.1, 0.3, 0.1]
+    model = EvidenceMLPRegressor((), n_restarts=1).fit(X, y, measurement_std=errors)
+    problem = result_of(model).problem
+    assert_array_equal(np.sort(problem.sample_weight), [1.0, 1.0, 3.0])
+    assert len(np.unique(problem.variances)) == 2
+
+
+@each_regressor
+def test_units_do_not_matter(kind):
+    X, y, errors = make_rows()
+    one = fit(kind, (X, y, errors), hidden=(2,))
+    other = fit(kind, (1e3 * X, 1e-4 * y + 7.0, 1e-4 * errors), hidden=(2,))
+    assert_allclose(other.predict(1e3 * X), 1e-4 * one.predict(X) + 7.0, rtol=1e-6)
+    assert_allclose(other.predict_std(1e3 * X), 1e-4 * one.predict_std(X), rtol=1e-6)
+
+
+@each_regressor
+def test_no_errors_given_changes_nothing(kind):
+    X, y, _ = make_rows()
+    first, second = (fit(kind, (X, y, e), hidden=(2,), noise="constant") for e in (None, 0.0))
+    assert_allclose(first.noise_std_, second.noise_std_, rtol=0.2)
+    assert_allclose(first.predict(X), second.predict(X), atol=0.3)
+    assert first.noise_ == second.noise_ == "constant"
+
+
+@pytest.mark.parametrize("noise", ["auto", "constant", "shared"])
+def test_noise_models_with_levels(noise):
+    rows = make_rows(n_outputs=2, n=60)
+    model = fit(EvidenceMLPRegressor, rows, hidden=(2,), noise=noise)
+    assert model.noise_ == ("shared" if noise == "shared" else "constant")
+    levels = model.noise_std_
+    assert (levels[0] == pytest.approx(levels[1])) == (noise == "shared")
+    assert model.evidence_report_.noise_p_values == {}
+
+
+def test_cross_validation_takes_errors_along():
+    X, y, errors = make_rows()
+    model = EvidenceMLPRegressor((), noise_std=0.3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = model.set_fit_request(measurement_std=True)
+        found = cross_val_predict(routed, X, y, cv=4, params={"measurement_std": errors})
+    rest = np.arange(len(y)) >= 10
+    by_hand = fit(EvidenceMLPRegressor, [r[rest] for r in (X, y, errors)], noise_std=0.3)
+    assert_allclose(found[:10], by_hand.predict(X[:10]))
+    search = GridSearchCV(model, {"noise_std": [0, "auto"]}, cv=2)
+    search.fit(X, y, measurement_std=errors)
+    assert search.best_estimator_.predict(X).shape == y.shape
+    by_evidence = EvidenceSearch(model, {"noise_std": [0, "auto"]})
+    by_evidence.fit(X, y, measurement_std=errors)
+    assert by_evidence.best_params_ == {"noise_std": "auto"}
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+BAD = [
+    ([0.1] * 39, ValueError, "must be one number, or have shape"),
+    (np.ones((40, 2)), ValueError, "must be one number, or have shape"),
+    (np.ones((1, 40)), ValueError, "must be one number, or have shape"),
+    (-0.1, ValueError, "must not be negative"),
+    ([np.nan] * 40, ValueError, "NaN or infinity"),
+    (np.inf, ValueError, "NaN or infinity"),
+    ("large", TypeError, "must hold numbers"),
+    ([None, {}] * 20, TypeError, "must hold numbers"),
+    (1e12, ValueError, "too many orders of magnitude"),
+]
+
+
+@each_regressor
+@pytest.mark.parametrize(("errors", "error", "message"), BAD)
+def test_bad_errors(kind, errors, error, message):
+    X, y, _ = make_rows()
+    with pytest.raises(error, match=message):
+        fit(kind, (X, y, errors))
+
+
+@each_regressor
+@pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
+def test_noise_without_a_level_is_refused(kind, noise):
+    with pytest.raises(ValueError, match=f"noise='{noise}' does not have"):
+        fit(kind, make_rows(), noise=noise)
+
+
+@each_regressor
+def test_zero_noise(kind):
+    X, y, errors = make_rows()
+    with pytest.raises(ValueError, match="noise_std must be positive"):
+        fit(kind, (X, y, None), noise_std=0)
+    errors = errors.copy()
+    errors[3] = 0.0
+    with pytest.raises(ValueError, match="measurement_std must be positive where noise_std=0"):
+        fit(kind, (X, y, errors), noise_std=0)
+    fit(kind, (X, y, errors), noise_std=0, weight=np.arange(40) != 3)
+
+
+def test_student_t_noise_refuses_errors_of_rows_to_predict():
+    X, y, _ = make_rows()
+    model = EvidenceMLPRegressor((), noise="student_t").fit(X, y)
+    with pytest.raises(ValueError, match="Student-t"):
+        model.predict_interval(X, measurement_std=0.1)
+
+
+def test_classifiers_have_no_measurement_errors():
+    with pytest.raises(TypeError, match="measurement_std"):
+        EvidenceMLPClassifier(()).fit([[0.0], [1.0]], [0, 1], measurement_std=0.1)
+
+
+# --- networks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.measured
+@pytest.mark.parametrize("noise_std", ["auto", 0])
+def test_network_against_the_sampler(noise_std):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (80, 1))
+    errors = 10.0 ** rng.uniform(-1.0, 0.2, 80)
+    y = 2.0 * np.sin(1.5 * X[:, 0]) + np.hypot(errors, 0.1) * rng.standard_normal(80)
+    rows = X, y, errors
+    one = fit(EvidenceMLPRegressor, rows, (4,), noise_std=noise_std, n_restarts=5)
+    options = {"n_chains": 4, "n_warmup": 300, "n_draws": 500, "evidence": True}
+    other = fit(HMCMLPRegressor, rows, (4,), noise_std=noise_std, **options)
+    error = np.hypot(one.log_evidence_std_, other.log_evidence_std_)
+    assert abs(one.log_evidence_ - other.log_evidence_) < 4.0 * error
+    grid = np.linspace(-2.5, 2.5, 20)[:, None]
+    sd = other.predict_std(grid, "epistemic")
+    assert np.all(np.abs(one.predict(grid) - other.predict(grid)) < sd)
+    assert_allclose(one.predict_std(grid, "epistemic"), sd, rtol=0.5)
