@@ -306,9 +306,9 @@ class BayesianMLP(BaseEstimator):
             for some in (self._ensemble, self._gaussians)
         )
 
-    def _canonical(self, X, y, sample_weight):
+    def _canonical(self, X, y, sample_weight, errors=None):
         """Distinct rows, in an order that does not depend on that of the given ones."""
-        return canonical_rows(X, y, sample_weight)
+        return canonical_rows(X, y, sample_weight, errors)
 
     def _check_domain(self, rows, known):
         """Third gate: something to learn from, given some fitted attributes."""
@@ -423,7 +423,8 @@ class BayesianMLP(BaseEstimator):
     def _out_of_bounds(self):
         """What the bounds of the precisions keep from being as the data want it, or ``None``."""
         problem, (posterior, settings) = self._result.problem, self._result.posed
-        free, sd = settings.free, self.weight_precisions_**-0.5
+        free = settings.free
+        sd = self.weight_precisions_[: len(free.alpha)] ** -0.5  # those of the noise come last
         noise = np.atleast_1d(self.noise_std_) if np.any(free.beta) else np.ones(1)
         upper, lower = AT_BOUND * free.prior.upper, free.prior.lower / AT_BOUND
         if max(np.max(sd[free.alpha], initial=0.0), np.max(noise)) >= upper:
@@ -434,7 +435,7 @@ class BayesianMLP(BaseEstimator):
         at_lower = f"at its lower bound of {free.prior.lower:g}"
         if np.min(noise) <= lower:
             return f"The standard deviation of the noise is {at_lower}"
-        wanted = free.alpha & (sd <= lower) & (self._gamma > WANTED)
+        wanted = free.alpha & (sd <= lower) & (self._gamma[: len(sd)] > WANTED)
         if np.any(wanted):
             names = [posterior.groups.names[c] for c in np.flatnonzero(wanted)]
             return f"The prior standard deviation of {names} is {at_lower}"

@@ -246,7 +246,7 @@ class Classification(ClassifierMixin):
         self.classes_ = classes
         return X, shares, sample_weight
 
-    def _canonical(self, X, y, sample_weight):
+    def _canonical(self, X, y, sample_weight, errors=None):
         """A row with class probabilities becomes a row for each class, with them as weights."""
         shares = None
         if y.shape[1] > 1:

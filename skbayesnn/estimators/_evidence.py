@@ -54,6 +54,17 @@ class PruneStep(NamedTuple):
     log_evidence: float
 
 
+def learns_in_batches(estimator):
+    """Whether an estimator has ``partial_fit``: `AttributeError` says why not."""
+    for name, usual in (("prune", None), ("missing", "error")):
+        if getattr(estimator, name) != usual:
+            raise AttributeError(
+                f"{name}={getattr(estimator, name)!r} is not possible with partial_fit. Use "
+                f"{name}={usual!r}."
+            )
+    return True
+
+
 class EvidenceMLP(BayesianMLP):
     """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
@@ -155,12 +166,6 @@ class EvidenceMLP(BayesianMLP):
                 "measure_evidence=True is not possible with partial_fit: annealing knows nothing "
                 "of earlier batches. Use measure_evidence='auto' or False."
             )
-        for name, usual in (("prune", None), ("missing", "error")):
-            if getattr(self, name) != usual:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not possible with partial_fit. Use "
-                    f"{name}={usual!r}."
-                )
         if not self.__sklearn_is_fitted__():
             return None
         earlier = Earlier.of(self)

@@ -4,10 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 
 from skbayesnn._typing import LayerSizes, RandomState
 from skbayesnn.estimators._classification import Classification
-from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
 
 
 class EvidenceMLPClassifier(Classification, EvidenceMLP):
@@ -264,6 +265,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    @available_if(learns_in_batches)
     def partial_fit(
         self,
         X: ArrayLike,

@@ -4,10 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import LayerSizes, RandomState
-from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
 from skbayesnn.estimators._regression_fit import RegressionFit
 
 
@@ -309,6 +310,7 @@ default="auto"
         self.verbose = verbose
         self.warm_start = warm_start
 
+    @available_if(learns_in_batches)
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

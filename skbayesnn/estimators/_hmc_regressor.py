@@ -256,8 +256,8 @@ default="auto"
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _pose(self, rows, hidden_layer_sizes):
-        problem = super()._pose(rows, hidden_layer_sizes)
+    def _pose(self, rows, hidden_layer_sizes, earlier=None):
+        problem = super()._pose(rows, hidden_layer_sizes, earlier)
         if self.noise == "correlated" and not isinstance(self.prior, str):
             posterior = problem.posed(hidden_layer_sizes).posterior
             last = posterior.network.layers(posterior.groups.labels)[-1]

@@ -174,7 +174,8 @@ class Posterior:
 
     def noise_counts(self, beta):
         """By how many targets each noise level is measured, ``(..., n_levels)``."""
-        return self.likelihood.noise_counts(self.targets(), beta)
+        counts = self.likelihood.noise_counts(self.targets(), beta)
+        return counts if self.known_noise is None else counts + self.known_noise.counts
 
     def of_rows(self, rows):
         """The posterior of some of the rows."""
