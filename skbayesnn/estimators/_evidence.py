@@ -180,6 +180,11 @@ class EvidenceMLP(BayesianMLP):
 
     def _keep(self, result, rows):
         """Set the fitted attributes."""
+        if any(minimum.precision is None for _, minimum in result.pool):
+            raise ValueError(
+                "The posterior is numerically singular: neither the prior nor the data tell enough "
+                "of some weights. Use a larger prior_precision, other units, or smaller weights."
+            )
         self._keep_common(result)
         predictors = combined(result, self.combine)
         self._ensemble, self._gaussians = predictors.ensemble, predictors.gaussians

@@ -21,7 +21,10 @@ class InputGaussian:
     Parameters
     ----------
     mean : ndarray of shape (d,)
-    covariance : ndarray of shape (d, d)
+    shape : ndarray of shape (d, d)
+        Covariance of the inputs divided by ``scale``, whose squares may underflow.
+    scale : ndarray of shape (d,), optional
+        By default 1.
 
     Examples
     --------
@@ -33,7 +36,17 @@ class InputGaussian:
     """
 
     mean: np.ndarray
-    covariance: np.ndarray
+    shape: np.ndarray
+    scale: np.ndarray | None = None
+
+    @property
+    def covariance(self):
+        """Of the inputs in their own units."""
+        return self.shape * self._scale[:, None] * self._scale
+
+    @property
+    def _scale(self):
+        return np.ones(len(self.mean)) if self.scale is None else self.scale
 
     @classmethod
     def fitted(cls, Z, weight):
@@ -55,16 +68,16 @@ class InputGaussian:
         gaussian = cls(np.zeros(len(scale)), np.eye(len(scale)))
         for _ in range(MAX_ITER):
             previous, gaussian = gaussian, gaussian._updated(white, share)
-            change = np.abs(gaussian.covariance - previous.covariance).max()
+            change = np.abs(gaussian.shape - previous.shape).max()
             if max(change, np.abs(gaussian.mean - previous.mean).max()) < TOL:
                 break
-        return cls(shift + scale * gaussian.mean, gaussian.covariance * scale[:, None] * scale)
+        return cls(shift + scale * gaussian.mean, gaussian.shape, scale)
 
     def _updated(self, Z, share):
         """One step of expectation maximisation."""
         filled, scatter = self.filled(Z, np.zeros((1, Z.shape[1]))), 0.0
         for rows, missing in _patterns(Z):
-            left = np.zeros_like(self.covariance)
+            left = np.zeros_like(self.shape)
             left[np.ix_(missing, missing)] = self._conditional(missing)[1]
             scatter = scatter + share[rows].sum() * left
         mean = share @ filled
@@ -74,9 +87,9 @@ class InputGaussian:
 
     def _conditional(self, missing):
         """Slopes on the known inputs, and covariance, of those of a mask that are missing."""
-        across = self.covariance[np.ix_(~missing, missing)]
-        slopes = np.linalg.lstsq(self.covariance[np.ix_(~missing, ~missing)], across)[0].T
-        return slopes, self.covariance[np.ix_(missing, missing)] - slopes @ across
+        across = self.shape[np.ix_(~missing, missing)]
+        slopes = np.linalg.lstsq(self.shape[np.ix_(~missing, ~missing)], across)[0].T
+        return slopes, self.shape[np.ix_(missing, missing)] - slopes @ across
 
     def filled(self, Z, normal):
         """Rows with draws from the conditional distributions in place of what is missing.
@@ -88,24 +101,25 @@ class InputGaussian:
         normal : ndarray of shape (n, d) or (1, d)
             Standard normal; zeros give the conditional means.
         """
-        filled, normal = Z.copy(), np.broadcast_to(normal, Z.shape)
+        filled, normal, scale = Z.copy(), np.broadcast_to(normal, Z.shape), self._scale
         for rows, missing in _patterns(Z):
             if not missing.any():
                 continue
             slopes, covariance = self._conditional(missing)
-            means = self.mean[missing] + (Z[rows][:, ~missing] - self.mean[~missing]) @ slopes.T
+            known = (Z[rows][:, ~missing] - self.mean[~missing]) / scale[~missing]
             drawn = normal[rows][:, : missing.sum()] @ covariance_root(covariance)
-            filled[np.ix_(rows, missing)] = means + drawn
+            deviations = known @ slopes.T + drawn
+            filled[np.ix_(rows, missing)] = self.mean[missing] + scale[missing] * deviations
         return filled
 
     def marginal(self, n):
         """That of the first ``n`` inputs."""
-        return InputGaussian(self.mean[:n], self.covariance[:n, :n])
+        return InputGaussian(self.mean[:n], self.shape[:n, :n], self._scale[:n])
 
     def scaled(self, scaling):
         """In standardised units."""
-        covariance = self.covariance / scaling.scale[:, None] / scaling.scale
-        return InputGaussian(scaling.transform(self.mean), covariance)
+        scale = self._scale / scaling.scale
+        return InputGaussian(scaling.transform(self.mean), self.shape, scale)
 
     def points(self):
         """Quasi-random normal points, symmetric about 0: ``(POINTS, d)``.

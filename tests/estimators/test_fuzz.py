@@ -20,7 +20,8 @@ SIZES = st.sampled_from([(), (1,), (3,), (2, 2), (2, 1, 2), "auto"])
 COMMON = {
     "hidden_layer_sizes": SIZES,
     "activation": st.sampled_from(["tanh", "logistic", "relu", "silu", "gelu", "identity"]),
-    "prior": st.sampled_from(["single", "layer", "ard"]),
+    "prior": st.sampled_from(["single", "layer", "ard", "layer+intercept"]),
+    "missing": st.sampled_from(["error", "error", "impute"]),
     "standardize": st.sampled_from([True, True, False]),
     "weight_precision": st.sampled_from(["auto", "auto", 1e-6, 1.0, 1e6]),
     "random_state": st.integers(0, 3),
@@ -32,9 +33,12 @@ EVIDENCE = COMMON | {
     "max_iter": st.sampled_from([1, 5, 40]),
     "tol": st.sampled_from([1e-6, 1e-3, 1e30]),
     "measure_evidence": st.just(False),
+    "prune": st.sampled_from([None, None, None, "saliency"]),
+    "prior_mean": st.sampled_from([None, None, None, 0.0, 1.0]),
+    "prior_precision": st.sampled_from([None, None, None, 1.0, 1e-9]),
 }
 SAMPLING = COMMON | {
-    "sampler": st.sampled_from(["auto", "auto", "hmc", "langevin"]),
+    "sampler": st.sampled_from(["auto", "auto", "hmc", "langevin", "metropolis"]),
     "n_chains": st.integers(1, 2),
     "n_warmup": st.integers(0, 6),
     "n_draws": st.integers(1, 6),
@@ -43,14 +47,17 @@ SAMPLING = COMMON | {
     "evidence": st.just(False),
 }
 NOISE = {
-    "noise": st.sampled_from(["auto", "constant", "shared", "student_t", "input_dependent"]),
+    "noise": st.sampled_from(
+        ["auto", "constant", "shared", "student_t", "input_dependent", "correlated"]
+    ),
     "noise_std": st.sampled_from(["auto", "auto", "auto", 1e-3, 1.0, 1e6]),
 }
+CLASSES = {"class_weight": st.sampled_from([None, None, "balanced"])}
 KINDS = {
     EvidenceMLPRegressor: EVIDENCE | NOISE,
     HMCMLPRegressor: SAMPLING | NOISE,
-    EvidenceMLPClassifier: EVIDENCE,
-    HMCMLPClassifier: SAMPLING,
+    EvidenceMLPClassifier: EVIDENCE | CLASSES,
+    HMCMLPClassifier: SAMPLING | CLASSES,
 }
 
 
@@ -95,6 +102,8 @@ def cases(draw):
             [None, None, np.ones(n), np.arange(n) % 2, np.full(n, 1e6), np.geomspace(1e-9, 1e9, n)]
         )
     )
+    if draw(st.integers(0, 3)) == 0:
+        X[draw(st.integers(0, n - 1)), 0] = np.nan
     rows = np.vstack(
         [X[:2], draw(st.sampled_from([0.0, 1.0, -1e10, 1.7e308])) * np.ones_like(X[:1])]
     )
@@ -117,6 +126,8 @@ def check(case):
         return
     assert all(issubclass(w.category, EXPECTED) for w in caught), [str(w.message) for w in caught]
     assert len(caught) <= 1, [str(w.message) for w in caught]
+    if model.missing == "error":
+        assert not np.isnan(X).any()
     with warnings.catch_warnings(action="error"):
         if hasattr(model, "predict_proba"):
             answers = [model.predict_proba(rows)]
