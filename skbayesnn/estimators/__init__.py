@@ -1,7 +1,7 @@
 """The scikit-learn estimators."""
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
-from skbayesnn.estimators._base import BayesianMLP, checked_weights
+from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
 from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
@@ -21,6 +21,7 @@ from skbayesnn.estimators._pipeline import (
     path_to_final_step,
 )
 from skbayesnn.estimators._posterior import DrawnPosterior, GaussianPosterior
+from skbayesnn.estimators._rows import checked_weights
 
 __all__ = [
     "HMCMLP",

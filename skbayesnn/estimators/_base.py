@@ -4,19 +4,20 @@ import warnings
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
-from skbayesnn._threads import one_blas_thread
-from skbayesnn._typing import Array
+from skbayesnn.estimators._bounds import out_of_bounds
+from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
+from skbayesnn.estimators._rows import checked_weights
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
@@ -28,20 +29,11 @@ from skbayesnn.inference import (
     memory_of_search,
     readable,
 )
-from skbayesnn.predictive import FillingEnsemble, InputGaussian
 
 TOO_EXTREME = (
     "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
     "standardize=True, other units, or smaller weights."
 )
-MISSING = (
-    "Input X contains NaN. Use missing='impute', which averages over what is missing, or put an "
-    "imputer in front, such as sklearn.impute.SimpleImputer(add_indicator=True)."
-)
-IMPUTATIONS = 6  # of a training row with missing inputs, in pairs symmetric about the mean
-WANTED = 0.5  # well-determined weights of a group that is not simply switched off
-TOO_LITTLE = 0.1  # of what y varies by: the most that inputs may explain
-AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
 
 
 @contextmanager
@@ -66,49 +58,6 @@ def _overflow_is_told():
             raise ValueError(TOO_EXTREME) from error
 
 
-def generator(random_state):
-    """A NumPy generator from anything that scikit-learn takes as ``random_state``."""
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-
-
-def checked_weights(sample_weight: Any, n_rows: int) -> Array:
-    """How often each row counts; raise unless given numbers can mean that.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,) or None
-        As given by the user.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Ones for ``None``.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import checked_weights
-    >>> checked_weights([2, 0], 2)
-    array([2., 0.])
-    """
-    if sample_weight is None:
-        return np.ones(n_rows)
-    sample_weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if sample_weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_rows},), one weight per row; "
-            f"got {sample_weight.shape}."
-        )
-    if np.any(sample_weight < 0):
-        raise ValueError("sample_weight must not be negative: a weight counts repetitions.")
-    if not np.any(sample_weight > 0):
-        raise ValueError("All sample weights are zero; at least one must be positive.")
-    return sample_weight
-
-
 def _check_enough(rows, problem, hidden_layer_sizes):
     """Raise ``ValueError`` for a single row from which precisions would have to be inferred."""
     if len(rows.X) > 1:
@@ -124,7 +73,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(BaseEstimator):
+class BayesianMLP(MissingInputs, BaseEstimator):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
@@ -256,56 +205,6 @@ class BayesianMLP(BaseEstimator):
         self._check_gaps(X, sample_weight)
         return X, self._encode(y), sample_weight
 
-    def _check_gaps(self, X, sample_weight):
-        """Raise if inputs are missing and cannot be filled."""
-        gaps = np.isnan(X)
-        if not gaps.any():
-            return
-        if self.missing == "error":
-            raise ValueError(MISSING)
-        empty = np.flatnonzero(gaps[sample_weight > 0].all(axis=0))
-        if len(empty):
-            raise ValueError(
-                f"Columns {empty.tolist()} of X hold NaN in all rows of positive weight: there is "
-                "nothing to learn of them. Leave them out."
-            )
-
-    def _filled(self, rows):
-        """Rows in which nothing is missing, and the distribution of the inputs or ``None``.
-
-        A row with missing inputs becomes `IMPUTATIONS` rows, which share its weight.
-        """
-        if self.missing == "error":
-            return rows, None
-        with one_blas_thread():
-            return self._imputed(rows)
-
-    def _imputed(self, rows):
-        """`_filled` where inputs may be missing."""
-        n_features = rows.X.shape[1]
-        table = np.hstack([rows.X, self._known(rows)])
-        joint = InputGaussian.fitted(table, rows.weight)
-        inputs, gaps = joint.marginal(n_features), np.isnan(rows.X).any(axis=1)
-        if not gaps.any():
-            return rows, inputs
-        half = generator(self.random_state).standard_normal((IMPUTATIONS // 2, *table.shape))
-        filled = [joint.filled(table, z)[:, :n_features] for z in (*half, *-half)]
-        shares = np.where(gaps[:, None], 1.0 / IMPUTATIONS, np.eye(IMPUTATIONS)[0])
-        X = np.stack(filled, axis=1).reshape(-1, n_features)
-        y = np.repeat(rows.y, IMPUTATIONS, axis=0)
-        weight = (rows.weight[:, None] * shares).ravel()
-        return canonical_rows(X, y, weight)._replace(shares=shares, before=rows), inputs
-
-    def _average_over_missing(self, inputs):
-        """Let predictions average over missing inputs, if they may be missing."""
-        if inputs is None:
-            return
-        inputs = inputs.scaled(self._X_scaling)
-        self._ensemble, self._gaussians = (
-            FillingEnsemble(some.parts, some.weights, inputs)
-            for some in (self._ensemble, self._gaussians)
-        )
-
     def _canonical(self, X, y, sample_weight, errors=None):
         """Distinct rows, in an order that does not depend on that of the given ones."""
         return canonical_rows(X, y, sample_weight, errors)
@@ -413,41 +312,12 @@ class BayesianMLP(BaseEstimator):
 
     def _trouble_with_units(self):
         """A warning that precisions lie at their bounds for the units of X and y, or ``None``."""
-        what = None if self.standardize else self._out_of_bounds()
+        what = None if self.standardize else out_of_bounds(self)
         if what is None:
             return None
         return (
             f"{what}, because X and y are not standardised. Use standardize=True or other units."
         ), UserWarning
-
-    def _out_of_bounds(self):
-        """What the bounds of the precisions keep from being as the data want it, or ``None``."""
-        problem, (posterior, settings) = self._result.problem, self._result.posed
-        free = settings.free
-        sd = self.weight_precisions_[: len(free.alpha)] ** -0.5  # those of the noise come last
-        noise = np.atleast_1d(self.noise_std_) if np.any(free.beta) else np.ones(1)
-        upper, lower = AT_BOUND * free.prior.upper, free.prior.lower / AT_BOUND
-        if max(np.max(sd[free.alpha], initial=0.0), np.max(noise)) >= upper:
-            return (
-                "The standard deviation of the noise or of the prior of some weights is at its "
-                f"bound of {free.prior.upper:g}"
-            )
-        at_lower = f"at its lower bound of {free.prior.lower:g}"
-        if np.min(noise) <= lower:
-            return f"The standard deviation of the noise is {at_lower}"
-        wanted = free.alpha & (sd <= lower) & (self._gamma[: len(sd)] > WANTED)
-        if np.any(wanted):
-            names = [posterior.groups.names[c] for c in np.flatnonzero(wanted)]
-            return f"The prior standard deviation of {names} is {at_lower}"
-        spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
-        if posterior.is_quadratic:
-            needed = np.max(np.std(problem.y, axis=0))
-        if np.any(free.alpha) and 0 < spread * free.prior.upper < TOO_LITTLE * needed:
-            return (
-                "The columns of X vary by so little that no weights within the bounds of their "
-                "prior make a difference"
-            )
-        return None
 
     @property
     def _gamma(self):
@@ -481,21 +351,11 @@ class BayesianMLP(BaseEstimator):
         log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
         return WeightUnits(network, self._X_scaling, log_precisions)
 
-    def __sklearn_tags__(self):
-        """Whether missing inputs are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "impute"
-        return tags
-
     def _check_X(self, X, gaps=False):
         """Rows to predict, standardised; with ``gaps`` inputs may be missing."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
-        if np.isnan(X).any():
-            if not isinstance(self._ensemble, FillingEnsemble):
-                raise ValueError(MISSING)
-            if not gaps:
-                raise ValueError("Input X contains NaN, while complete rows are needed here.")
+        self._check_gaps_to_predict(X, gaps)
         return self._X_scaling.bounded(X)
 
     def _draw_prior(self, X, n_samples, rng):

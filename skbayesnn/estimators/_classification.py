@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators._base import checked_weights, generator
 from skbayesnn.estimators._networks import ClassificationNetwork
 from skbayesnn.estimators._parameters import count
+from skbayesnn.estimators._rows import checked_weights, generator
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 

@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Estimator, RandomState
-from skbayesnn.estimators._base import BayesianMLP, generator
+from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._inference_data import by_chain, row_groups, to_arviz
@@ -25,6 +25,7 @@ from skbayesnn.estimators._parameters import (
     thawed,
 )
 from skbayesnn.estimators._posterior import DrawnPosterior
+from skbayesnn.estimators._rows import generator
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
 from skbayesnn.samplers import Plan, random_walk

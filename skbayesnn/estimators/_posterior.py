@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators._base import generator
 from skbayesnn.estimators._parameters import count
+from skbayesnn.estimators._rows import generator
 from skbayesnn.estimators._units import WeightUnits
 from skbayesnn.inference import check_memory
 

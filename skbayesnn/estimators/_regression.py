@@ -10,10 +10,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators._base import generator
 from skbayesnn.estimators._measurements import as_errors
 from skbayesnn.estimators._networks import RegressionNetwork
 from skbayesnn.estimators._parameters import count, probabilities, tails
+from skbayesnn.estimators._rows import generator
 from skbayesnn.inference import check_memory
 
 NO_NOISE = 0.99e16  # precision (standardised units) that stands for no noise

@@ -6,7 +6,7 @@ import numpy as np
 
 from skbayesnn.estimators._printed import Printed, Table
 from skbayesnn.estimators._verdict import verdict_of_measurement, verdict_of_minimum
-from skbayesnn.inference import SIGNIFICANT
+from skbayesnn.inference import SIGNIFICANT, is_measured
 
 SUSPICIONS = {
     "input_dependent": "Noise seems to depend on the inputs",
@@ -295,14 +295,14 @@ def make_report(fit, minima, shares, noise_std):
     measured = None
     if fit.measurement is not None:
         measured = verdict_of_measurement(fit.measurement)
-    exact = posterior.is_quadratic
+    kind = posterior.is_quadratic, is_measured(fit, wanted=True)
     reports = [
         _report_of(
             minimum,
             float(share),
             noise_std(minimum),
             n_targets,
-            measured or verdict_of_minimum(minimum, n_targets, exact),
+            measured or verdict_of_minimum(minimum, n_targets, *kind),
         )
         for minimum, share in zip(minima, shares, strict=True)
     ]

@@ -39,6 +39,9 @@ TRUSTED = Verdict("trusted", "Use it, and compare it with that of other models o
 NOT_MEASURED = Verdict(
     "not measured", "If a few nats matter, fit with measure_evidence=True; else use it."
 )
+BEYOND_MEASURING = Verdict(
+    "not measured", "Use it, but do not decide by a few nats: such a model cannot be measured."
+)
 
 
 def verdict_of_measurement(measurement):
@@ -61,7 +64,7 @@ def verdict_of_measurement(measurement):
     )
 
 
-def verdict_of_minimum(minimum, n_targets, exact):
+def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
     """What speaks against the Gaussian approximation at a minimum; or whether it is exact.
 
     Parameters
@@ -70,6 +73,8 @@ def verdict_of_minimum(minimum, n_targets, exact):
     n_targets : float
     exact : bool
         Whether the posterior is Gaussian at given precisions.
+    measurable : bool
+        Whether annealing could measure the evidence.
 
     Returns
     -------
@@ -81,7 +86,9 @@ def verdict_of_minimum(minimum, n_targets, exact):
     if doubts:
         advice = dict.fromkeys(doubt.advice for doubt in doubts)  # each once
         return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))
-    return TRUSTED if exact else NOT_MEASURED
+    if exact:
+        return TRUSTED
+    return NOT_MEASURED if measurable else BEYOND_MEASURING
 
 
 def _doubts(minimum, targets_per_weight):

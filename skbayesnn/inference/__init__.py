@@ -64,13 +64,9 @@ from skbayesnn.inference._noise_network import (
     squared_residuals,
     with_rows,
 )
-from skbayesnn.inference._precision import (
-    DensePrecision,
-    DualPrecision,
-    KroneckerPrecision,
-    Precision,
-    SpectralPrecision,
-)
+from skbayesnn.inference._precision import DensePrecision, Precision
+from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
+from skbayesnn.inference._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum

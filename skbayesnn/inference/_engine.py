@@ -201,7 +201,7 @@ def fit_evidence(
         fit = replace(under_noise(*better), noise_p_values=fit.noise_p_values)
     if problem.prunes:
         fit = replace(fit, minima=[with_zeros(minimum) for minimum in fit.minima])
-    measured = False if problem.deadline.passed or problem.prunes else measured
+    measured = False if problem.deadline.passed else measured
     return replace(fit, **on_part, measurement=measure(fit, entropy, measured))
 
 
@@ -235,11 +235,10 @@ def _with_noise(fit, noise, previous, workers, models=None):
 def size_under_noise(fit, tried, noise, workers=ALONE):
     """Which larger network is better than the one that was grown under constant noise.
 
-    Outliers, and noise that differs between regions, hide what a network could learn. So the best
-    of the other noise models is tried with larger networks, from the best minimum of each, those of
-    highest evidence under constant noise first. Smaller ones are not tried: such noise explains
-    what they cannot learn too well (on airfoil and energy their evidence was higher, and they
-    predicted worse).
+    Outliers hide what a network could learn. So the best noise model that `hides` it is tried with
+    larger networks, from the best minimum of each, those of highest evidence under constant noise
+    first. Smaller ones are not tried: such noise explains what they cannot learn too well (on
+    airfoil their evidence was higher, and they predicted worse).
 
     Parameters
     ----------
@@ -257,20 +256,21 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     """
     totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.laplace_log_evidence}
     known = {name: value for name, value in totals.items() if np.isfinite(value)}
-    others = {name: v for name, v in known.items() if not NOISE_MODELS[name].plain}
-    if not others or not tried:
+    others = {name: value for name, value in known.items() if NOISE_MODELS[name].hides}
+    constant = {sizes: total_log_evidence(minima) for sizes, (_, minima) in tried.items()}
+    constant = {sizes: value for sizes, value in constant.items() if np.isfinite(value)}
+    own = fit.posed.posterior.network
+    before = constant.get(own.hidden_layer_sizes)
+    if not others or before is None:
         return None
     problem, best = fit.problem, max(others, key=others.get)
-    constant = {sizes: total_log_evidence(minima) for sizes, (_, minima) in tried.items()}
-    own = fit.posed.posterior.network
-    before = constant[own.hidden_layer_sizes]
     highest = max(known.values()) - problem.log_scale
     least = before - abs(highest - before) - HOPELESS
     better = None
     for sizes in sorted(constant, key=constant.get, reverse=True):
         if problem.network(sizes).n_weights <= own.n_weights:
             continue
-        if not constant[sizes] >= least or problem.deadline.passed:
+        if constant[sizes] < least or problem.deadline.passed:
             break
         there = EvidenceFit(problem, problem.posed(sizes), tried[sizes][1][:1])
         total = total_log_evidence(_under(best, there, None, workers)[1])

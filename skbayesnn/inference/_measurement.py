@@ -38,6 +38,7 @@ def is_measured(fit, wanted="auto"):
     cheap = n_weights <= limits.measured and n_weights * len(posterior.X) <= limits.measured_work
     wanted = cheap if wanted == "auto" else wanted
     possible = NOISE_MODELS[fit.noise].measurable and posterior.groups.centred
+    possible = possible and not fit.problem.prunes  # annealing knows nothing of removed weights
     return bool(wanted) and not posterior.is_quadratic and possible
 
 

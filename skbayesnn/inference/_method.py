@@ -7,12 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn._threads import blas_threads, one_blas_thread
-from skbayesnn.inference._precision import (
-    DensePrecision,
-    DualPrecision,
-    KroneckerPrecision,
-    SpectralPrecision,
-)
+from skbayesnn.inference._precision import DensePrecision
+from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
+from skbayesnn.inference._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.posterior import Energies, Hyperparameters
 

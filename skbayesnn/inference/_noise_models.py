@@ -68,6 +68,7 @@ class ConstantNoise:
     p_value = None
     tried_below = 0.0  # the p value of its test below which it is tried
     plain = True  # whether minima under constant noise are its own
+    hides = False  # whether under constant noise it hides what larger networks could learn
     measurable = True  # whether annealing can begin at its minima
 
     def hidden_layer_sizes(self, problem):
@@ -183,6 +184,7 @@ class StudentTNoise(ConstantNoise):
     """
 
     tried_below = 0.5  # it costs little, and networks that have fitted outliers hide them
+    hides = True
     plain = False
     measurable = False
 

@@ -6,73 +6,15 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.ma import MaskedArray
-from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
 from skbayesnn.estimators import final_step
-from skbayesnn.inference import Deadline, is_measured
+from skbayesnn.inference import Deadline
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 NO_TIME = object()  # an estimator without max_time
 SHORTEST = 1e-3  # seconds: max_time must be positive
-NEAR = 10.0  # nats below the best within which an evidence is worth measuring
-
-
-def fit_candidates(candidates, X, y, fit_params, labels, clock, n_jobs=None):
-    """Fit all candidates; measure the evidence, where that is automatic, of those near the best.
-
-    Measuring takes most of the time of a small fit. So all are fitted without it first. Then those
-    are fitted again with it whose log evidence is within `NEAR` of the highest, until all such are
-    measured.
-
-    Returns
-    -------
-    list of tuple
-        As from `fit_candidate`.
-    """
-    automatic = [_measures(model) == "auto" for model in candidates]
-
-    def fitted(which, measured):
-        tasks = [clone(candidates[i]) for i in which]
-        for model, i in zip(tasks, which, strict=True):
-            if automatic[i] and not measured:
-                final_step(model).set_params(measure_evidence=False)
-        return Parallel(n_jobs=n_jobs)(
-            delayed(fit_candidate)(
-                model, X, y, fit_params, labels[i], clock, i == 0 and not measured
-            )
-            for model, i in zip(tasks, which, strict=True)
-        )
-
-    fits = fitted(range(len(candidates)), measured=False)
-    waiting = {i for i, (model, *_) in enumerate(fits) if automatic[i] and _is_measurable(model)}
-    for i in np.flatnonzero(automatic):
-        if fits[i][0] is not None:
-            final_step(fits[i][0]).set_params(measure_evidence="auto")
-    while True:
-        found = np.array([getattr(final_step(m), "log_evidence_", np.nan) for m, *_ in fits])
-        highest = -np.inf if np.isnan(found).all() else np.nanmax(found)
-        near = sorted(i for i in waiting if not found[i] < highest - NEAR)
-        if not near or clock.deadline.passed:
-            return fits
-        waiting -= set(near)
-        for i, (model, seconds, error) in zip(near, fitted(near, measured=True), strict=True):
-            if not clock.deadline.passed or _is_measured(model):  # else it was broken off
-                fits[i] = model, seconds + fits[i][1], error
-
-
-def _measures(model):
-    return getattr(final_step(model), "measure_evidence", None)
-
-
-def _is_measured(model):
-    return model is not None and np.isfinite(final_step(model).log_evidence_std_)
-
-
-def _is_measurable(model):
-    return model is not None and is_measured(final_step(model)._result)
 
 
 class TooLate(Exception):

@@ -7,6 +7,7 @@ from time import time
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -31,7 +32,7 @@ from skbayesnn.inference import Deadline
 from skbayesnn.model_selection._candidates import (
     Clock,
     TooLate,
-    fit_candidates,
+    fit_candidate,
     report_failures,
     results_table,
     simplest_of_best,
@@ -54,9 +55,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence: one fit per candidate, on all rows.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
-    section 2.2). The search therefore holds out no rows. With ``measure_evidence="auto"`` it first
-    compares all candidates by Laplace's approximation, then measures the evidence of those within
-    10 nats of the best.
+    section 2.2). The search therefore holds out no rows and fits each candidate once.
 
     Parameters
     ----------
@@ -193,7 +192,10 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         with warnings.catch_warnings():
             if self.max_time is not None:  # the search says it once
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
-            fits = fit_candidates(candidates, X, y, fit_params, labels, clock, self.n_jobs)
+            fits = Parallel(n_jobs=self.n_jobs)(
+                delayed(fit_candidate)(model, X, y, fit_params, label, clock, is_first=i == 0)
+                for i, (model, label) in enumerate(zip(candidates, labels, strict=True))
+            )
         report_failures(fits)
         self._warn_of_time(clock, fits)
         self.estimators_ = [model for model, *_ in fits]

@@ -166,6 +166,7 @@ def test_overflowing_polynomials_are_refused(kind):
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_models_on_any_transformer(transformer, estimator):
     y = X[:, 0] + 0.5 * X[:, 1] > 2.0
-    model = make_pipeline(transformer, estimator((), standardize=False)).fit(X, y)
+    options = {} if estimator is EvidenceMLPClassifier else {"noise": "constant"}
+    model = make_pipeline(transformer, estimator((), standardize=False, **options)).fit(X, y)
     assert np.isfinite(model[-1].log_evidence_)
-    assert model.score(X, y) > 0.2
+    assert model.score(X, y) > 0.4

@@ -4,8 +4,8 @@
 
 Parts: motorcycle (needs ``mcycle.npz`` with arrays ``X`` and ``y`` in the folder named by the
 environment variable SKBAYESNN_DATA), levels, constant, trend (needs the data of `side_by_side.py`
-in that folder), outliers, time, sampling (which takes data like those of the motorcycle where there
-are none). All by default.
+in that folder), outliers, tails, time, sampling (which takes data like those of the motorcycle
+where there are none). All by default.
 """
 
 import os
@@ -254,6 +254,45 @@ def outliers(n=300):
     print_table(f"5 % outliers, {n} rows, {N_OUTLIERS} data sets", rows)
 
 
+CURVES = {
+    "one input": (1, lambda X: np.sin(3 * X[:, 0]) + 0.5 * X[:, 0]),
+    "two inputs": (2, lambda X: np.sin(2 * X[:, 0]) + X[:, 1] ** 2 / 2),
+    "three inputs": (3, lambda X: np.sin(2 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2]),
+}
+LAWS = {
+    "Student-t, 2 degrees": lambda rng, n: 0.1 * rng.standard_t(2, n),
+    "Gaussian": lambda rng, n: 0.15 * rng.standard_normal(n),
+}
+
+
+def tails(n=100, n_seeds=4, n_test=1000):
+    """Defaults where noise has heavy tails and where it has not: log density and error."""
+    rows = []
+    for law, noise in LAWS.items():
+        for curve, (n_inputs, f) in CURVES.items():
+            for seed in range(n_seeds):
+                rng = np.random.default_rng(seed)
+                X = rng.uniform(-2, 2, (n, n_inputs))
+                y = f(X) + noise(rng, n)
+                X_test = rng.uniform(-2, 2, (n_test, n_inputs))
+                y_test = f(X_test) + noise(rng, n_test)
+                start = time.process_time()
+                with counted_warnings():
+                    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+                seconds = time.process_time() - start
+                density = model.log_predictive_density(X_test, y_test).mean()
+                error = np.sqrt(np.mean((model.predict(X_test) - f(X_test)) ** 2))
+                rows.append((law, curve, model.noise_, density, error, seconds))
+    table = []
+    for law in LAWS:
+        some = [row for row in rows if row[0] == law]
+        density, error, seconds = np.mean([row[3:] for row in some], axis=0)
+        chosen = sum(row[2] == "student_t" for row in some)
+        line = {"noise": law, "sets": len(some), "Student-t chosen": chosen}
+        table.append(line | {"log density": density, "error": error, "CPU s": seconds})
+    print_table("heavy tails, defaults", table)
+
+
 def trend():
     """The p values in the reports of default fits to the first official splits."""
     from side_by_side import splits
@@ -350,6 +389,7 @@ PARTS = {
     "constant": constant,
     "trend": trend,
     "outliers": outliers,
+    "tails": tails,
     "time": times,
     "sampling": sampling,
 }

@@ -378,19 +378,3 @@ def test_average_over_sampled_models():
     search = EvidenceSearch(sampler, grid, averaging="evidence").fit(X[:20], LABELS[:20])
     parts = [model.predict_proba(GRID) for model in search.estimators_]
     assert_allclose(search.predict_proba(GRID), np.tensordot(search.weights_, parts, 1), rtol=1e-12)
-
-
-@pytest.mark.measured
-def test_evidences_are_measured_near_the_best_only(capsys):
-    grid = {"hidden_layer_sizes": [(), (1,), (3,), (4,)]}
-    search = EvidenceSearch(REGRESSOR, grid, verbose=1).fit(X, Y)
-    assert capsys.readouterr().out.count("[2/4]") == 1  # a sine is far beyond one unit
-    found, errors = search.results_["log_evidence"], search.results_["log_evidence_std"]
-    assert np.isnan(errors).tolist() == [True, True, False, False]  # that of () is exact
-    assert found[1] < search.best_score_ - 10
-    for params, evidence in list(zip(search.results_["params"], found, strict=True))[2:]:
-        assert evidence == clone(REGRESSOR).set_params(**params).fit(X, Y).log_evidence_
-    assert all(model.measure_evidence == "auto" for model in search.estimators_)
-    asked = clone(REGRESSOR).set_params(measure_evidence=True)
-    search = EvidenceSearch(asked, {"hidden_layer_sizes": [(1,)]}).fit(X, Y)
-    assert np.isfinite(search.results_["log_evidence_std"]).all()
