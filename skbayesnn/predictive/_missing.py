@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbayesnn.predictive._ensemble import Ensemble
-from skbayesnn.predictive._members import Part
+from skbayesnn.predictive._members import Adapted
 from skbayesnn.predictive._moderation import covariance_root, normal_points
 
 MAX_ITER, TOL = 500, 1e-7  # of expectation maximisation; change in standard deviations
@@ -146,24 +146,11 @@ def _some(*arrays):
 
 
 @dataclass(frozen=True)
-class _Filled(Part):
+class _Filled(Adapted):
     """A part whose missing inputs are at one point of their conditional distributions."""
 
-    part: Part
     inputs: InputGaussian
     normal: np.ndarray
-
-    @property
-    def network(self):
-        return self.part.network
-
-    @property
-    def size(self):
-        return self.part.size
-
-    @property
-    def doubles_per_row(self):
-        return self.part.doubles_per_row
 
     @property
     def noise(self):
