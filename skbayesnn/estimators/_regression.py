@@ -223,8 +223,9 @@ class Regression(RegressorMixin):
         X = self._check_X(X, gaps=True)
         if self._ensemble.heavy_tails:
             raise ValueError(
-                "Under Student-t noise the mean of a function of the target need not exist. Use "
-                "predict_quantiles, or another noise model."
+                "Some of the networks that predict have Student-t noise, under which the mean of a "
+                "function of the target need not exist. Use predict_quantiles, or fit with "
+                "noise='constant'."
             )
         mean, variance = self._ensemble.function_moments(X, partial(self._applied, function))
         mean, std = self._shaped(mean), self._shaped(np.sqrt(variance))

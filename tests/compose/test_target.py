@@ -293,7 +293,7 @@ def test_no_slope():
 def test_student_t_noise_has_no_moments():
     model = fit_log(EvidenceMLPRegressor((), noise="student_t"))
     assert np.all(model.predict_interval(GRID) > 0)
-    with pytest.raises(ValueError, match="Under Student-t noise the mean"):
+    with pytest.raises(ValueError, match="Student-t noise, under which the mean"):
         model.predict_std(GRID)
 
 
