@@ -11,6 +11,7 @@ from skbayesnn.inference._ascent import (
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._copies import Copies, log_permanent
 from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
+from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._engine import (
@@ -89,7 +90,7 @@ from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference._spread import spread
-from skbayesnn.inference._steps import Descents, Search, find_mode
+from skbayesnn.inference._steps import Descents, find_mode
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries

@@ -15,7 +15,7 @@ import numpy as np
 
 from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._reestimation import difference_step, third_order
-from skbayesnn.inference._steps import find_mode
+from skbayesnn.inference._steps import find_mode, nearer
 from skbayesnn.posterior import Hyperparameters
 
 ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
@@ -39,12 +39,15 @@ class Derivatives(NamedTuple):
         Minus the second derivatives, third derivatives of the energy left out.
     gamma : ndarray of shape (n_groups,)
         ``k_c - alpha_c Tr_c(A^-1)``.
+    moves : ndarray of shape (h, k)
+        Derivatives of the minimum.
     """
 
     value: float
     gradient: np.ndarray
     curvature: np.ndarray
     gamma: np.ndarray
+    moves: np.ndarray
 
 
 def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf):
@@ -105,11 +108,12 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
     if exact:
         tau = _exact_third_order(posterior, point, S, apart)
     else:
-        tau = third_order(posterior, method, point._replace(precision=precision), apart)
+        near = point._replace(precision=precision)
+        tau = third_order(posterior, method, near, apart, one_sided=True)
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
-    return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups])
+    return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups], moves)
 
 
 def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
@@ -262,7 +266,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
             break
         length = length if cuts else np.linalg.norm(step)
         hyper = _moved(search.point.hyper, active, step, free.prior)
-        found, new = _followed(posterior, method, search, hyper, manner, tol, derivatives.value)
+        found, new = _followed(posterior, method, search, hyper, manner, tol, derivatives)
         if new is None:
             reach, cuts = manner.shrink * min(reach, np.max(np.abs(step))), cuts + 1
             continue
@@ -276,15 +280,16 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     return Ascended(search, bool(converged or left < ENOUGH), derivatives.gamma)
 
 
-def _followed(posterior, method, search, hyper, manner, tol, value):
+def _followed(posterior, method, search, hyper, manner, tol, derivatives):
     """The minimum at other precisions, and the derivatives there if they raise the evidence."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
-    theta = search.point.theta
+    change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
+    theta = nearer(posterior, search.point.theta, change @ derivatives.moves, hyper)
     found = find_mode(posterior, method, theta, hyper, TRIALS, near, confined=manner.exact)
     lost = manner.exact and not found.converged
     if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
-    least = value - 1e-11 * abs(value)
+    least = derivatives.value - 1e-11 * abs(derivatives.value)
     return found, evidence_derivatives(posterior, method, found.point, manner.exact, least)
 
 

@@ -11,8 +11,8 @@ curvature on a sample of the rows moves the precisions.
 
 import numpy as np
 
+from skbayesnn.inference._damped import Trial
 from skbayesnn.inference._reestimation import FairReestimation
-from skbayesnn.inference._steps import Trial
 
 STAGES = 30  # into which training is divided
 FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of its steps
@@ -43,6 +43,8 @@ class BatchSteps:
     shorter : float, default=1.0
         Factor of the length of all steps.
     """
+
+    compiled = False
 
     def __init__(self, posterior, n_stages, per_stage, shorter=1.0):
         self._rng, self._n_done = np.random.default_rng(0), 0

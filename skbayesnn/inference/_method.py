@@ -193,10 +193,10 @@ class Method:
             Of one network.
         exact : bool, default=False
         """
-        if exact or (self.dense and self.curvature is Curvature.DENSE):
+        if self.forms(exact):
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
             precision = DensePrecision(hessian)
-            by_rounding = self._is_gauss_newton(posterior, exact) and not posterior.groups.coupled
+            by_rounding = self.loses_definiteness(posterior, exact) and not posterior.groups.coupled
             if not precision.definite and by_rounding:
                 root = posterior.triangular_root(theta, hyper)
                 precision = SpectralPrecision(posterior.groups.diagonal(hyper.alpha), root)
@@ -234,8 +234,19 @@ class Method:
             return gamma
         return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
 
+    def trace(self, posterior, theta, hyper, precision):
+        """``Tr(B^-1 A)`` with the Gauss-Newton ``A`` at some weights, and another ``B``."""
+        if self.forms(exact=False):
+            matrix = posterior.hessian(theta, hyper, exact=False)
+            return np.sum(matrix * precision.covariance())
+        return self.point(posterior, theta, hyper).precision.trace_under(precision)
+
+    def forms(self, exact):
+        """Whether points have a matrix: the ``exact`` Hessian, or that of steps."""
+        return exact or (self.dense and self.curvature is Curvature.DENSE)
+
     @staticmethod
-    def _is_gauss_newton(posterior, exact):
+    def loses_definiteness(posterior, exact):
         """Whether a matrix that is not definite can only be so by rounding."""
         linear = not posterior.network.hidden_layer_sizes
         return not exact or (linear and posterior.likelihood.one_curvature)

@@ -12,7 +12,7 @@ import numpy as np
 
 from skbayesnn.inference._evidence import gaussian_serves, log_evidence_fixed, log_occam_gaussian
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._steps import find_mode
+from skbayesnn.inference._steps import find_mode, nearer
 from skbayesnn.posterior import Hyperparameters
 
 DEPTH = -8.0  # nats above the minimum's at which a profile ends
@@ -76,14 +76,17 @@ def profile(posterior, method, minimum, index, prior):
     found = [(start[index], 0.0)]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
+        slope = np.zeros_like(theta)
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = hyper_of(logs, minimum)
-            there = here and minimum_at(posterior, method, theta, hyper)
+            towards = nearer(posterior, theta, slope * (logs[index] - value), hyper)
+            there = here and minimum_at(posterior, method, towards, hyper)
             if there is None:  # the minimum ends before
                 step *= 0.25
                 continue
+            slope = (there[0].theta - theta) / (logs[index] - value)
             theta, value = there[0].theta, logs[index]
             change, height = abs(there[1] - here[1] - height), there[1] - here[1]
             found.append((value, height))

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._damped import RuleTerms
 from skbayesnn.inference._fixed_point import FixedPoint
 from skbayesnn.posterior import Hyperparameters
 
@@ -12,6 +13,9 @@ MAX_TAU = 4.0  # factor by which tau may change a group's gamma
 TAU_EVERY = 5  # accepted steps between evaluations of tau
 CALM_STEPS = 2  # consecutive small steps that end the training
 NOTHING = 1e-12  # well-determined weights of a group whose precision is left as it is
+LEAST_FREE = 0.1  # of the targets of a noise level that count for it: early, weak data only
+LEAST_GAMMA = 1e-3  # well-determined weights to which tau is compared
+STEP, LONGEST = 1e-4, 1e8  # of differences: of the weights' size, and in units of a move
 TINY = np.finfo(float).tiny
 
 
@@ -55,7 +59,7 @@ def noise_precisions(posterior, beta, energies, gamma, largest):
     """
     counts = posterior.noise_counts(beta)
     remaining = counts - gamma.sum() * counts / np.maximum(posterior.level_counts.sum(), TINY)
-    remaining = np.maximum(remaining, 0.1 * counts)  # early, weak data only
+    remaining = np.maximum(remaining, LEAST_FREE * counts)
     twice = 2.0 * energies.errors
     return np.divide(
         remaining, twice, out=np.full_like(remaining, largest), where=remaining < largest * twice
@@ -96,6 +100,11 @@ class Reestimation(NamedTuple):
     free: object
     tol: float
 
+    @property
+    def terms(self):
+        """For the compiled loop."""
+        return RuleTerms(exact=False, tol=self.tol, free=self.free)
+
     def begun(self, search, tau_factor=1.0):
         """A search with the memory that this rule needs."""
         return search._replace(memory=Calm(0, 0, tau_factor * np.ones_like(self._alpha(search))))
@@ -134,7 +143,7 @@ class Reestimation(NamedTuple):
         moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
         tau = third_order(self.posterior, self.method, point, moves, one_sided=True)
         gamma = precision.determined(groups, hyper.alpha)
-        new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, 1e-3), 1.0 / MAX_TAU, MAX_TAU)
+        new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, LEAST_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
         return np.sqrt(new * factor)
 
 
@@ -161,8 +170,7 @@ def third_order(posterior, method, point, moves, one_sided=False):
     eps = difference_step(theta, moves)
 
     def traces(ends):  # one at a time: the curvature of a large network fills the memory
-        near = (method.point(posterior, end, hyper).precision for end in ends)
-        return np.array([precision.trace_under(point.precision) for precision in near])
+        return np.array([method.trace(posterior, end, hyper, point.precision) for end in ends])
 
     if one_sided:
         return -0.5 * (traces(theta + eps * moves) - len(theta)) / eps[:, 0]
@@ -174,7 +182,7 @@ def difference_step(theta, moves):
     """Lengths ``(h, 1)`` that make ``moves`` small against the weights."""
     size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
     lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
-    return np.minimum(1e-4 * size / lengths, 1e8)
+    return np.minimum(STEP * size / lengths, LONGEST)
 
 
 # --- training by gradients ------------------------------------------------------------------------

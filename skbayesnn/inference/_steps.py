@@ -20,121 +20,14 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
+from skbayesnn.inference._compiled_loop import AT_ONCE, compiled_loop
+from skbayesnn.inference._damped import NO_WAY_DOWN, ROUNDING, SLACK, DampedSteps, RuleTerms, Search, Trial
 from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._method import Point
 
-SLACK = 1e-11  # of M: a rise that is none
-NO_WAY_DOWN = 1e-9  # nats that the best of steps promises at a minimum, to rounding
-LEAST_KEPT = 1e-4  # of the promised decrease that a step must bring
-MOST_DAMPING = 1e12  # damping at which steps are lost in rounding
-LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-3  # where there is any; of the first repetition
-TINY = np.finfo(float).tiny
 NEVER = Deadline()
-MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
-
-
-class Trial(NamedTuple):
-    """Where a step leads.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (k,)
-    energies : Energies
-    promise : float
-        Decrease of ``M`` that the quadratic approximation promises; ``nan`` without a step.
-    gain : float
-        The true decrease.
-    """
-
-    theta: np.ndarray
-    energies: object
-    promise: float
-    gain: float
-
-
-class Search(NamedTuple):
-    """How far a search has come.
-
-    Attributes
-    ----------
-    point : Point
-    damping, growth : float
-        Of the next damped step, and by what factor it grows if that leads no lower (Nielsen 1999).
-    n_iter : int
-        Trials so far.
-    done, converged : bool
-    memory : object
-        What the rule keeps from one step to the next.
-    """
-
-    point: Point
-    damping: float = 0.0
-    growth: float = 2.0
-    n_iter: int = 0
-    done: bool = False
-    converged: bool = False
-    memory: object = None
-
-    def accepts(self, trial):
-        """Whether a step leads lower, by a fair share of what was promised."""
-        slack = SLACK * abs(self.point.energy)
-        return bool(trial.gain > LEAST_KEPT * trial.promise - slack)
-
-    def accepted(self, trial, point):
-        """At the new point; the better the promise was kept, the less damping follows."""
-        kept = trial.gain >= trial.promise  # which may be lost in rounding
-        ratio = 1.0 if kept else max(trial.gain, 0.0) / max(trial.promise, TINY)
-        damping = self.damping * max(0.2, 1.0 - (2.0 * ratio - 1.0) ** 3)
-        damping = max(damping, LEAST_DAMPING) if damping else 0.0
-        return self._replace(point=point, damping=damping, growth=2.0, n_iter=self.n_iter + 1)
-
-    def rejected(self, trial):
-        """With more damping; done where no step leads lower."""
-        search = self._replace(
-            damping=self.damping * self.growth or FIRST_DAMPING,
-            growth=2.0 * self.growth,
-            n_iter=self.n_iter + 1,
-        )
-        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > MOST_DAMPING:
-            return search._replace(done=True, converged=bool(trial.promise < NO_WAY_DOWN))
-        return search
-
-
-class DampedSteps:
-    """Steps of Levenberg and Marquardt, bent along their valleys.
-
-    The output layer is put at its best after each, where that has a closed form.
-    """
-
-    def trial(self, posterior, search):
-        """Try a damped step (Marquardt 1963)."""
-        theta, hyper, energies, gradient, precision = point = search.point
-        metric = np.maximum(np.abs(precision.diagonal), posterior.groups.diagonal(hyper.alpha))
-        damped = precision.damped(search.damping, metric)
-        if not damped.definite:
-            return Trial(theta, energies, np.nan, -np.inf)
-        step = -damped.solve(gradient)
-        promise = -gradient @ step - 0.5 * precision.quadratic(step)
-        if posterior.network.hidden_layer_sizes:
-            force = posterior.bending_force(theta, hyper, step)
-            step = _accelerated(damped, metric, step, force)
-        theta = posterior.with_best_outputs(theta + step, hyper)
-        energies = posterior.energies(theta, hyper.beta)
-        gain = point.energy - float(energies.total(hyper))
-        return Trial(theta, energies, promise, gain if np.isfinite(gain) else -np.inf)
-
-
-def _accelerated(damped, metric, step, force):
-    """A step bent along the valley: geodesic acceleration (Transtrum & Sethna 2012).
-
-    Straight if the valley bends too much for a step of this length.
-    """
-    acceleration = -0.5 * damped.solve(force)
-    if 4.0 * metric @ acceleration**2 > MOST_BENT**2 * (metric @ step**2):
-        return step
-    return step + acceleration
 
 
 class Descents(NamedTuple):
@@ -147,6 +40,7 @@ class Descents(NamedTuple):
     """
 
     tol: Callable
+    compiled = False
 
     def trial(self, posterior, search):
         """Try a descent; arguments as of `DampedSteps.trial`."""
@@ -184,7 +78,12 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
         Trials.
     deadline : Deadline
     """
+    loop = compiled_loop(posterior, rule) if steps.compiled else None
     while not search.done and search.n_iter < max_iter and not deadline.passed:
+        if loop is not None and loop.takes(search):
+            search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
+            if not left:
+                continue
         trial = steps.trial(posterior, search)
         if search.accepts(trial):
             search = rule.after(search, trial)
@@ -216,6 +115,11 @@ class FixedPrecisions(NamedTuple):
     exact: bool = True
     confined: bool = False
 
+    @property
+    def terms(self):
+        """For the compiled loop."""
+        return RuleTerms(self.exact, self.tol, self.confined)
+
     def begun(self, theta, hyper):
         """`Search` from given weights."""
         return self._assessed(Search(self._point(theta, hyper)))
@@ -226,13 +130,13 @@ class FixedPrecisions(NamedTuple):
         search = self._assessed(search.accepted(trial, point))
         rounding = SLACK * abs(point.energy)
         ended = trial.promise < (rounding if self.exact else self.tol)  # Gauss-Newton steps creep
-        if ended and point.precision.definite:
-            return search._replace(done=True, converged=True)
-        return search
+        if not ended:
+            return search
+        return self.stuck(search._replace(done=True, converged=point.precision.definite))
 
     def stuck(self, search):
         """Where no step leads lower: at a minimum to rounding, or at a saddle point."""
-        if not search.done or search.point.precision.definite:
+        if not search.done or search.point.precision.definite or self.confined:
             return search
         theta = _escaped(self.posterior, search.point)
         if theta is None:
@@ -247,7 +151,7 @@ class FixedPrecisions(NamedTuple):
         """Done where the decrement is small."""
         if not search.point.precision.definite:
             return search._replace(done=self.confined)
-        small = decrement(search.point) < max(self.tol, 1e-14 * abs(search.point.energy))
+        small = decrement(search.point) < max(self.tol, ROUNDING * abs(search.point.energy))
         return search._replace(done=bool(small), converged=bool(small))
 
 
@@ -328,6 +232,24 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter)
 
 
+def nearer(posterior, theta, move, hyper):
+    """Weights from which to look for a minimum at other precisions: those that are moved, if lower.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+        A minimum.
+    move : ndarray of shape (k,)
+        How it moves with the precisions, to first order.
+    hyper : Hyperparameters
+        The other ones.
+    """
+    both = np.stack([theta, theta + move])
+    energies = posterior.energies(both, hyper.beta).total(hyper)
+    return both[int(energies[1] < energies[0])]
+
+
 def decrement(point):
     """``1/2 g^T A^-1 g``: how far ``M`` lies above the minimum of its expansion (nats)."""
     return float(0.5 * point.gradient @ point.precision.solve(point.gradient))
@@ -342,6 +264,6 @@ def _escaped(posterior, point):
         for signed in (size, -size):
             theta = point.theta + signed * direction
             energies = posterior.energies(theta, point.hyper.beta)
-            if energies.total(point.hyper) < point.energy:
+            if energies.total(point.hyper) < point.energy - NO_WAY_DOWN:
                 return theta
     return None

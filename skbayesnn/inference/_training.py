@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference._batches import FURTHER, SHORTER, STAGES, BatchSteps, SampledReestimation
+from skbayesnn.inference._damped import DampedSteps, Search
 from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._reestimation import FairReestimation, Reestimation
-from skbayesnn.inference._steps import DampedSteps, Descents, Search, lower
+from skbayesnn.inference._steps import Descents, lower
 from skbayesnn.inference._symmetries import tells_apart
 from skbayesnn.posterior import Hyperparameters
 

@@ -1,6 +1,5 @@
+# cython: language_level=3, boundscheck=False, initializedcheck=False
 """Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
-
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 
 from libc.stdlib cimport free, malloc
 
@@ -8,65 +7,11 @@ import numpy as np
 
 from skbayesnn.posterior._ridge import largest_diagonal
 
-cdef extern from "core.h":
-    enum:
-        PADDING
-        MOST_LAYERS
-        IDENTITY, TANH, LOGISTIC, RELU, SILU
-        GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL
-
-    ctypedef struct CModel "Model":
-        int n_layers
-        const int *size
-        int activation, likelihood, n_levels
-        double degrees_of_freedom
-        const int *level
-        const double *relative
-        long n
-        const double *inputs
-        const double *targets
-        int n_counts
-        const double *counts
-        double n_counted
-        double largest_diagonal
-
-    ctypedef struct CJoint "Joint":
-        const CModel *model
-        int n_groups, n_sampled, n_free, n_free_alpha, integrated
-        const int *label
-        const double *information
-        const double *fixed
-        const int *which
-        const double *centre
-        const double *fine
-        const double *coarse
-        const double *low
-        const double *high
-        const double *sizes
-        double log_density
-
-    ctypedef struct Kernels:
-        const char *name
-        int most_weights
-        double (*evaluate)(const CModel *, const double *, const double *, int, double *, double *,
-                           double *, double *) nogil
-        void (*bend)(const CModel *, const double *, const double *, const double *, double *,
-                     double *) nogil
-        int (*best_outputs)(const CModel *, double *, const double *, const double *,
-                            double *) nogil
-        int (*terms)(const CJoint *, const double *, double *, double *, double *, double *,
-                     double *) nogil
-        int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
-                        const double *, int, double, double *) nogil
-        void (*softmax_moments)(int, int, long, const double *, const double *, long,
-                                const double *, double *, double *) nogil
-
-    long work_doubles(const CModel *, int) nogil
-    long joint_doubles(const CJoint *) nogil
-    double rescale(const CJoint *, double *, const double *, double *) nogil
-    const Kernels *kernels_at(int) nogil
-
 cdef const Kernels *kernels
+
+
+cdef const Kernels *kernels_in_use() noexcept:
+    return kernels
 
 
 def instructions():
@@ -164,12 +109,6 @@ cdef class Model:
     X : ndarray of shape (n, n_features)
     """
 
-    cdef CModel c
-    cdef readonly long n_weights
-    cdef int[::1] size, level
-    cdef double[::1] relative
-    cdef double[:, ::1] inputs, targets, counts
-
     def __init__(self, network, likelihood, targets, X):
         n = -(-len(X) // PADDING) * PADDING
         self.size = np.array(network.layer_sizes, dtype=np.intc)
@@ -197,6 +136,10 @@ cdef class Model:
         self.c.counts = &self.counts[0, 0]
         self.c.n_counted = np.sum(targets.weight)
         self.c.largest_diagonal = largest_diagonal(network.layer_sizes[-2] + 1, len(X))
+
+    cdef long room(self, int hessian) noexcept:
+        """`work_doubles`."""
+        return work_doubles(&self.c, hessian)
 
     @property
     def is_small(self):

@@ -1,0 +1,157 @@
+"""The loop of damped steps in the compiled core against that in NumPy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skbayesnn.inference import Deadline
+from skbayesnn.inference._compiled_loop import compiled_loop
+from skbayesnn.inference._damped import DampedSteps, Search
+from skbayesnn.inference._reestimation import Reestimation
+from skbayesnn.inference._steps import FixedPrecisions, lower
+from skbayesnn.posterior import Hyperparameters, KnownNoise, SquaredResiduals, instructions
+from tests.inference.common import free_all, method_of
+from tests.tools import DEPTHS, LIKELIHOODS, make_problem
+
+if instructions() is None:
+    pytest.skip("the compiled core is switched off or missing", allow_module_level=True)
+
+KINDS = [*LIKELIHOODS, "squares", "known"]
+RULES = ["reestimation", "exact", "gauss_newton", "confined"]
+FINE, ROUGH = 1e-10, 1e-6  # of the largest entry; of traces by differences, which rounding blurs
+each_kind = pytest.mark.parametrize("kind", KINDS)
+each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+
+
+def problem(kind, hidden):
+    """A posterior, weights and precisions."""
+    plain = kind in LIKELIHOODS
+    posterior, theta, hyper = make_problem(kind if plain else "gaussian", hidden, n=40)
+    if kind == "squares":
+        factors = np.random.default_rng(1).uniform(0.2, 1.0, posterior.y.shape)
+        posterior = replace(
+            posterior, y=posterior.y**2, likelihood=SquaredResiduals(), factors=factors
+        )
+        hyper = hyper._replace(beta=hyper.beta[..., :0])
+    if kind == "known":
+        n_levels = posterior.likelihood.n_levels
+        posterior = replace(
+            posterior, known_noise=KnownNoise(np.full(n_levels, 5.0), np.full(n_levels, 0.7))
+        )
+    return posterior, theta, hyper
+
+
+def in_numpy(posterior):
+    """The same posterior without the compiled core."""
+    other = replace(posterior)
+    vars(other)["compiled"] = None
+    return other
+
+
+def rule_and_search(posterior, theta, hyper, name):
+    """A rule of this name, and where its search begins."""
+    method = method_of(posterior)
+    if name == "reestimation":
+        rule = Reestimation(posterior, method, free_all(posterior), 1e-3)
+        return rule, rule.begun(Search(method.point(posterior, theta, hyper), damping=1e-2))
+    options = {"exact": name != "gauss_newton", "confined": name == "confined"}
+    rule = FixedPrecisions(posterior, method, 1e-9, **options)
+    return rule, rule.begun(theta, hyper)
+
+
+def after_steps(posterior, theta, hyper, name, n_steps, **options):
+    """The search after some steps."""
+    rule, search = rule_and_search(posterior, theta, hyper, name)
+    return lower(posterior, DampedSteps(), rule, search, n_steps, **options)
+
+
+def assert_same(actual, desired, tol):
+    """Both searches are at one place, with the same memory."""
+    assert actual.n_iter == desired.n_iter
+    assert (actual.done, actual.converged) == (desired.done, desired.converged)
+    assert actual.point.precision.definite == desired.point.precision.definite
+    pairs = [
+        (actual.point.theta, desired.point.theta),
+        *zip(actual.point.hyper, desired.point.hyper, strict=True),
+        *zip(actual.point.energies, desired.point.energies, strict=True),
+        (actual.point.gradient, desired.point.gradient),
+        (actual.point.precision.matrix, desired.point.precision.matrix),
+        ([actual.damping, actual.growth], [desired.damping, desired.growth]),
+    ]
+    if actual.point.precision.definite:
+        solved = (search.point.precision.solve(actual.point.gradient) for search in (actual, desired))
+        pairs.append(tuple(solved))
+    if desired.memory is not None:
+        pairs += zip(actual.memory, desired.memory, strict=True)
+    for one, other in pairs:
+        assert np.shape(one) == np.shape(other)
+        scale = max(1.0, np.max(np.abs(other), initial=0.0))
+        np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
+
+
+@each_kind
+@each_depth
+@pytest.mark.parametrize("name", RULES)
+def test_first_steps_are_those_of_numpy(kind, hidden, name):
+    posterior, theta, hyper = problem(kind, hidden)
+    tol = ROUGH if name == "reestimation" else FINE
+    for n_steps in (1, 2, 4):
+        found = [
+            after_steps(which, theta, hyper, name, n_steps)
+            for which in (posterior, in_numpy(posterior))
+        ]
+        assert_same(*found, tol)
+
+
+@each_kind
+@pytest.mark.parametrize("name", ["exact", "gauss_newton"])
+def test_both_end_at_the_same_minimum(kind, name):
+    posterior, theta, hyper = problem(kind, (3,))
+    theta = after_steps(in_numpy(posterior), theta, hyper, "exact", 200).point.theta
+    theta = theta + 1e-3 * np.sin(np.arange(len(theta)))
+    found = [
+        after_steps(which, theta, hyper, name, 200) for which in (posterior, in_numpy(posterior))
+    ]
+    assert all(search.converged for search in found)
+    np.testing.assert_allclose(found[0].point.theta, found[1].point.theta, atol=1e-5)
+
+
+def test_the_loop_is_used():  # or everything above compares NumPy with itself
+    posterior, theta, hyper = problem("gaussian", (3,))
+    for name in ("reestimation", "exact", "gauss_newton"):
+        rule, search = rule_and_search(posterior, theta, hyper, name)
+        loop = compiled_loop(posterior, rule)
+        assert loop.takes(search)
+        found, left = loop.run(search, 2)
+        assert not left
+        assert found.n_iter == 2
+
+
+def test_other_priors_and_forms_are_left_to_numpy():
+    posterior, theta, hyper = problem("gaussian", (3,))
+    rule, _ = rule_and_search(posterior, theta, hyper, "exact")
+    assert compiled_loop(in_numpy(posterior), rule) is None
+    method = replace(method_of(posterior), dense=False)
+    assert compiled_loop(posterior, rule._replace(method=method, exact=False)) is None
+
+
+def test_a_saddle_point_is_left_to_numpy_which_escapes():
+    posterior, theta, hyper = problem("gaussian", (3,))
+    theta = np.zeros_like(theta)  # all units are alike and off: no gradient in the weights below
+    hyper = Hyperparameters(0.01 * np.ones_like(hyper.alpha), hyper.beta)
+    rule, search = rule_and_search(posterior, theta, hyper, "exact")
+    assert not search.point.precision.definite
+    ends = [
+        after_steps(which, theta, hyper, "exact", 200) for which in (posterior, in_numpy(posterior))
+    ]
+    assert all(end.converged and end.point.precision.definite for end in ends)
+    assert all(end.point.energy < search.point.energy - 1.0 for end in ends)
+
+
+def test_the_clock_is_looked_at_between_runs():
+    posterior, theta, hyper = problem("gaussian", (3,))
+    late = Deadline.after(0.0)
+    assert late.passed
+    found = after_steps(posterior, theta, hyper, "reestimation", 300, deadline=late)
+    assert found.n_iter == 0
