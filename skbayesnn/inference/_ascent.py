@@ -108,8 +108,7 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
     if exact:
         tau = _exact_third_order(posterior, point, S, apart)
     else:
-        near = point._replace(precision=precision)
-        tau = third_order(posterior, method, near, apart, one_sided=True)
+        tau = third_order(posterior, method, point._replace(precision=precision), apart)
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)

@@ -21,7 +21,15 @@ from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from skbayesnn.inference._compiled_loop import AT_ONCE, compiled_loop
-from skbayesnn.inference._damped import NO_WAY_DOWN, ROUNDING, SLACK, DampedSteps, RuleTerms, Search, Trial
+from skbayesnn.inference._damped import (
+    NO_WAY_DOWN,
+    ROUNDING,
+    SLACK,
+    DampedSteps,
+    RuleTerms,
+    Search,
+    Trial,
+)
 from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._method import Point
 

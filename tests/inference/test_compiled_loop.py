@@ -80,7 +80,9 @@ def assert_same(actual, desired, tol):
         ([actual.damping, actual.growth], [desired.damping, desired.growth]),
     ]
     if actual.point.precision.definite:
-        solved = (search.point.precision.solve(actual.point.gradient) for search in (actual, desired))
+        solved = (
+            search.point.precision.solve(actual.point.gradient) for search in (actual, desired)
+        )
         pairs.append(tuple(solved))
     if desired.memory is not None:
         pairs += zip(actual.memory, desired.memory, strict=True)

@@ -49,6 +49,7 @@ def hessian_rows(monkeypatch):
         return original(posterior, *args, **kwargs)
 
     monkeypatch.setattr(Posterior, "expansion", counting)
+    monkeypatch.setattr("skbayesnn.inference._steps.compiled_loop", lambda *args: None)
     return counts
 
 
