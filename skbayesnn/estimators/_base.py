@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
 from skbayesnn.estimators._missing_inputs import MissingInputs
+from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._rows import checked_weights
 from skbayesnn.estimators._units import WeightUnits, weight_names
@@ -64,8 +65,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
         return
     if hidden_layer_sizes != "auto":
         free = problem.posed(hidden_layer_sizes).settings.free
-        open_noise = np.any(free.beta) and problem.known_noise is None
-        if not (np.any(free.alpha) or open_noise):
+        if np.all(free.priors.informative):
             return
     raise ValueError(
         f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
@@ -135,6 +135,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
             These rows are a batch of `partial_fit`, which knows these fitted attributes.
         """
         with _all_or_nothing(self), _overflow_is_told():
+            check_hyperprior(self)
             hidden_layer_sizes = check_parameters(self)
             if earlier is None:
                 earlier = self._earlier(hidden_layer_sizes)
@@ -233,6 +234,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
             prior="layer" if is_estimator(self.prior) else self.prior,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
+            hyperprior=partial(hyperpriors_of_groups, self.hyperprior or {}),
             **self._noise_options(y_scaling, likelihood, rows),
             **{"limits": self._limits, **self._search_options()},
             deadline=Deadline.after(self.max_time),
@@ -316,7 +318,8 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         if what is None:
             return None
         return (
-            f"{what}, because X and y are not standardised. Use standardize=True or other units."
+            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
+            "or other bounds by hyperprior."
         ), UserWarning
 
     @property

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._hyperpriors import hyperpriors_of_groups
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
@@ -23,7 +24,6 @@ from skbayesnn.inference import (
     noise_posterior,
     own_posterior,
 )
-from skbayesnn.posterior import KnownNoise
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
@@ -103,7 +103,7 @@ class EvidenceMLP(BayesianMLP):
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
         noise = self._noise_model(problem)
-        if noise == "auto" and (in_batches or problem.known_noise is not None):
+        if noise == "auto" and in_batches:
             noise = "constant"
         return fit_evidence(
             problem,
@@ -123,8 +123,12 @@ class EvidenceMLP(BayesianMLP):
         """The problem with a general Gaussian prior, if one is given or was learnt."""
         if earlier is not None:
             factor = earlier.factor
-            known = self._known_noise(problem, earlier.learnt.known_noise)
-            problem = replace(problem, groups=earlier.learnt.prior, known_noise=known)
+            problem = replace(
+                problem,
+                groups=earlier.learnt.prior,
+                hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}),
+                noise_hyperprior=self._noise_after(problem, earlier.learnt.noise),
+            )
             settled = tuple(problem.groups.names)
         elif self.prior_mean is None and self.prior_precision is None:
             return problem
@@ -146,13 +150,14 @@ class EvidenceMLP(BayesianMLP):
             )
         return replace(problem, weight_precision=partial(precision_factors, factor, settled))
 
-    def _known_noise(self, problem, known):
+    def _noise_after(self, problem, learnt):
         """What earlier data tell about the noise levels that are to be inferred."""
-        constant = getattr(self, "noise", None) in ("auto", "constant", "shared")
-        if known is None or not constant or len(known.counts) != problem.likelihood.n_levels:
-            return None
+        own, constant = problem.noise_hyperprior, ("auto", "constant", "shared")
+        known = learnt is not None and getattr(self, "noise", None) in constant
+        if not known or len(learnt) != problem.likelihood.n_levels:
+            return own
         free = problem.noise_precision[0]
-        return KnownNoise(free * known.counts, free * known.errors) if np.any(free) else None
+        return tuple(np.where(free, np.array(learnt, object), np.array(own, object)))
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""

@@ -58,6 +58,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
         and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
         ``"inferred"`` infers it.
+    hyperprior : dict, default=None
+        Priors of the precisions that are inferred: from names of weight groups to
+        `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. What is not named,
+        with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
     prior_mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
@@ -225,6 +230,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         activation: str = "tanh",
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
         prior_mean: float | ArrayLike | None = None,
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
@@ -247,6 +253,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
         self.prior_mean = prior_mean
         self.prior_precision = prior_precision
         self.class_weight = class_weight

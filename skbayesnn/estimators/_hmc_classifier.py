@@ -32,8 +32,12 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Which weights share a precision, as in `EvidenceMLPClassifier`.
     weight_precision : "auto", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. Others are sampled; the prior of their standard deviations
-        is log-uniform.
+        group, or a dict by group name. Others are sampled; ``hyperprior`` is their prior.
+    hyperprior : dict, default=None
+        Priors of the precisions that are sampled: from names of weight groups to
+        `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. What is not named,
+        with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
     class_weight : None, "balanced" or dict, default=None
         Multiplies the weights of the rows.
 
@@ -183,6 +187,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         activation: str = "tanh",
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
         missing: str = "error",
@@ -207,6 +212,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
         self.class_weight = class_weight
         self.standardize = standardize
         self.missing = missing

@@ -33,8 +33,16 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Which weights share a precision, as in `EvidenceMLPRegressor`.
     weight_precision : "auto", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. Others are sampled; the prior of their standard deviations
-        is log-uniform.
+        group, or a dict by group name. Others are sampled; ``hyperprior`` is their prior.
+    hyperprior : dict, default=None
+        Priors of the precisions that are sampled: from names of weight groups, and ``"noise"`` for
+        the noise, to `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
+        list of one per output. What is not named, with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        All values are in standardised units: those of the noise are fractions of the standard
+        deviation of ``y``. Neal's (1992) likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has
+        ``Gamma(m0/2, s0/2)`` on the noise precision. With Gamma priors of the noise,
+        ``noise="auto"`` is ``"constant"``.
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` samples it.
@@ -208,6 +216,7 @@ default="auto"
         activation: str = "tanh",
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
@@ -234,6 +243,7 @@ default="auto"
         self.activation = activation
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes

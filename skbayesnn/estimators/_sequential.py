@@ -28,6 +28,8 @@ class Earlier(NamedTuple):
         Of every batch that ``partial_fit`` has seen.
     factor : object
         ``weight_precision``, as a factor of the precision that was learnt.
+    hyperprior : dict or None
+        Of this factor.
     """
 
     learnt: Learnt
@@ -38,6 +40,7 @@ class Earlier(NamedTuple):
     attributes: dict
     log_evidences: tuple
     factor: object = "auto"
+    hyperprior: dict | None = None
 
     @classmethod
     def of(cls, fitted):
@@ -131,4 +134,5 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
         )
     earlier = Earlier.of(given)
     earlier.check(estimator, hidden_layer_sizes)
-    return earlier._replace(log_evidences=(), factor=estimator.weight_precision)
+    given = estimator.weight_precision, estimator.hyperprior
+    return earlier._replace(log_evidences=(), factor=given[0], hyperprior=given[1])

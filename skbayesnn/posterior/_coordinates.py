@@ -111,12 +111,12 @@ class Coordinates:
     def precision_map(self):
         """How the free precisions depend on their coordinates."""
         n_beta = int(np.sum(self.free.beta))
-        known = np.maximum(self.information, np.exp(self.free.prior.log_range[0]))
+        known = np.maximum(self.information, np.exp(self.free.alpha_prior.low))
         centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
         fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
         fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
         coarse = np.full(len(centre), COARSE)
-        return PrecisionMap.build(self.free.prior.log_range, centre, fine, coarse)
+        return PrecisionMap.build(self.free.priors.log_range, centre, fine, coarse)
 
     @cached_property
     def _map_of_alpha(self):
@@ -202,7 +202,7 @@ class Coordinates:
 
     def draw_coordinates(self, rng):
         """Coordinates of the precisions drawn from their prior."""
-        return self.precision_map.eta(rng.uniform(*self.free.prior.log_range, self.n_free))
+        return self.precision_map.eta(self.free.priors.quantile(rng.random(self.n_free)))
 
     def draw_weights(self, eta, rng):
         """A position with given coordinates of the precisions, its weights drawn from the prior."""

@@ -43,7 +43,9 @@ cdef extern from "core.h":
         const double *low
         const double *high
         const double *sizes
-        double log_density
+        const double *shape
+        const double *rate
+        const double *log_normaliser
 
     ctypedef struct Kernels:
         const char *name
@@ -265,6 +267,7 @@ cdef class Joint:
     cdef long dimension
     cdef int[::1] label, which
     cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
+    cdef double[::1] shape, rate, log_normaliser
 
     def __init__(self, Model model, joint, precision_map):
         free = joint.free.mask
@@ -276,6 +279,9 @@ cdef class Joint:
         self.fixed = np.concatenate([*joint.fixed, [1.0]]).astype(float)
         self.centre, self.fine, self.coarse, self.low, self.high = (
             np.append(field, 1.0) for field in precision_map)
+        priors = joint.free.priors
+        self.shape, self.rate, self.log_normaliser = (
+            np.append(field, 0.0) for field in (priors.shape, priors.rate, priors.log_normaliser))
         self.sizes = np.append(joint.sizes, 0.0)
         self.c.model = &model.c
         self.c.n_groups = len(joint.free.alpha)
@@ -293,7 +299,9 @@ cdef class Joint:
         self.c.low = &self.low[0]
         self.c.high = &self.high[0]
         self.c.sizes = &self.sizes[0]
-        self.c.log_density = joint.free.prior.log_density
+        self.c.shape = &self.shape[0]
+        self.c.rate = &self.rate[0]
+        self.c.log_normaliser = &self.log_normaliser[0]
 
     def terms(self, q):
         """Fields of `JointEnergy`, and where these are not to be had without eigenvalues."""

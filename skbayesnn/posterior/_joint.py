@@ -60,7 +60,7 @@ class JointPosterior(Coordinates):
     ----------
     posterior : Posterior
     free : FreeHyperparameters
-        Which precisions are inferred, and their common prior.
+        Which precisions are inferred, and their priors.
     fixed : Hyperparameters
         Values of the others.
     information : ndarray of shape (n_groups,)
@@ -79,7 +79,7 @@ class JointPosterior(Coordinates):
     >>> groups = weight_groups(network, "single")
     >>> noise, y = Gaussian.per_output(1), np.sin(3 * X)
     >>> posterior = Posterior(network, noise, groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
     >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
     >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
     >>> joint.dimension  # 6 hidden weights, 2 precisions; the output layer is integrated out
@@ -168,7 +168,9 @@ class JointPosterior(Coordinates):
         """Minus log prior density of each coordinate of the precisions, and its derivative."""
         if stretch is None:
             stretch, change = self.precision_map.derivatives(eta)
-        return -np.log(stretch) - self.free.prior.log_density, -change
+        logs, priors = self.precision_map.log_precision(eta), self.free.priors
+        slope = change + priors.slope(logs) * stretch
+        return -np.log(stretch) - priors.log_density(logs), -slope
 
     def _data(self, place, stretch):
         """Minus log likelihood (all constants included), and its gradient."""
@@ -215,6 +217,7 @@ class JointPosterior(Coordinates):
         full[..., : len(kept), : len(kept)] = matrix
         eta, middle = np.arange(m, self.dimension), expit(place.eta)
         full[..., eta, eta] += 2.0 * middle * (1.0 - middle)  # of the logistic map
+        full[..., eta, eta] += self.free.priors.shape * stretch**2  # expected, of the hyperprior
         betas = eta[n_alpha:]
         information = self._level_information(place)[..., self.free.beta]
         full[..., betas, betas] += information * stretch[..., n_alpha:] ** 2

@@ -1,46 +1,11 @@
-"""Priors: weights in groups with a common precision, and the prior of these precisions."""
+"""Priors of weights, in groups with a common precision."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 INTERCEPT = "+intercept"  # ends the names of groupings in which output biases are by themselves
-
-
-class LogUniform(NamedTuple):
-    """Prior of every precision, ``alpha_c`` and ``beta``.
-
-    Its standard deviation ``alpha^(-1/2)`` is log-uniform between ``lower`` and ``upper``, in
-    standardised units.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import LogUniform
-    >>> prior = LogUniform(lower=0.1, upper=10.0)
-    >>> print(prior.clip(1e6).round(6))  # the precision of the least sd
-    100.0
-    """
-
-    lower: float = 1e-3
-    upper: float = 1e3
-
-    @property
-    def log_range(self):
-        """Bounds of ``ln alpha``, lower one first."""
-        return -2.0 * np.log(self.upper), -2.0 * np.log(self.lower)
-
-    @property
-    def log_density(self):
-        """``ln p(ln alpha)``, constant over the range."""
-        low, high = self.log_range
-        return -np.log(high - low)
-
-    def clip(self, precision):
-        """``precision`` moved to the nearest value inside the range."""
-        low, high = self.log_range
-        return np.clip(precision, np.exp(low), np.exp(high))
 
 
 @dataclass(frozen=True)

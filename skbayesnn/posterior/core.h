@@ -41,7 +41,7 @@ typedef struct {
     const int *which;          /* of these is each free one */
     const double *centre, *fine, *coarse, *low, *high; /* of the free ones' map */
     const double *sizes;       /* sampled weights of every group */
-    double log_density;        /* of a precision's logarithm under the hyperprior */
+    const double *shape, *rate, *log_normaliser; /* of the free ones' `Hyperpriors` */
 } Joint;
 
 /* Doubles of working memory that the functions below need. */

@@ -807,8 +807,10 @@ static int NAME(terms)(const Joint *joint, const double *q, double *prior, doubl
     *prior = 0.0;
     for (int f = 0; f < n_free; f++) {
         alpha[joint->which[f]] = precision_at(joint, f, eta[f], stretch + f, prior_gradient + m + f);
-        *prior -= log(stretch[f]) + joint->log_density;
-        prior_gradient[m + f] *= -1.0;
+        double precision = alpha[joint->which[f]], pull = joint->rate[f] * precision;
+        *prior -= log(stretch[f]) +
+                  (joint->shape[f] * log(precision) - pull - joint->log_normaliser[f]);
+        prior_gradient[m + f] = -(prior_gradient[m + f] + (joint->shape[f] - pull) * stretch[f]);
     }
     for (int c = 0; c < G; c++) {
         double total = alpha[c] + joint->information[c];

@@ -72,7 +72,8 @@ def log_evidence(posterior, search):
 
 
 def derivatives_at(posterior, search, exact=True):
-    return evidence_derivatives(posterior, method_of(posterior), search.point, exact)
+    prior = free_all(posterior).prior
+    return evidence_derivatives(posterior, method_of(posterior), search.point, prior, exact)
 
 
 def ascended(posterior, search, free=None, exact=False, tol=1e-9, **options):
@@ -143,7 +144,7 @@ def test_nothing_is_differentiated_where_the_evidence_is_too_low():
     posterior, search = make("one output", (3,))
     value = derivatives_at(posterior, search).value
     assert value == pytest.approx(log_evidence(posterior, search))
-    given = posterior, method_of(posterior), search.point
+    given = posterior, method_of(posterior), search.point, free_all(posterior).prior
     assert evidence_derivatives(*given, at_least=value + 1e-6) is None
     assert evidence_derivatives(*given, at_least=value - 1e-6) is not None
 
@@ -201,7 +202,7 @@ def test_ascent_of_a_network(name):
 @pytest.mark.parametrize("exact", [True, False])
 def test_fixed_hyperparameters_stay(exact):
     posterior, start = make("two outputs", (3,))
-    free = FreeHyperparameters(np.array([True, False, True]), np.array([False, True]), PRIOR)
+    free = FreeHyperparameters.sharing(np.array([True, False, True]), np.array([False, True]), PRIOR)
     search, _ = ascended(posterior, start, free, exact)
     unchanged = logs_of(search.point.hyper) == logs_of(start.point.hyper)
     np.testing.assert_array_equal(unchanged, ~free.mask)

@@ -18,7 +18,7 @@ from skbayesnn.inference import (
     train,
 )
 from skbayesnn.posterior import Hyperparameters, LogUniform
-from tests.inference.common import method_of, mode_of, settings_of
+from tests.inference.common import free_all, method_of, mode_of, settings_of
 from tests.tools import make_problem
 
 PRIOR = LogUniform()
@@ -77,7 +77,8 @@ def moves_of(posterior, theta, hyper, matrix=None):
     point = method.point(posterior, theta, hyper)
     if matrix is not None:
         point = point._replace(precision=DensePrecision(matrix))
-    return fair_moves(posterior, point, method.determined(posterior, point).sum())
+    prior = free_all(posterior).alpha_prior
+    return fair_moves(posterior, point, method.determined(posterior, point).sum(), prior)
 
 
 def gauss_newton(posterior, theta, hyper):
@@ -150,7 +151,8 @@ def test_training_ends_at_its_fixed_point(name, limits, curvature):
     trained = train(posterior, Trained(theta, hyper), settings)
     assert trained.converged
     point = method.point(posterior, trained.theta, trained.hyper)
-    moves, gamma = fair_moves(posterior, point, method.determined(posterior, point).sum())
+    total = method.determined(posterior, point).sum()
+    moves, gamma = fair_moves(posterior, point, total, settings.free.alpha_prior)
     beta = (posterior.level_counts - gamma.sum() / max(len(hyper.beta), 1)) / (
         2.0 * point.energies.errors
     )

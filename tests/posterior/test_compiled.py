@@ -12,7 +12,9 @@ from scipy.special import softmax
 
 from skbayesnn.inference import FreeHyperparameters
 from skbayesnn.posterior import (
+    Gamma,
     Hyperparameters,
+    Hyperpriors,
     JointPosterior,
     LogUniform,
     SquaredResiduals,
@@ -162,7 +164,9 @@ def both_joints(
     if fixed:
         masks[0][0] = masks[1][:1] = False
     information = np.exp(rng.normal(0.0, 2.0, len(hyper.alpha)))
-    free = FreeHyperparameters(*masks, LogUniform() if wide else LogUniform(0.05, 20.0))
+    kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
+    n_precisions = sum(map(len, masks))
+    free = FreeHyperparameters(*masks, Hyperpriors.of((kinds * n_precisions)[:n_precisions]))
     joints = [
         JointPosterior(some, free, hyper, information, integrate) for some in (posterior, plain)
     ]
