@@ -216,7 +216,8 @@ class BayesianMLP(MissingInputs, BaseEstimator):
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
         scalings = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
-        X_scaling, X = standardised(rows.X, rows.weight, self.standardize, scalings[0])
+        given = rows.weight, self.standardize, scalings[0], self.fit_intercept
+        X_scaling, X = standardised(rows.X, *given)
         y, y_scaling, likelihood = self._targets(rows, scalings[1])
         if earlier is not None and y.shape[1] != earlier.n_outputs:
             raise ValueError(
@@ -231,6 +232,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
             rows.weight,
             likelihood,
             activation=self.activation,
+            output_bias=bool(self.fit_intercept),
             prior="layer" if is_estimator(self.prior) else self.prior,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),

@@ -135,10 +135,7 @@ class EvidenceMLP(BayesianMLP):
         else:
             network, factor = problem.network(hidden_layer_sizes), self.weight_precision
 
-            def to_user(theta):
-                pairs = zip(*self._in_user_units(network, theta), strict=True)
-                return network.pack([np.vstack(pair) for pair in pairs])
-
+            to_user = self._units(network).weights
             groups, settled = given_prior(self, network, problem.feature_names, to_user)
             problem = replace(problem, groups=groups)
         most, n_weights = problem.limits.dense, len(problem.groups.labels)

@@ -38,6 +38,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X is then scaled, but not shifted. Hidden units keep their biases, and
+        intercepts of the outputs in ``intercepts_`` are 0.
     prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
@@ -228,6 +232,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         hidden_layer_sizes: LayerSizes = "auto",
         *,
         activation: str = "tanh",
+        fit_intercept: bool = True,
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
         hyperprior: dict[str, Any] | None = None,
@@ -251,6 +256,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.fit_intercept = fit_intercept
         self.prior = prior
         self.weight_precision = weight_precision
         self.hyperprior = hyperprior

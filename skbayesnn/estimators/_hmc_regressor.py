@@ -29,6 +29,10 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         start at the minima that were found. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases, and
+        intercepts of the outputs in ``intercepts_`` are 0.
     prior : str or array-like of shape (n_weights,), default="layer"
         Which weights share a precision, as in `EvidenceMLPRegressor`.
     weight_precision : "auto", float, array-like or dict, default="auto"
@@ -214,6 +218,7 @@ default="auto"
         hidden_layer_sizes: LayerSizes = "auto",
         *,
         activation: str = "tanh",
+        fit_intercept: bool = True,
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
         hyperprior: dict[str, Any] | None = None,
@@ -241,6 +246,7 @@ default="auto"
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.fit_intercept = fit_intercept
         self.prior = prior
         self.weight_precision = weight_precision
         self.hyperprior = hyperprior

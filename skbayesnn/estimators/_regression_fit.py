@@ -88,7 +88,8 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        scaling, y = standardised(rows.y, rows.weight, self.standardize, scaling)
+        given = rows.weight, self.standardize, scaling, self.fit_intercept
+        scaling, y = standardised(rows.y, *given)
         likelihood = Gaussian.per_output(n_outputs)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))

@@ -76,6 +76,11 @@ class Earlier(NamedTuple):
                 f"The prior was learnt with activation={network.activation!r}; got "
                 f"{estimator.activation!r}."
             )
+        if bool(estimator.fit_intercept) != network.output_bias:
+            raise ValueError(
+                f"The prior was learnt with fit_intercept={network.output_bias}; got "
+                f"{estimator.fit_intercept}."
+            )
         if bool(estimator.standardize) != self.standardize:
             raise ValueError(
                 f"The prior was learnt with standardize={self.standardize}; got "

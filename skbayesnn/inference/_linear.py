@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.network import Inputs
 from skbayesnn.posterior import Hyperparameters
 
 GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
@@ -90,27 +91,28 @@ def _sheets(posterior, levels):
     One is enough, unless targets have errors of their own: then it is one for each precision.
     """
     likelihood, weight = posterior.likelihood, posterior.sample_weight
+    rows = Inputs(posterior.X, posterior.network.has_biases(0)).rows
     if posterior.variances is None:
-        given = zip(*_compressed(posterior.X, posterior.y, weight), strict=True)
+        given = zip(*_compressed(rows, posterior.y, weight), strict=True)
         betas = [r * levels[i] for r, i in zip(likelihood.relative, likelihood.levels, strict=True)]
         return [[_Sheet(*some, own)] for some, own in zip(given, betas, strict=True)]
     most, found = max(map(len, levels)), [[] for _ in likelihood.levels]
     for beta in np.column_stack([np.resize(betas, most) for betas in levels]):
-        rows = likelihood.output_rows(None, posterior.targets(), beta)
-        precision = rows.precision * rows.factors
+        known = likelihood.output_rows(None, posterior.targets(), beta)
+        precision = known.precision * known.factors
         offsets = 0.5 * weight @ np.log(precision)
         for o, sheets in enumerate(found):
-            own = posterior.X, posterior.y[:, [o]], weight * precision[:, o]
+            own = rows, posterior.y[:, [o]], weight * precision[:, o]
             (some,) = zip(*_compressed(*own), strict=True)
             sheets.append(_Sheet(*some, np.ones(1), offsets[o]))
     counts = [len(levels[level]) for level in likelihood.levels]
     return [sheets[:count] for sheets, count in zip(found, counts, strict=True)]
 
 
-def _compressed(X, y, weight):
+def _compressed(rows, y, weight):
     """Of every output: triangular factor, targets in its coordinates, and what they leave out."""
     root = np.sqrt(weight)[:, None]
-    basis, triangle = np.linalg.qr(root * np.column_stack([X, np.ones(len(X))]))
+    basis, triangle = np.linalg.qr(root * rows)
     targets = root * y
     inside = basis.T @ targets
     return [triangle] * y.shape[1], inside.T, np.sum((targets - basis @ inside) ** 2, axis=0)

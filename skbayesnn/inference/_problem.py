@@ -50,6 +50,8 @@ class Problem:
     likelihood : Likelihood
         With constant noise, if with any.
     activation : str
+    output_bias : bool
+        Whether outputs have biases.
     prior : str or ndarray
         See `weight_groups`.
     prunes : bool
@@ -95,6 +97,7 @@ class Problem:
     sample_weight: np.ndarray
     likelihood: Likelihood
     activation: str = "tanh"
+    output_bias: bool = True
     prior: object = "layer"
     prunes: bool = False
     feature_names: list | None = None
@@ -124,7 +127,7 @@ class Problem:
     def network(self, hidden_layer_sizes):
         """The network with these hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
-        return Network(sizes, self.activation)
+        return Network(sizes, self.activation, self.output_bias)
 
     @property
     def noise_is_given(self):

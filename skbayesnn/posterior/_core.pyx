@@ -18,6 +18,7 @@ cdef extern from "core.h":
     ctypedef struct CModel "Model":
         int n_layers
         const int *size
+        int output_bias
         int activation, likelihood, n_levels
         double degrees_of_freedom
         const int *level
@@ -186,6 +187,7 @@ cdef class Model:
         self.n_weights = network.n_weights
         self.c.n_layers = len(network.layer_sizes) - 1
         self.c.size = &self.size[0]
+        self.c.output_bias = network.output_bias
         self.c.activation = ACTIVATIONS[network.activation]
         self.c.likelihood = LIKELIHOODS[likelihood.compiled]
         self.c.n_levels = likelihood.n_levels

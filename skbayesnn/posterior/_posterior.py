@@ -128,7 +128,7 @@ class Posterior:
     @cached_property
     def _inputs(self):
         """Of few rows what is made of them once."""
-        return Inputs(self.X)
+        return Inputs(self.X, self.network.has_biases(0))
 
     @cached_property
     def compiled(self):

@@ -176,6 +176,8 @@ def weight_groups(network, prior, feature_names=None):
         names, labels = np.unique(np.asarray(prior), return_inverse=True)
         return WeightGroups(labels.ravel(), [str(name) for name in names])
     if prior.endswith(INTERCEPT):
+        if not network.output_bias:
+            raise ValueError(f"prior={prior!r} needs output biases, which the network has not.")
         groups = weight_groups(network, prior.removesuffix(INTERCEPT), feature_names)
         labels = groups.labels.copy()
         labels[-network.n_outputs :] = len(groups.names)
@@ -186,18 +188,19 @@ def weight_groups(network, prior, feature_names=None):
         return WeightGroups(np.zeros(network.n_weights, dtype=int), ["weights"])
     parts, names = [], []
     for layer, (rows, columns) in enumerate(network.shapes):
-        hidden = layer < len(network.shapes) - 1
+        hidden, width = layer < len(network.shapes) - 1, network.layer_sizes[layer]
         labels = np.empty((rows, columns), dtype=int)
         if layer == 0 and prior == "ard":
-            inputs = feature_names or [f"x{i}" for i in range(rows - 1)]
-            labels[:-1] = len(names) + np.arange(rows - 1)[:, None]
+            inputs = feature_names or [f"x{i}" for i in range(width)]
+            labels[:width] = len(names) + np.arange(width)[:, None]
             names += [f"input_{name}" for name in inputs]
         elif hidden:
-            labels[:-1] = len(names)
+            labels[:width] = len(names)
             names.append(f"hidden{layer + 1}_weights")
         else:
-            labels[:-1] = len(names)
-        labels[-1] = len(names)
-        names.append(f"hidden{layer + 1}_biases" if hidden else "output")
+            labels[:width] = len(names)
+        labels[width:] = len(names)
+        if np.any(labels == len(names)):
+            names.append(f"hidden{layer + 1}_biases" if hidden else "output")
         parts.append(labels.ravel())
     return WeightGroups(np.concatenate(parts), names)

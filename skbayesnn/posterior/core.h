@@ -17,6 +17,7 @@ enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL };
 typedef struct {
     int n_layers;    /* of weights */
     const int *size; /* of the inputs and of every layer, n_layers + 1 */
+    int output_bias; /* whether the last layer has biases */
     int activation, likelihood;
     double degrees_of_freedom; /* of Student-t noise */
     int n_levels;
