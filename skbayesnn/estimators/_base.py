@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
-from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
+from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
+from skbayesnn.estimators._prior import informed
 from skbayesnn.estimators._rows import checked_weights
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
@@ -248,11 +249,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
                     f"prior given as an array needs one group label for each of the {n_weights} "
                     f"weights; got shape {np.shape(self.prior)}."
                 )
-        return self._informed(problem, hidden_layer_sizes, earlier)
-
-    def _informed(self, problem, hidden_layer_sizes, earlier):
-        """The problem with what is known of the weights before these data."""
-        return problem
+        return informed(self, problem, hidden_layer_sizes, earlier)
 
     def _search_options(self):
         """Parameters of the search for minima."""

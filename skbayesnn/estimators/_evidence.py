@@ -1,7 +1,6 @@
 """The evidence engine of the estimators: several minima, each with a Gaussian around it."""
 
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._hyperpriors import hyperpriors_of_groups
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
-from skbayesnn.estimators._prior import check_prior_parameters, given_prior, precision_factors
+from skbayesnn.estimators._prior import check_prior_parameters
 from skbayesnn.estimators._report import make_report
 from skbayesnn.estimators._sequential import Earlier, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
@@ -118,43 +116,6 @@ class EvidenceMLP(BayesianMLP):
 
     def _earlier(self, hidden_layer_sizes):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
-
-    def _informed(self, problem, hidden_layer_sizes, earlier):
-        """The problem with a general Gaussian prior, if one is given or was learnt."""
-        if earlier is not None:
-            factor = earlier.factor
-            problem = replace(
-                problem,
-                groups=earlier.learnt.prior,
-                hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}),
-                noise_hyperprior=self._noise_after(problem, earlier.learnt.noise),
-            )
-            settled = tuple(problem.groups.names)
-        elif self.prior_mean is None and self.prior_precision is None:
-            return problem
-        else:
-            network, factor = problem.network(hidden_layer_sizes), self.weight_precision
-
-            to_user = self._units(network).weights
-            groups, settled = given_prior(self, network, problem.feature_names, to_user)
-            problem = replace(problem, groups=groups)
-        most, n_weights = problem.limits.dense, len(problem.groups.labels)
-        if problem.groups.coupled and n_weights > most:
-            raise ValueError(
-                f"prior_precision with elements off its diagonal, which standardize=True brings "
-                f"about, needs whole matrices. They are formed for up to {most} weights; this "
-                f"network has {n_weights}."
-            )
-        return replace(problem, weight_precision=partial(precision_factors, factor, settled))
-
-    def _noise_after(self, problem, learnt):
-        """What earlier data tell about the noise levels that are to be inferred."""
-        own, constant = problem.noise_hyperprior, ("auto", "constant", "shared")
-        known = learnt is not None and getattr(self, "noise", None) in constant
-        if not known or len(learnt) != problem.likelihood.n_levels:
-            return own
-        free = problem.noise_precision[0]
-        return tuple(np.where(free, np.array(learnt, object), np.array(own, object)))
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""

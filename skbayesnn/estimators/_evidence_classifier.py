@@ -40,8 +40,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Activation function of the hidden units.
     fit_intercept : bool, default=True
         Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X is then scaled, but not shifted. Hidden units keep their biases, and
-        intercepts of the outputs in ``intercepts_`` are 0.
+        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
     prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 

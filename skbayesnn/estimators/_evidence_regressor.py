@@ -42,8 +42,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Activation function of the hidden units.
     fit_intercept : bool, default=True
         Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases, and
-        intercepts of the outputs in ``intercepts_`` are 0.
+        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
     prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
@@ -70,9 +70,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
         list of one per output. What is not named, with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
         All values are in standardised units: those of the noise are fractions of the standard
-        deviation of ``y``. Neal's (1992) likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has
-        ``Gamma(m0/2, s0/2)`` on the noise precision. With Gamma priors of the noise,
-        ``noise="auto"`` is ``"constant"``.
+        deviation of ``y`` (``"shared"`` noise: of the geometric mean over outputs), and those of
+        Student-t noise belong to its scale. Neal's (1992) likelihood
+        ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has ``Gamma(m0/2, s0/2)`` on the noise precision.
+        With Gamma priors of the noise, ``noise="auto"`` is ``"constant"``.
     prior_mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with

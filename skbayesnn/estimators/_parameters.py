@@ -42,8 +42,8 @@ def check_parameters(estimator):
         one_of(estimator, "prior", PRIORS)
         if estimator.prior.endswith(INTERCEPT) and not estimator.fit_intercept:
             raise ValueError(
-                f"prior={estimator.prior!r} is for outputs with intercepts. Use fit_intercept=True, "
-                f"or prior={estimator.prior.removesuffix(INTERCEPT)!r}."
+                f"prior={estimator.prior!r} is for outputs with intercepts. Use "
+                f"fit_intercept=True, or prior={estimator.prior.removesuffix(INTERCEPT)!r}."
             )
     if hasattr(estimator, "noise"):
         estimator._check_noise()

@@ -99,7 +99,7 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
 
     Parameters
     ----------
-    estimator : EvidenceMLP
+    estimator : BayesianMLP
     kind : type
         That it must have.
     hidden_layer_sizes : tuple of int or "auto"
@@ -122,7 +122,7 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
             "prior_mean and prior_precision come from the estimator given as prior; leave both at "
             "None."
         )
-    if estimator.measure_evidence is True:
+    if getattr(estimator, "measure_evidence", False) is True:
         raise ValueError(
             "measure_evidence=True anneals from a prior of mean zero, and is not possible with an "
             "estimator as prior. Use measure_evidence='auto' or False."
@@ -132,7 +132,7 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
             "noise='correlated' is for priors of mean zero, and is not possible with an estimator "
             "as prior. Use noise='constant'."
         )
-    if estimator.prune is not None:
+    if getattr(estimator, "prune", None) is not None:
         raise ValueError(
             f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
             "is not possible with an estimator as prior. Use prune=None."

@@ -163,7 +163,7 @@ def _known(posterior, settings, n_sampled, theta, hyper):
     """``h_c`` of ``Tr_c(A^-1) = k_c / (alpha_c + h_c)`` at every starting point."""
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
-    matrix = posterior.hessian(theta, hyper, exact=False)
+    matrix = posterior.groups.white_matrix(posterior.hessian(theta, hyper, exact=False))
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
     member = posterior.groups.membership[:n_sampled]
     sizes = member.sum(axis=0)

@@ -67,9 +67,9 @@ def prune_one(posterior, theta, tolerance):
     """Delete one redundant hidden unit, keeping the function (MacKay 1992, section 3.A).
 
     A unit is *off* if its variation over the training rows moves no unit above it by more than
-    `NEGLIGIBLE`; its mean goes into the biases above, and counts as well if there are none. *Duplicates* have equal (for odd
-    activations: or opposite) incoming weights; the outgoing weights are added. The last unit of a
-    layer stays.
+    `NEGLIGIBLE`; its mean goes into the biases above, and counts as well if there are none.
+    *Duplicates* have equal (for odd activations: or opposite) incoming weights; the outgoing
+    weights are added. The last unit of a layer stays.
 
     Parameters
     ----------

@@ -20,10 +20,10 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
 
     ``alpha_c <- (gamma_c + 2 a) / (2 E_W^c + 2 b)`` and ``beta <- (N - gamma + 2 a) / (2 E_D + 2
     b)``, ``a`` and ``b`` of the `Hyperprior`, with ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2
-    tau_c``. The last term is not in the original: it accounts for the change of ``A`` with the minimum. Without it units in their linear range drift
-    for ever to smaller incoming and larger outgoing weights, although that leaves the evidence as
-    it is. With several noise levels gamma is shared out in proportion to their outputs, which the
-    exact treatment at the end corrects.
+    tau_c``. The last term is not in the original: it accounts for the change of ``A`` with the
+    minimum. Without it units in their linear range drift for ever to smaller incoming and larger
+    outgoing weights, although that leaves the evidence as it is. With several noise levels gamma is
+    shared out in proportion to their outputs, which the exact treatment at the end corrects.
 
     Parameters
     ----------

@@ -9,6 +9,8 @@ from skbayesnn.inference._search import own_posterior
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform
 
+NOTHING = 1e-6  # of a target: what is known of a noise level from less
+
 
 class Learnt(NamedTuple):
     """What a fit hands on to later data, in its standardised units.
@@ -90,7 +92,7 @@ def _noise_prior(fit):
     rates = shapes / best.hyper.beta
     for level, shape in enumerate(shapes):
         bounds = float(prior.lower[level]), float(prior.upper[level])
-        known = free.beta[level] and shape > 0
+        known = free.beta[level] and shape > NOTHING
         parameters = (float(shape), float(rates[level])) if known else ()
         found.append((Gamma if known else LogUniform)(*parameters, *bounds))
     return tuple(found)

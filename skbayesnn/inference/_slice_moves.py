@@ -32,6 +32,7 @@ def serves_slices(joint):
     """
     posterior = joint.posterior
     linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
+    linear = linear and posterior.groups.centred
     if not linear or posterior.network.n_weights > LARGEST:
         return False
     log_evidence = [
@@ -192,7 +193,7 @@ class _State:
         return direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
     def move_scale(self, group, rngs):
-        """Slice sampling of a precision at fixed ``z``: only its own prior matters, and the odds."""
+        """Slice sampling of a precision at fixed ``z``: its own prior and the odds matter."""
         moves, start = self.moves, self.log_alpha[:, group].copy()
         own = moves.odds(self.z * self.sd * (self.labels == group))
         rest = self.odds - own

@@ -14,9 +14,10 @@ class Network:
     """Shape of a multilayer perceptron with linear outputs.
 
     The weights of layer ``l`` are one *augmented* matrix of shape ``(fan_in + 1, fan_out)``
-    whose last row holds the biases, which the output layer may lack; ``theta`` is the concatenation of these matrices, each in
-    row-major order. Every function of this package accepts leading axes on ``theta``
-    (several networks at once: restarts, chains) and carries them through to its result.
+    whose last row holds the biases, which the output layer may lack; ``theta`` is the
+    concatenation of these matrices, each in row-major order. Every function of this package accepts
+    leading axes on ``theta`` (several networks at once: restarts, chains) and carries them through
+    to its result.
 
     Parameters
     ----------

@@ -175,9 +175,10 @@ class JointPosterior(Coordinates):
     def _data(self, place, stretch):
         """Minus log likelihood (all constants included), and its gradient."""
         natural = self._likelihood(place)
-        # theta_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
-        by_v = natural.theta * place.scales
-        pull = self._sum_groups(place.theta * natural.theta)
+        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
+        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
+        by_v = by_white * place.scales
+        pull = self._sum_groups(place.white * by_white)
         by_alpha = natural.log_alpha - 0.5 * place.share * pull
         free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
         by_eta = np.concatenate(free, axis=-1) * stretch
@@ -192,18 +193,19 @@ class JointPosterior(Coordinates):
         place, groups = self.place(q), self.groups
         k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
         theta = self._with_mean_outputs(place)
+        white = theta if self.posterior.groups.centred else place.white
         share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
         scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
         scale[..., :m] = place.scales
         rho = np.ones_like(scale)
         rho[..., :m] = share[..., self._labels]
-        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d theta / d (v, eta)
+        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d u / d (v, eta)
         weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
         to_weights[..., weights, weights] = scale
         member = groups.membership[:, self.free.alpha]
-        pull = -0.5 * (rho * theta)[..., None] * stretch[..., None, :n_alpha]
+        pull = -0.5 * (rho * white)[..., None] * stretch[..., None, :n_alpha]
         to_weights[..., k:] = member * pull
-        matrix = self._data_hessian(theta, place) @ to_weights
+        matrix = self._white_hessian(theta, place) @ to_weights
         matrix = np.swapaxes(to_weights, -1, -2) @ matrix
         matrix[..., weights, weights] += rho
         determined = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
@@ -323,6 +325,13 @@ class JointPosterior(Coordinates):
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""
         return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+
+    def _white_hessian(self, theta, place):
+        """The same in white weights."""
+        matrix, groups = self._data_hessian(theta, place), self.posterior.groups
+        for _ in range(0 if groups.centred else 2):  # rows, then columns
+            matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), groups.white_gradient)
+        return matrix
 
     def _complete(self, theta, hyper):
         """Likelihood given all weights."""

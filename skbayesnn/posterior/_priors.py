@@ -131,6 +131,22 @@ class WeightGroups:
         members = np.flatnonzero(self.labels == group)
         return covariance[np.ix_(members, members)], theta[members]
 
+    def white(self, theta):
+        """Weights ``u`` in units in which ``m`` is zero and ``R`` is 1, ``(..., k)``."""
+        return theta
+
+    def coloured(self, white):
+        """The inverse of `white`."""
+        return white
+
+    def white_gradient(self, gradient):
+        """The gradient in ``u``, ``(..., k)``, from that in the weights."""
+        return gradient
+
+    def white_matrix(self, matrix):
+        """The Hessian in ``u``, ``(..., k, k)``, from that in the weights."""
+        return matrix
+
     def conditional(self, part, theta):
         """The prior of a slice of the weights, all others given."""
         return replace(self, labels=self.labels[part])

@@ -202,7 +202,9 @@ def test_ascent_of_a_network(name):
 @pytest.mark.parametrize("exact", [True, False])
 def test_fixed_hyperparameters_stay(exact):
     posterior, start = make("two outputs", (3,))
-    free = FreeHyperparameters.sharing(np.array([True, False, True]), np.array([False, True]), PRIOR)
+    free = FreeHyperparameters.sharing(
+        np.array([True, False, True]), np.array([False, True]), PRIOR
+    )
     search, _ = ascended(posterior, start, free, exact)
     unchanged = logs_of(search.point.hyper) == logs_of(start.point.hyper)
     np.testing.assert_array_equal(unchanged, ~free.mask)

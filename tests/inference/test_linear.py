@@ -25,7 +25,9 @@ def problem(likelihood, free_alpha, free_beta, n=9, seed=0):
     groups = weight_groups(network, "ard")
     posterior = Posterior(network, likelihood, groups, X, y, weight)
     fixed = Hyperparameters(np.array([0.1, 0.02, 1.0]), np.full(likelihood.n_levels, 5.0))
-    free = FreeHyperparameters.sharing(np.array(free_alpha), np.array(free_beta), LogUniform(0.01, 100.0))
+    free = FreeHyperparameters.sharing(
+        np.array(free_alpha), np.array(free_beta), LogUniform(0.01, 100.0)
+    )
     return posterior, Settings(free, fixed)
 
 
