@@ -17,8 +17,10 @@ from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    Gamma,
     Gaussian,
     Hyperparameters,
+    Hyperpriors,
     LogUniform,
     Posterior,
     weight_groups,
@@ -147,6 +149,29 @@ def test_nothing_is_differentiated_where_the_evidence_is_too_low():
     given = posterior, method_of(posterior), search.point, free_all(posterior).prior
     assert evidence_derivatives(*given, at_least=value + 1e-6) is None
     assert evidence_derivatives(*given, at_least=value - 1e-6) is not None
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_gamma_hyperpriors_add_their_density(exact):
+    """Derivatives by differences, and the maximum that the ascent finds."""
+    posterior, start = make("two outputs", (3,))
+    uniform = free_all(posterior)
+    prior = Hyperpriors.of(([Gamma(3.0, 2.0), LogUniform()] * 5)[: len(uniform.mask)])
+    given = method_of(posterior), start.point, prior, exact
+    found, plain = evidence_derivatives(posterior, *given), derivatives_at(posterior, start, exact)
+    logs = logs_of(start.point.hyper)
+
+    def density(logs):
+        return np.sum(prior.log_kernel(logs))
+
+    assert_near(found.value - plain.value, density(logs), 1e-10)
+    assert_near(found.gradient - plain.gradient, difference(density, logs, 1e-4), 1e-6)
+    assert_near(found.curvature - plain.curvature, np.diag(prior.rate * np.exp(logs)), 1e-10)
+    search, settled = ascended(posterior, start, uniform._replace(prior=prior), exact)
+    assert settled
+    there = evidence_derivatives(posterior, given[0], search.point, prior, exact)
+    assert np.max(np.abs(there.gradient)) < 1e-3
+    assert there.value > found.value
 
 
 @pytest.mark.parametrize("hidden", [(), (3,)])
