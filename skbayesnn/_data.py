@@ -129,7 +129,7 @@ class Scaling(NamedTuple):
         return values * self.scale + self.shift
 
 
-def standardised(values, weight, wanted=True, scaling=None):
+def standardised(values, weight, wanted=True, scaling=None, shifted=True):
     """Scaling of training values, and the values in its units.
 
     They are rounded to `RESOLUTION`, so that the last bits of the data, which a change of units or
@@ -143,6 +143,8 @@ def standardised(values, weight, wanted=True, scaling=None):
         ``False``: values stay as they are.
     scaling : Scaling, optional
         That of earlier values, to be used again.
+    shifted : bool, default=True
+        ``False``: values are scaled, but zero stays where it is.
 
     Returns
     -------
@@ -151,7 +153,10 @@ def standardised(values, weight, wanted=True, scaling=None):
     """
     if not wanted:
         return Scaling.none(values.shape[1]), values
-    scaling = Scaling.standard(values, weight) if scaling is None else scaling
+    if scaling is None:
+        scaling = Scaling.standard(values, weight)
+        if not shifted:
+            scaling = scaling._replace(shift=np.zeros_like(scaling.shift))
     values = scaling.transform(values) / RESOLUTION
     return scaling, np.round(values, out=values) * RESOLUTION + 0.0
 

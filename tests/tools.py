@@ -108,11 +108,13 @@ def make_variances(name, shape, rng):
     return variances
 
 
-def make_problem(name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0):
+def make_problem(
+    name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0, output_bias=True
+):
     """A posterior with sample weights, weights ``theta`` and hyperparameters."""
     rng = np.random.default_rng(seed)
     likelihood, n_outputs = make_likelihood(name)
-    network = Network((2, *hidden, n_outputs), activation)
+    network = Network((2, *hidden, n_outputs), activation, output_bias)
     X = rng.standard_normal((n, 2))
     theta = draw_weights(network, X, rng, lead)
     truth = forward(network, draw_weights(network, X, rng), X).outputs

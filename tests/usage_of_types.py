@@ -11,6 +11,7 @@ from skbayesnn.basis import LegendreFeatures
 from skbayesnn.displays import CalibrationDisplay, PredictiveDisplay
 from skbayesnn.metrics import crps_gaussian, interval_coverage
 from skbayesnn.model_selection import EvidenceSearch, compare
+from skbayesnn.posterior import Gamma, LogUniform
 
 X, y = [[0.0], [1.0]], np.zeros(2)
 
@@ -23,6 +24,8 @@ assert_type(model.predict(X, return_cov=True), tuple[NDArray[Any], NDArray[Any]]
 assert_type(model.predict_interval(X, coverage=0.9), NDArray[Any])
 assert_type(model.sample_y(X, 3, random_state=np.random.RandomState(0)), NDArray[Any])
 EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1)
+hyperprior = {"noise": Gamma(2.0, 1.0), "output": LogUniform(0.1, 10.0)}
+HMCMLPRegressor((), fit_intercept=False, hyperprior=hyperprior, prior_mean=1.0, prior_precision=[1])
 EvidenceMLPRegressor(hidden_layers=(4,))  # type: ignore[call-arg]
 EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]
 model.predict(X, True, True)  # type: ignore[call-overload]

@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
+from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
 from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
+from skbayesnn.estimators._prior import informed
 from skbayesnn.estimators._rows import checked_weights
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
@@ -64,8 +66,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
         return
     if hidden_layer_sizes != "auto":
         free = problem.posed(hidden_layer_sizes).settings.free
-        open_noise = np.any(free.beta) and problem.known_noise is None
-        if not (np.any(free.alpha) or open_noise):
+        if np.all(free.priors.informative):
             return
     raise ValueError(
         f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
@@ -135,6 +136,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
             These rows are a batch of `partial_fit`, which knows these fitted attributes.
         """
         with _all_or_nothing(self), _overflow_is_told():
+            check_hyperprior(self)
             hidden_layer_sizes = check_parameters(self)
             if earlier is None:
                 earlier = self._earlier(hidden_layer_sizes)
@@ -215,7 +217,8 @@ class BayesianMLP(MissingInputs, BaseEstimator):
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
         scalings = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
-        X_scaling, X = standardised(rows.X, rows.weight, self.standardize, scalings[0])
+        given = rows.weight, self.standardize, scalings[0], self.fit_intercept
+        X_scaling, X = standardised(rows.X, *given)
         y, y_scaling, likelihood = self._targets(rows, scalings[1])
         if earlier is not None and y.shape[1] != earlier.n_outputs:
             raise ValueError(
@@ -230,9 +233,11 @@ class BayesianMLP(MissingInputs, BaseEstimator):
             rows.weight,
             likelihood,
             activation=self.activation,
+            output_bias=bool(self.fit_intercept),
             prior="layer" if is_estimator(self.prior) else self.prior,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
+            hyperprior=partial(hyperpriors_of_groups, self.hyperprior or {}),
             **self._noise_options(y_scaling, likelihood, rows),
             **{"limits": self._limits, **self._search_options()},
             deadline=Deadline.after(self.max_time),
@@ -244,11 +249,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
                     f"prior given as an array needs one group label for each of the {n_weights} "
                     f"weights; got shape {np.shape(self.prior)}."
                 )
-        return self._informed(problem, hidden_layer_sizes, earlier)
-
-    def _informed(self, problem, hidden_layer_sizes, earlier):
-        """The problem with what is known of the weights before these data."""
-        return problem
+        return informed(self, problem, hidden_layer_sizes, earlier)
 
     def _search_options(self):
         """Parameters of the search for minima."""
@@ -316,7 +317,8 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         if what is None:
             return None
         return (
-            f"{what}, because X and y are not standardised. Use standardize=True or other units."
+            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
+            "or other bounds by hyperprior."
         ), UserWarning
 
     @property

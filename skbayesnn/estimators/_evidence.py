@@ -1,7 +1,6 @@
 """The evidence engine of the estimators: several minima, each with a Gaussian around it."""
 
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
-from skbayesnn.estimators._prior import check_prior_parameters, given_prior, precision_factors
+from skbayesnn.estimators._prior import check_prior_parameters
 from skbayesnn.estimators._report import make_report
 from skbayesnn.estimators._sequential import Earlier, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
@@ -23,7 +22,6 @@ from skbayesnn.inference import (
     noise_posterior,
     own_posterior,
 )
-from skbayesnn.posterior import KnownNoise
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
@@ -103,7 +101,7 @@ class EvidenceMLP(BayesianMLP):
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
         noise = self._noise_model(problem)
-        if noise == "auto" and (in_batches or problem.known_noise is not None):
+        if noise == "auto" and in_batches:
             noise = "constant"
         return fit_evidence(
             problem,
@@ -118,41 +116,6 @@ class EvidenceMLP(BayesianMLP):
 
     def _earlier(self, hidden_layer_sizes):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
-
-    def _informed(self, problem, hidden_layer_sizes, earlier):
-        """The problem with a general Gaussian prior, if one is given or was learnt."""
-        if earlier is not None:
-            factor = earlier.factor
-            known = self._known_noise(problem, earlier.learnt.known_noise)
-            problem = replace(problem, groups=earlier.learnt.prior, known_noise=known)
-            settled = tuple(problem.groups.names)
-        elif self.prior_mean is None and self.prior_precision is None:
-            return problem
-        else:
-            network, factor = problem.network(hidden_layer_sizes), self.weight_precision
-
-            def to_user(theta):
-                pairs = zip(*self._in_user_units(network, theta), strict=True)
-                return network.pack([np.vstack(pair) for pair in pairs])
-
-            groups, settled = given_prior(self, network, problem.feature_names, to_user)
-            problem = replace(problem, groups=groups)
-        most, n_weights = problem.limits.dense, len(problem.groups.labels)
-        if problem.groups.coupled and n_weights > most:
-            raise ValueError(
-                f"prior_precision with elements off its diagonal, which standardize=True brings "
-                f"about, needs whole matrices. They are formed for up to {most} weights; this "
-                f"network has {n_weights}."
-            )
-        return replace(problem, weight_precision=partial(precision_factors, factor, settled))
-
-    def _known_noise(self, problem, known):
-        """What earlier data tell about the noise levels that are to be inferred."""
-        constant = getattr(self, "noise", None) in ("auto", "constant", "shared")
-        if known is None or not constant or len(known.counts) != problem.likelihood.n_levels:
-            return None
-        free = problem.noise_precision[0]
-        return KnownNoise(free * known.counts, free * known.errors) if np.any(free) else None
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""

@@ -38,6 +38,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
     prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
@@ -58,6 +62,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
         and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
         ``"inferred"`` infers it.
+    hyperprior : dict, default=None
+        Priors of the precisions that are inferred: from names of weight groups to
+        `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. What is not named,
+        with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
     prior_mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
@@ -223,8 +232,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         hidden_layer_sizes: LayerSizes = "auto",
         *,
         activation: str = "tanh",
+        fit_intercept: bool = True,
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
         prior_mean: float | ArrayLike | None = None,
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
@@ -245,8 +256,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.fit_intercept = fit_intercept
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
         self.prior_mean = prior_mean
         self.prior_precision = prior_precision
         self.class_weight = class_weight

@@ -40,6 +40,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         network within 0.01 nats per row of the best is chosen.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
     prior : str, array-like of shape (n_weights,) or estimator, default="layer"
         Which weights share a precision.
 
@@ -60,6 +64,16 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
         and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
         ``"inferred"`` infers it.
+    hyperprior : dict, default=None
+        Priors of the precisions that are inferred: from names of weight groups, and ``"noise"`` for
+        the noise, to `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
+        list of one per output. What is not named, with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        All values are in standardised units: those of the noise are fractions of the standard
+        deviation of ``y`` (``"shared"`` noise: of the geometric mean over outputs), and those of
+        Student-t noise belong to its scale. Neal's (1992) likelihood
+        ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has ``Gamma(m0/2, s0/2)`` on the noise precision.
+        With Gamma priors of the noise, ``noise="auto"`` is ``"constant"``.
     prior_mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
@@ -264,8 +278,10 @@ default="auto"
         hidden_layer_sizes: LayerSizes = "auto",
         *,
         activation: str = "tanh",
+        fit_intercept: bool = True,
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
         prior_mean: float | ArrayLike | None = None,
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
@@ -288,8 +304,10 @@ default="auto"
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.fit_intercept = fit_intercept
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
         self.prior_mean = prior_mean
         self.prior_precision = prior_precision
         self.noise_std = noise_std

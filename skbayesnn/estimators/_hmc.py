@@ -19,13 +19,14 @@ from skbayesnn.estimators._parameters import (
     count,
     integer,
     is_boolean,
-    is_estimator,
     one_of,
     positive,
     thawed,
 )
 from skbayesnn.estimators._posterior import DrawnPosterior
+from skbayesnn.estimators._prior import check_prior_parameters
 from skbayesnn.estimators._rows import generator
+from skbayesnn.estimators._sequential import earlier_of_prior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
 from skbayesnn.samplers import Plan, random_walk
@@ -70,10 +71,10 @@ class HMCMLP(BayesianMLP):
             Not fitted yet.
         """
         check_is_fitted(fitted)
-        if fitted._result.problem.groups is not None:
+        if len(vars(fitted).get("batch_log_evidences_", ())) > 1:
             raise ValueError(
-                "Samplers know priors of mean zero only: an evidence estimator with prior_mean, "
-                "prior_precision or an estimator as prior cannot be continued by sampling."
+                "The estimator has learnt in batches, of which it keeps the last one only. Give it "
+                "as prior of a sampler, or fit it to all rows."
             )
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
@@ -87,11 +88,7 @@ class HMCMLP(BayesianMLP):
         return isinstance(self.thin, str) and self.thin == "auto"
 
     def _check_engine_parameters(self):
-        if is_estimator(self.prior):
-            raise ValueError(
-                "Samplers know priors of mean zero only: prior must be 'single', 'layer', 'ard' or "
-                "an array of labels. An estimator as prior is possible with evidence estimators."
-            )
+        check_prior_parameters(self)
         self._check_sampler()
         for name in ("n_chains", "n_draws"):
             integer(self, name, 1)
@@ -107,6 +104,9 @@ class HMCMLP(BayesianMLP):
             raise ValueError(
                 f"init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got {self.init!r}."
             )
+
+    def _earlier(self, hidden_layer_sizes):
+        return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _check_sampler(self):
         """Parameters of the transitions."""

@@ -28,12 +28,30 @@ class HMCMLPClassifier(Classification, HMCMLP):
         that were found. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
-    prior : str or array-like of shape (n_weights,), default="layer"
-        Which weights share a precision, as in `EvidenceMLPClassifier`.
-    weight_precision : "auto", float, array-like or dict, default="auto"
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
+    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
+        Which weights share a precision, as in `EvidenceMLPClassifier`. If it is a fitted
+        `EvidenceMLPClassifier`, its posterior is the prior.
+    weight_precision : "auto", "inferred", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. Others are sampled; the prior of their standard deviations
-        is log-uniform.
+        group, or a dict by group name. Others are sampled; ``hyperprior`` is their prior. For
+        groups with ``prior_precision``, and with an estimator as ``prior``, it is a factor of that
+        precision: ``"auto"`` is 1, and ``"inferred"`` samples it.
+    hyperprior : dict, default=None
+        Priors of the precisions that are sampled: from names of weight groups to
+        `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. What is not named,
+        with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+    prior_mean : float or array-like of shape (n_weights,), default=None
+        Prior means of the weights in the units of X, as in `EvidenceMLPClassifier`. With it or with
+        ``prior_precision`` the evidence run begins at the prior alone.
+    prior_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
+            default=None
+        Inverse prior covariance of the weights in the units of X, or its diagonal, as in
+        `EvidenceMLPClassifier`.
     class_weight : None, "balanced" or dict, default=None
         Multiplies the weights of the rows.
 
@@ -181,8 +199,12 @@ class HMCMLPClassifier(Classification, HMCMLP):
         hidden_layer_sizes: LayerSizes = (16,),
         *,
         activation: str = "tanh",
+        fit_intercept: bool = True,
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
+        prior_mean: float | ArrayLike | None = None,
+        prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
         missing: str = "error",
@@ -205,8 +227,12 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.fit_intercept = fit_intercept
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
+        self.prior_mean = prior_mean
+        self.prior_precision = prior_precision
         self.class_weight = class_weight
         self.standardize = standardize
         self.missing = missing

@@ -29,12 +29,36 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         start at the minima that were found. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
-    prior : str or array-like of shape (n_weights,), default="layer"
-        Which weights share a precision, as in `EvidenceMLPRegressor`.
-    weight_precision : "auto", float, array-like or dict, default="auto"
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
+    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
+        Which weights share a precision, as in `EvidenceMLPRegressor`. If it is a fitted
+        `EvidenceMLPRegressor`, its posterior is the prior.
+    weight_precision : "auto", "inferred", float, array-like or dict, default="auto"
         Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. Others are sampled; the prior of their standard deviations
-        is log-uniform.
+        group, or a dict by group name. Others are sampled; ``hyperprior`` is their prior. For
+        groups with ``prior_precision``, and with an estimator as ``prior``, it is a factor of that
+        precision: ``"auto"`` is 1, and ``"inferred"`` samples it.
+    hyperprior : dict, default=None
+        Priors of the precisions that are sampled: from names of weight groups, and ``"noise"`` for
+        the noise, to `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
+        list of one per output. What is not named, with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        All values are in standardised units: those of the noise are fractions of the standard
+        deviation of ``y`` (``"shared"`` noise: of the geometric mean over outputs), and those of
+        Student-t noise belong to its scale. Neal's (1992) likelihood
+        ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has ``Gamma(m0/2, s0/2)`` on the noise precision.
+        With Gamma priors of the noise, ``noise="auto"`` is ``"constant"``.
+    prior_mean : float or array-like of shape (n_weights,), default=None
+        Prior means of the weights in the units of X and y, as in `EvidenceMLPRegressor`. With it or
+        with ``prior_precision`` the output layer is sampled with the other weights, and the
+        evidence run begins at the prior alone.
+    prior_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
+            default=None
+        Inverse prior covariance of the weights in the units of X and y, or its diagonal, as in
+        `EvidenceMLPRegressor`.
     noise_std : "auto", float, array-like or dict, default="auto"
         Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` samples it.
@@ -206,8 +230,12 @@ default="auto"
         hidden_layer_sizes: LayerSizes = "auto",
         *,
         activation: str = "tanh",
+        fit_intercept: bool = True,
         prior: str | ArrayLike = "layer",
         weight_precision: str | ArrayLike | dict[Any, float] = "auto",
+        hyperprior: dict[str, Any] | None = None,
+        prior_mean: float | ArrayLike | None = None,
+        prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
@@ -232,8 +260,12 @@ default="auto"
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.fit_intercept = fit_intercept
         self.prior = prior
         self.weight_precision = weight_precision
+        self.hyperprior = hyperprior
+        self.prior_mean = prior_mean
+        self.prior_precision = prior_precision
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes

@@ -40,6 +40,11 @@ def check_parameters(estimator):
     one_of(estimator, "activation", tuple(ACTIVATIONS))
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
+        if estimator.prior.endswith(INTERCEPT) and not estimator.fit_intercept:
+            raise ValueError(
+                f"prior={estimator.prior!r} is for outputs with intercepts. Use "
+                f"fit_intercept=True, or prior={estimator.prior.removesuffix(INTERCEPT)!r}."
+            )
     if hasattr(estimator, "noise"):
         estimator._check_noise()
     if hasattr(estimator, "class_weight"):
@@ -48,7 +53,7 @@ def check_parameters(estimator):
     if estimator.max_time is not None:
         positive(estimator, "max_time")
     one_of(estimator, "missing", ("error", "impute"))
-    for name in ("standardize", "warm_start"):
+    for name in ("fit_intercept", "standardize", "warm_start"):
         is_boolean(estimator, name)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
         raise ValueError(

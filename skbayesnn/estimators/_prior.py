@@ -1,7 +1,11 @@
 """What is known of the weights before the data, from the user's units to a `GaussianPrior`."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
+from skbayesnn.estimators._hyperpriors import hyperpriors_of_groups
 from skbayesnn.estimators._parameters import fixed_values
 from skbayesnn.posterior import GaussianPrior, WeightGroups, weight_groups
 
@@ -20,7 +24,7 @@ def check_prior_parameters(estimator):
             f"{name} holds numbers for the weights of one network, so that hidden_layer_sizes="
             f"{estimator.hidden_layer_sizes!r} is not possible with it. Give hidden_layer_sizes."
         )
-    if estimator.measure_evidence is True:
+    if getattr(estimator, "measure_evidence", False) is True:
         raise ValueError(
             f"measure_evidence=True anneals from a prior of mean zero, and is not possible with "
             f"{name}. Use measure_evidence='auto' or False."
@@ -30,7 +34,7 @@ def check_prior_parameters(estimator):
             f"noise='correlated' is for priors of mean zero, and is not possible with {name}. Use "
             "noise='constant'."
         )
-    if estimator.prune is not None:
+    if getattr(estimator, "prune", None) is not None:
         raise ValueError(
             f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
             f"is not possible with {name}. Use prune=None."
@@ -172,3 +176,49 @@ def _matrix(given, k, name):
             f"{name} must be positive definite; its smallest eigenvalue is {least:g}."
         ) from error
     return precision
+
+
+def informed(estimator, problem, hidden_layer_sizes, earlier):
+    """The problem with a general Gaussian prior, if one is given or was learnt.
+
+    Parameters
+    ----------
+    estimator : BayesianMLP
+    problem : Problem
+    hidden_layer_sizes : tuple of int
+    earlier : Earlier or None
+    """
+    if earlier is not None:
+        factor = earlier.factor
+        problem = replace(
+            problem,
+            groups=earlier.learnt.prior,
+            hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}),
+            noise_hyperprior=_noise_after(estimator, problem, earlier.learnt.noise),
+        )
+        settled = tuple(problem.groups.names)
+    elif estimator.prior_mean is None and estimator.prior_precision is None:
+        return problem
+    else:
+        network, factor = problem.network(hidden_layer_sizes), estimator.weight_precision
+        to_user = estimator._units(network).weights
+        groups, settled = given_prior(estimator, network, problem.feature_names, to_user)
+        problem = replace(problem, groups=groups)
+    most, n_weights = problem.limits.dense, len(problem.groups.labels)
+    if problem.groups.coupled and n_weights > most:
+        raise ValueError(
+            f"prior_precision with elements off its diagonal, which standardize=True brings "
+            f"about, needs whole matrices. They are formed for up to {most} weights; this "
+            f"network has {n_weights}."
+        )
+    return replace(problem, weight_precision=partial(precision_factors, factor, settled))
+
+
+def _noise_after(estimator, problem, learnt):
+    """What earlier data tell about the noise levels that are to be inferred."""
+    own, constant = problem.noise_hyperprior, ("auto", "constant", "shared")
+    known = learnt is not None and getattr(estimator, "noise", None) in constant
+    if not known or len(learnt) != problem.likelihood.n_levels:
+        return own
+    free = problem.noise_precision[0]
+    return tuple(np.where(free, np.array(learnt, object), np.array(own, object)))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
+from skbayesnn.estimators._hyperpriors import has_gamma_noise, hyperpriors_of_noise
 from skbayesnn.estimators._measurements import as_errors
 from skbayesnn.estimators._parameters import fixed_values, is_estimator, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
@@ -87,7 +88,8 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        scaling, y = standardised(rows.y, rows.weight, self.standardize, scaling)
+        given = rows.weight, self.standardize, scaling, self.fit_intercept
+        scaling, y = standardised(rows.y, *given)
         likelihood = Gaussian.per_output(n_outputs)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
@@ -114,6 +116,7 @@ class RegressionFit(Regression):
         variances = _variances(rows.errors, y_scaling, likelihood, free, values)
         return {
             "noise_precision": (free, ratio**-2.0),
+            "noise_hyperprior": hyperpriors_of_noise(self.hyperprior or {}, free),
             "variances": variances,
             "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
@@ -138,6 +141,11 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise_std fixes noise levels of single outputs; leave it at 'auto' with "
                 "noise='correlated', which infers the whole covariance."
+            )
+        if self.noise in ("input_dependent", "correlated") and has_gamma_noise(self.hyperprior):
+            raise ValueError(
+                f"A Gamma prior of the noise level is not possible with noise={self.noise!r}. Use "
+                "noise='constant', 'shared' or 'student_t', or a LogUniform prior."
             )
 
     def _as_levels(self, noise):

@@ -38,7 +38,8 @@ class MinimumReport:
     noise_correlation : ndarray of shape (n_outputs, n_outputs) or None
         Of correlated noise.
     log_precision_std : dict
-        Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5).
+        Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
+        what a Gamma ``hyperprior`` tells.
     gradient_norm, smallest_eigenvalue : float
         Of the energy at the minimum.
     hidden_layer_sizes : tuple of int

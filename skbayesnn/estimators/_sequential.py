@@ -28,6 +28,8 @@ class Earlier(NamedTuple):
         Of every batch that ``partial_fit`` has seen.
     factor : object
         ``weight_precision``, as a factor of the precision that was learnt.
+    hyperprior : dict or None
+        Of this factor.
     """
 
     learnt: Learnt
@@ -38,6 +40,7 @@ class Earlier(NamedTuple):
     attributes: dict
     log_evidences: tuple
     factor: object = "auto"
+    hyperprior: dict | None = None
 
     @classmethod
     def of(cls, fitted):
@@ -73,6 +76,11 @@ class Earlier(NamedTuple):
                 f"The prior was learnt with activation={network.activation!r}; got "
                 f"{estimator.activation!r}."
             )
+        if bool(estimator.fit_intercept) != network.output_bias:
+            raise ValueError(
+                f"The prior was learnt with fit_intercept={network.output_bias}; got "
+                f"{estimator.fit_intercept}."
+            )
         if bool(estimator.standardize) != self.standardize:
             raise ValueError(
                 f"The prior was learnt with standardize={self.standardize}; got "
@@ -91,7 +99,7 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
 
     Parameters
     ----------
-    estimator : EvidenceMLP
+    estimator : BayesianMLP
     kind : type
         That it must have.
     hidden_layer_sizes : tuple of int or "auto"
@@ -114,7 +122,7 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
             "prior_mean and prior_precision come from the estimator given as prior; leave both at "
             "None."
         )
-    if estimator.measure_evidence is True:
+    if getattr(estimator, "measure_evidence", False) is True:
         raise ValueError(
             "measure_evidence=True anneals from a prior of mean zero, and is not possible with an "
             "estimator as prior. Use measure_evidence='auto' or False."
@@ -124,11 +132,12 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
             "noise='correlated' is for priors of mean zero, and is not possible with an estimator "
             "as prior. Use noise='constant'."
         )
-    if estimator.prune is not None:
+    if getattr(estimator, "prune", None) is not None:
         raise ValueError(
             f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
             "is not possible with an estimator as prior. Use prune=None."
         )
     earlier = Earlier.of(given)
     earlier.check(estimator, hidden_layer_sizes)
-    return earlier._replace(log_evidences=(), factor=estimator.weight_precision)
+    given = estimator.weight_precision, estimator.hyperprior
+    return earlier._replace(log_evidences=(), factor=given[0], hyperprior=given[1])

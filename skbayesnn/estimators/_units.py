@@ -48,7 +48,7 @@ class WeightUnits:
     def weights(self, theta):
         """Weights in units of X and y."""
         layers = self._linear(theta)
-        layers[-1][..., -1, :] += self.y_scaling.shift
+        layers[-1][..., self.network.layer_sizes[-2] :, :] += self.y_scaling.shift
         return self.network.pack(layers)
 
     def deviations(self, vectors):
@@ -59,35 +59,43 @@ class WeightUnits:
         """The inverse of `deviations`."""
         layers = [w.copy() for w in self.network.layers(deviations)]
         layers[-1] /= self.y_scaling.scale
-        first = layers[0]
-        first[..., -1, :] += self.X_scaling.shift @ first[..., :-1, :]
-        first[..., :-1, :] *= self.X_scaling.scale[:, None]
+        first, d = layers[0], self.network.layer_sizes[0]
+        first[..., d:, :] += (self.X_scaling.shift @ first[..., :d, :])[..., None, :]
+        first[..., :d, :] *= self.X_scaling.scale[:, None]
         return self.network.pack(layers)
 
     def standard_deviations(self, precision):
         """Of weights whose Gaussian has this `Precision` in standardised units, ``(k,)``."""
         network = self.network
         layers = [w.copy() for w in network.layers(np.sqrt(precision.variances()))]
-        layers[0][:-1] /= self.X_scaling.scale[:, None]
-        shifts = np.append(-self.X_scaling.shift / self.X_scaling.scale, 1.0)
-        fan_in, units = network.shapes[0]
-        to_bias = np.zeros((units, 1, network.n_weights))
-        for unit in range(units):
-            to_bias[unit, 0, np.arange(fan_in) * units + unit] = shifts
-        layers[0][-1] = np.sqrt(precision.project(to_bias)[:, 0, 0])
+        layers[0][: network.layer_sizes[0]] /= self.X_scaling.scale[:, None]
+        if network.has_biases(0):
+            layers[0][-1] = self._first_biases(precision)
         layers[-1] *= self.y_scaling.scale
         return network.pack(layers)
 
+    def _first_biases(self, precision):
+        """Standard deviations of the first layer's biases, in units of X."""
+        shifts = np.append(-self.X_scaling.shift / self.X_scaling.scale, 1.0)
+        fan_in, units = self.network.shapes[0]
+        to_bias = np.zeros((units, 1, self.network.n_weights))
+        for unit in range(units):
+            to_bias[unit, 0, np.arange(fan_in) * units + unit] = shifts
+        return np.sqrt(precision.project(to_bias)[:, 0, 0])
+
     def split(self, theta):
-        """``(coefs, intercepts)`` of weights ``(k,)``, as scikit-learn has them."""
-        layers = self.network.layers(theta)
-        return [w[:-1].copy() for w in layers], [w[-1].copy() for w in layers]
+        """``(coefs, intercepts)`` of weights ``(k,)``, as scikit-learn has them.
+
+        Biases that a layer has not are zero.
+        """
+        layers = list(zip(self.network.layers(theta), self.network.layer_sizes[:-1], strict=True))
+        return [w[:n].copy() for w, n in layers], [w[n:].sum(axis=0) for w, n in layers]
 
     def _linear(self, theta):
         layers = [w.copy() for w in self.network.layers(theta)]
-        first = layers[0]
-        first[..., :-1, :] /= self.X_scaling.scale[:, None]
-        first[..., -1, :] -= self.X_scaling.shift @ first[..., :-1, :]
+        first, d = layers[0], self.network.layer_sizes[0]
+        first[..., :d, :] /= self.X_scaling.scale[:, None]
+        first[..., d:, :] -= (self.X_scaling.shift @ first[..., :d, :])[..., None, :]
         layers[-1] *= self.y_scaling.scale
         return layers
 
@@ -120,6 +128,7 @@ def weight_names(network, inputs, outputs):
         targets = [f" -> {name}" for name in (outputs if last else range(columns))]
         if last and columns == 1:
             targets = [""]
-        sources = [*(range(rows - 1) if layer else inputs), "bias"]
+        width = network.layer_sizes[layer]
+        sources = [*(range(width) if layer else inputs), *["bias"] * (rows - width)]
         names += [f"{title}[{source}{target}]" for source in sources for target in targets]
     return tuple(names)

@@ -29,7 +29,7 @@ LEAST_EIGENVALUE = 0.1  # of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
-    """``log P(D | alpha, beta)`` and its derivatives in ``(ln alpha, ln beta)``.
+    """``log P(D | alpha, beta) p(alpha, beta)`` and its derivatives in ``(ln alpha, ln beta)``.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Derivatives(NamedTuple):
     moves: np.ndarray
 
 
-def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf):
+def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-np.inf):
     """How the evidence changes with the hyperparameters, including through the minimum.
 
     With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and
@@ -61,7 +61,8 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
 
     ``tau_a = -1/2 Tr(S dA/dw . dw/d ln lambda_a)`` with ``dw/d ln lambda_a = -S lambda_a g_a`` is
     the part that the re-estimation formulae drop; here it is a central difference of Hessians. It
-    is zero for linear models with Gaussian noise.
+    is zero for linear models with Gaussian noise. The logarithm of the hyperprior is added, with
+    its derivatives.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
     method : Method
     point : Point
         A minimum, with its exact Hessian.
+    prior : Hyperpriors
+        Of all precisions; its constants are left out.
     exact : bool
         ``False``: the same with the Gauss-Newton ``A`` in place of the exact one.
     at_least : float
@@ -86,10 +89,13 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
         precision = method.gauss_newton(posterior, theta, hyper).precision
         if not precision.definite:
             return None
+    precisions = np.concatenate(hyper)
+    logs = np.log(precisions)
     value = log_evidence_fixed(posterior, hyper, energies, precision.log_det)
+    value = value + np.sum(prior.log_kernel(logs))
     if value < at_least:
         return None
-    S, precisions = precision.covariance(), np.concatenate(hyper)
+    S = precision.covariance()
     energies = np.concatenate([energies.weights, energies.errors])
     counts = np.concatenate([groups.sizes, posterior.noise_counts(hyper.beta)])
     balanced = likelihood.n_levels > 0 and likelihood.linear
@@ -101,9 +107,10 @@ def evidence_derivatives(posterior, method, point, exact=True, at_least=-np.inf)
     n_groups = len(hyper.alpha)
     bending = np.diag(precisions * energies)
     bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
+    bending += np.diag(prior.rate * precisions)
     around = point.precision if point.precision.definite else precision
     moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
-    gradient = 0.5 * counts - precisions * energies - 0.5 * traces
+    gradient = 0.5 * counts - precisions * energies - 0.5 * traces + prior.slope(logs)
     apart = moves[: len(moves) - balanced]
     if exact:
         tau = _exact_third_order(posterior, point, S, apart)
@@ -251,7 +258,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     >>> np.allclose(2 * point.hyper.alpha * point.energies.weights, found.gamma)  # 2.22
     True
     """
-    derivatives = evidence_derivatives(posterior, method, search.point, manner.exact)
+    derivatives = evidence_derivatives(posterior, method, search.point, free.prior, manner.exact)
     if derivatives is None:
         return Ascended(search, False, np.full(len(free.alpha), np.nan))
     reach, cuts, converged, length = MAX_STEP, 0, False, np.inf
@@ -265,7 +272,8 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
             break
         length = length if cuts else np.linalg.norm(step)
         hyper = _moved(search.point.hyper, active, step, free.prior)
-        found, new = _followed(posterior, method, search, hyper, manner, tol, derivatives)
+        given = free.prior, manner, tol, derivatives
+        found, new = _followed(posterior, method, search, hyper, *given)
         if new is None:
             reach, cuts = manner.shrink * min(reach, np.max(np.abs(step))), cuts + 1
             continue
@@ -279,7 +287,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     return Ascended(search, bool(converged or left < ENOUGH), derivatives.gamma)
 
 
-def _followed(posterior, method, search, hyper, manner, tol, derivatives):
+def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives):
     """The minimum at other precisions, and the derivatives there if they raise the evidence."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
     change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
@@ -289,16 +297,17 @@ def _followed(posterior, method, search, hyper, manner, tol, derivatives):
     if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
     least = derivatives.value - 1e-11 * abs(derivatives.value)
-    return found, evidence_derivatives(posterior, method, found.point, manner.exact, least)
+    return found, evidence_derivatives(posterior, method, found.point, prior, manner.exact, least)
 
 
 def without_idle_groups(posterior, method, found, free):
     """`Search` with groups that determine nothing at the upper bound of their precision."""
     search = found.search
-    idle, hyper = free.alpha & (found.gamma < IDLE), search.point.hyper
+    prior, hyper = free.alpha_prior, search.point.hyper
+    idle = free.alpha & (found.gamma < IDLE) & ~prior.informative
     if not np.any(idle):
         return search
-    hyper = hyper._replace(alpha=np.where(idle, np.exp(free.prior.log_range[1]), hyper.alpha))
+    hyper = hyper._replace(alpha=np.where(idle, np.exp(prior.high), hyper.alpha))
     return find_mode(posterior, method, search.point.theta, hyper, TRIALS, 1e-8)
 
 
@@ -321,7 +330,7 @@ def _newton_step(derivatives, active):
 def _moved(hyper, active, step, prior):
     """Hyperparameters after a step in their logarithms, kept inside their range."""
     logs = np.log(np.concatenate(hyper))
-    logs[active] = np.clip(logs[active] + step, *prior.log_range)
+    logs[active] = np.clip(logs[active] + step, *prior[active].log_range)
     precisions = np.concatenate(hyper)
     precisions[active] = np.exp(logs[active])
     return Hyperparameters(*np.split(precisions, [len(hyper.alpha)]))

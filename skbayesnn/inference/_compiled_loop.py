@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     ----------
     labels : ndarray of shape (k,)
     sizes : ndarray of shape (n_groups,)
-    counts, known_errors : ndarray of shape (n_levels,)
+    counts : ndarray of shape (n_levels,)
     bends : bool
         Whether steps are bent.
     solves_outputs : bool
@@ -42,14 +42,13 @@ class Plan(NamedTuple):
     exact, reestimates, confined : bool
     tol : float
     free : ndarray of shape (n_groups + n_levels,)
-    low, high : ndarray of the same shape
-        Bounds of the precisions.
+    low, high, more, rate : ndarray of the same shape
+        Bounds of the precisions, and the counts and rates of their `Hyperpriors`.
     """
 
     labels: np.ndarray
     sizes: np.ndarray
     counts: np.ndarray
-    known_errors: np.ndarray
     bends: bool
     solves_outputs: bool
     is_quadratic: bool
@@ -61,6 +60,8 @@ class Plan(NamedTuple):
     free: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    more: np.ndarray
+    rate: np.ndarray
 
 
 def compiled_loop(posterior, rule):
@@ -80,14 +81,16 @@ def compiled_loop(posterior, rule):
     ):
         return None
     hidden, n_levels = bool(posterior.network.hidden_layer_sizes), posterior.likelihood.n_levels
-    known, size = posterior.known_noise, len(posterior.groups.names) + n_levels
-    low, high = np.zeros(2) if terms.free is None else np.exp(terms.free.prior.log_range)
+    size = len(posterior.groups.names) + n_levels
+    free, bounds, more, rate = np.zeros(size, dtype=bool), np.ones((2, size)), *np.zeros((2, size))
+    if terms.free is not None:
+        free, prior = terms.free.mask, terms.free.prior
+        bounds, more, rate = np.exp(prior.log_range), prior.counts, prior.rate
     return Loop(
         Plan(
             labels=posterior.groups.labels,
             sizes=posterior.groups.sizes,
             counts=posterior.level_counts,
-            known_errors=np.zeros(n_levels) if known is None else known.errors,
             bends=hidden,
             solves_outputs=hidden and n_levels > 0,
             is_quadratic=posterior.is_quadratic,
@@ -96,9 +99,11 @@ def compiled_loop(posterior, rule):
             reestimates=terms.free is not None,
             confined=terms.confined,
             tol=terms.tol,
-            free=np.zeros(size, dtype=bool) if terms.free is None else terms.free.mask,
-            low=np.full(size, low),
-            high=np.full(size, high),
+            free=free,
+            low=bounds[0],
+            high=bounds[1],
+            more=more,
+            rate=rate,
         ),
         model,
     )

@@ -75,7 +75,8 @@ def log_occam_of_covariance(prior, correlation, degrees):
 
     Parameters
     ----------
-    prior : LogUniform
+    prior : Hyperpriors
+        Log-uniform ones of the outputs' precisions.
     correlation : ndarray of shape (p, p)
     degrees : float
         Rows less what the weights have used up of each output.
@@ -84,16 +85,16 @@ def log_occam_of_covariance(prior, correlation, degrees):
     --------
     >>> import numpy as np
     >>> from skbayesnn.inference import log_occam_gaussian, log_occam_of_covariance
-    >>> from skbayesnn.posterior import LogUniform
-    >>> one = log_occam_of_covariance(LogUniform(), np.eye(1), 50.0)
-    >>> bool(np.isclose(one, log_occam_gaussian(LogUniform(), 50.0)))
+    >>> from skbayesnn.posterior import Hyperpriors, LogUniform
+    >>> one = log_occam_of_covariance(Hyperpriors.of([LogUniform()]), np.eye(1), 50.0)
+    >>> bool(np.isclose(one, log_occam_gaussian(LogUniform(), 0.0, 50.0)))
     True
     """
     p = len(correlation)
     n_free = p * (p + 1) / 2
     log_det = n_free * np.log(max(degrees, 1e-3)) - p * np.log(2.0)
     log_det -= (p + 1) * np.linalg.slogdet(correlation)[1]
-    density = p * prior.log_density + log_prior_of_correlations(p)
+    density = log_prior_of_correlations(p) - np.sum(prior.log_width)
     return float(min(density + 0.5 * (n_free * np.log(2.0 * np.pi) - log_det), 0.0))
 
 
@@ -123,7 +124,7 @@ def with_correlations(progress, posed, old):
             covariance = noise_covariance(own, found.theta, found.precision)
             correlation = correlation_of(covariance)
             likelihood = replace(posterior.likelihood, correlation=correlation)
-            beta = settings.free.prior.clip(1.0 / np.diagonal(covariance))
+            beta = settings.free.beta_prior.clip(1.0 / np.diagonal(covariance))
             found = replace(found, hyper=found.hyper._replace(beta=beta))
             own = replace(own, likelihood=likelihood)
             before, z = z, correlation_coordinates(correlation)
@@ -151,5 +152,5 @@ def _with_occam(posterior, minimum, settings):
     minimum = integrated(posterior, minimum, settings)
     correlation = minimum.likelihood.correlation
     degrees = posterior.n_rows - np.sum(minimum.gamma) / len(correlation)
-    occam = log_occam_of_covariance(settings.free.prior, correlation, degrees)
+    occam = log_occam_of_covariance(settings.free.beta_prior, correlation, degrees)
     return replace(minimum, terms=replace(minimum.terms, noise_occam=occam))

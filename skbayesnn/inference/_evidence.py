@@ -32,7 +32,8 @@ class EvidenceTerms:
         Logarithm of the number of equivalent minima.
     weight_precision_occam, noise_occam : float
         Logarithms of the Occam factors of the free ``alpha_c`` and ``beta_l``: posterior over prior
-        width. Never positive.
+        width. Never positive under log-uniform priors; a Gamma prior has its own density in place
+        of the inverse width.
     target_scale : float
         Change to a density over the targets in their own units.
     """
@@ -143,9 +144,9 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
 
     Parameters
     ----------
-    prior : LogUniform
+    prior : Hyperprior
     log_value : float
-        ``ln lambda`` at the maximum of the evidence.
+        ``ln lambda`` at the maximum of the evidence times the prior.
     energy : float
         The energy ``E`` that ``lambda`` multiplies.
     count : float
@@ -157,7 +158,8 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
     Returns
     -------
     float
-        ``log int P(ln lambda) P(D | lambda) / P(D | lambda_0) d ln lambda``, at most 0.
+        ``log int P(ln lambda) P(D | lambda) / P(D | lambda_0) d ln lambda``; at most 0 under a
+        uniform prior.
 
     Examples
     --------
@@ -167,7 +169,7 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
     >>> given = LogUniform(), 0.0, 50.0, 100.0, np.zeros(1), np.zeros(1)  # all well determined
     >>> log_occam_profile(*given) < -3.0
     True
-    >>> abs(log_occam_profile(*given) - log_occam_gaussian(LogUniform(), 100.0)) < 0.002
+    >>> abs(log_occam_profile(*given) - log_occam_gaussian(LogUniform(), 0.0, 100.0)) < 0.002
     True
     """
     low, high = prior.log_range
@@ -178,22 +180,39 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
     shrink = np.where(valid[:, None], shrink, 1.0)
     profile = -delta * energy + 0.5 * delta**2 * np.sum(q2 / shrink, axis=1)
     profile += 0.5 * (count * (x - log_value) - np.sum(np.log(shrink), axis=1))
+    profile += prior.log_kernel(x) - prior.log_kernel(log_value)
     weight = np.full(len(x), x[1] - x[0])
     weight[[0, -1]] *= 0.5
-    value = logsumexp(np.where(valid, profile, -np.inf), b=weight) + prior.log_density
-    return float(min(value, 0.0))
+    return log_occam(prior, log_value, logsumexp(np.where(valid, profile, -np.inf), b=weight))
 
 
-def log_occam_gaussian(prior, degrees):
+def log_occam(prior, log_value, log_area):
+    """``log [P(ln lambda) area]``, where no interval is wider than the prior's.
+
+    Parameters
+    ----------
+    prior : Hyperprior
+    log_value : float
+        ``ln lambda`` at the maximum of the posterior density.
+    log_area : float
+        Logarithm of the area below that density over its maximum.
+    """
+    return float(prior.log_density(log_value) + min(log_area, prior.log_width))
+
+
+def log_occam_gaussian(prior, log_value, degrees):
     """``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
 
     Parameters
     ----------
-    prior : LogUniform
+    prior : Hyperprior
+    log_value : float
+        ``ln lambda`` at the maximum.
     degrees : float
-        Well-determined parameters that measure the precision.
+        Well-determined parameters that measure the precision, those that the prior is worth among
+        them.
     """
-    return float(min(prior.log_density + 0.5 * np.log(4.0 * np.pi / degrees), 0.0))
+    return log_occam(prior, log_value, 0.5 * np.log(4.0 * np.pi / degrees))
 
 
 class WellDetermined(NamedTuple):
@@ -245,11 +264,12 @@ def alpha_occam(posterior, method, point, free, determined):
     the prior's bounds are far; quadrature elsewhere. The Gauss-Newton curvature is exact for linear
     models and keeps every profile well-defined.
     """
-    groups, prior, total = posterior.groups, free.prior, 0.0
+    groups, total = posterior.groups, 0.0
     for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
-        alpha, gamma = point.hyper.alpha[c], determined.gamma[c]
-        if not method.dense or gaussian_serves(prior, np.log(alpha), gamma):
-            total += log_occam_gaussian(prior, max(gamma, 1e-3))
+        alpha, prior = point.hyper.alpha[c], free.alpha_prior[c]
+        degrees = determined.gamma[c] + prior.counts
+        if not method.dense or gaussian_serves(prior, np.log(alpha), degrees):
+            total += log_occam_gaussian(prior, np.log(alpha), max(degrees, 1e-3))
             continue
         covariance, deviation = groups.within(c, determined.precision.covariance(), point.theta)
         b, vectors = eigh(covariance)
@@ -262,14 +282,14 @@ def alpha_occam(posterior, method, point, free, determined):
 
 def noise_occam(posterior, method, point, free, determined):
     """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`."""
-    prior, hyper, total = free.prior, point.hyper, 0.0
-    counts = posterior.level_counts
+    hyper, counts, total = point.hyper, posterior.level_counts, 0.0
     if np.any(free.beta) and not posterior.likelihood.linear:
         return _joint_noise_occam(posterior, point, free)
     for level in np.flatnonzero(free.beta):
-        beta, degrees = hyper.beta[level], counts[level] - determined.noise_gamma[level]
+        beta, prior = hyper.beta[level], free.beta_prior[level]
+        degrees = counts[level] - determined.noise_gamma[level] + prior.counts
         if not method.dense or gaussian_serves(prior, np.log(beta), degrees):
-            total += log_occam_gaussian(prior, max(degrees, 1e-3))
+            total += log_occam_gaussian(prior, np.log(beta), max(degrees, 1e-3))
             continue
         alone = Hyperparameters(0.0 * hyper.alpha, np.eye(len(hyper.beta))[level])
         _, gradient, B = posterior.expansion(point.theta, alone)
@@ -285,12 +305,15 @@ def noise_occam(posterior, method, point, free, determined):
 
 def _joint_noise_occam(posterior, point, free):
     """Log Occam factor of all free noise precisions together, as jointly Gaussian logarithms."""
-    information = posterior.level_information(point.theta, point.hyper.beta)
+    beta, prior = point.hyper.beta, free.beta_prior
+    information = posterior.level_information(point.theta, beta) + np.diag(prior.rate * beta)
     sign, log_det = np.linalg.slogdet(information[np.ix_(free.beta, free.beta)])
+    prior, logs = prior[free.beta], np.log(beta[free.beta])
+    density, widest = prior.log_density(logs), np.sum(prior.log_width)
     if sign <= 0:  # everything is fitted exactly
-        return 0.0
-    n = np.sum(free.beta)
-    return float(min(n * (free.prior.log_density + 0.5 * np.log(2.0 * np.pi)) - 0.5 * log_det, 0.0))
+        return float(np.sum(density) + widest)
+    widths = np.sum(density + 0.5 * np.log(2.0 * np.pi)) - 0.5 * log_det
+    return float(min(widths, np.sum(density) + widest))
 
 
 def gaussian_serves(prior, log_value, degrees):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.network import Inputs
 from skbayesnn.posterior import Hyperparameters
 
 GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
@@ -20,7 +21,8 @@ def scannable(posterior, settings):
 def linear_start(posterior, settings):
     """Precisions of highest evidence on a coarse grid, for Gaussian noise and no hidden layer.
 
-    All free weight precisions share one value. Re-estimation from there ends in the same maximum,
+    The evidence counts with the density of the hyperprior. All free weight precisions share one
+    value, as far as their bounds allow. Re-estimation from there ends in the same maximum,
     wherever the scale of the weights lies; from a strong prior it may end where everything is taken
     for noise.
 
@@ -30,28 +32,39 @@ def linear_start(posterior, settings):
         Of shapes (n_groups,) and (n_levels,).
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
-    low, high = free.prior.log_range
-    grid = np.exp(np.arange(low, high + 0.5 * GRID_STEP, GRID_STEP))
-    levels = [grid if f else settings.fixed.beta[[i]] for i, f in enumerate(free.beta)]
+    prior = free.alpha_prior
+    levels = [
+        _grid(free.beta_prior[i]) if f else settings.fixed.beta[[i]]
+        for i, f in enumerate(free.beta)
+    ]
     labels = groups.labels.reshape(-1, posterior.network.n_outputs)
     sheets = _sheets(posterior, levels)
-    all_free = bool(np.all(free.alpha))  # then one spectrum serves all values
-    spectra = _spectra(sheets, np.ones(labels.shape)) if all_free else None
+    # if all have one value, one spectrum serves all of these
+    equal = bool(np.all(free.alpha)) and np.ptp(prior.low) == np.ptp(prior.high) == 0
+    spectra = _spectra(sheets, np.ones(labels.shape)) if equal else None
     best, chosen = -np.inf, settings.fixed  # which stays if inputs overflow
-    for value in grid if np.any(free.alpha) else grid[:1]:
-        alpha = np.where(free.alpha, value, settings.fixed.alpha)
+    for value in _grid(prior[free.alpha]) if np.any(free.alpha) else [1.0]:
+        alpha = np.where(free.alpha, prior.clip(value), settings.fixed.alpha)
         found = spectra or _spectra(sheets, alpha[labels])
-        variance = 1.0 / value if all_free else 1.0
-        tables = [np.zeros(len(betas)) for betas in levels]
+        variance = 1.0 / value if equal else 1.0
+        tables = [
+            free.beta_prior[level].log_kernel(np.log(betas)) for level, betas in enumerate(levels)
+        ]
         for o, some in enumerate(found):
             tables[likelihood.levels[o]] += np.concatenate(
                 [_log_likelihood(spectrum, variance, posterior.n_rows) for spectrum in some]
             )
-        total = sum(table.max() for table in tables)
+        total = sum(table.max() for table in tables) + np.sum(prior.log_kernel(np.log(alpha)))
         if total > best:
             beta = [betas[np.argmax(t)] for betas, t in zip(levels, tables, strict=True)]
             best, chosen = total, Hyperparameters(alpha, np.array(beta))
     return chosen
+
+
+def _grid(prior):
+    """Precisions between the bounds of a prior, or of several."""
+    low, high = np.min(prior.low), np.max(prior.high)
+    return np.minimum(np.exp(np.arange(low, high + 0.5 * GRID_STEP, GRID_STEP)), np.exp(high))
 
 
 class _Sheet(NamedTuple):
@@ -78,27 +91,28 @@ def _sheets(posterior, levels):
     One is enough, unless targets have errors of their own: then it is one for each precision.
     """
     likelihood, weight = posterior.likelihood, posterior.sample_weight
+    rows = Inputs(posterior.X, posterior.network.has_biases(0)).rows
     if posterior.variances is None:
-        given = zip(*_compressed(posterior.X, posterior.y, weight), strict=True)
+        given = zip(*_compressed(rows, posterior.y, weight), strict=True)
         betas = [r * levels[i] for r, i in zip(likelihood.relative, likelihood.levels, strict=True)]
         return [[_Sheet(*some, own)] for some, own in zip(given, betas, strict=True)]
     most, found = max(map(len, levels)), [[] for _ in likelihood.levels]
     for beta in np.column_stack([np.resize(betas, most) for betas in levels]):
-        rows = likelihood.output_rows(None, posterior.targets(), beta)
-        precision = rows.precision * rows.factors
+        known = likelihood.output_rows(None, posterior.targets(), beta)
+        precision = known.precision * known.factors
         offsets = 0.5 * weight @ np.log(precision)
         for o, sheets in enumerate(found):
-            own = posterior.X, posterior.y[:, [o]], weight * precision[:, o]
+            own = rows, posterior.y[:, [o]], weight * precision[:, o]
             (some,) = zip(*_compressed(*own), strict=True)
             sheets.append(_Sheet(*some, np.ones(1), offsets[o]))
     counts = [len(levels[level]) for level in likelihood.levels]
     return [sheets[:count] for sheets, count in zip(found, counts, strict=True)]
 
 
-def _compressed(X, y, weight):
+def _compressed(rows, y, weight):
     """Of every output: triangular factor, targets in its coordinates, and what they leave out."""
     root = np.sqrt(weight)[:, None]
-    basis, triangle = np.linalg.qr(root * np.column_stack([X, np.ones(len(X))]))
+    basis, triangle = np.linalg.qr(root * rows)
     targets = root * y
     inside = basis.T @ targets
     return [triangle] * y.shape[1], inside.T, np.sum((targets - basis @ inside) ** 2, axis=0)

@@ -50,7 +50,8 @@ cdef struct Task:  # what stays as it is
     const int *label  # group of every weight
     const double *sizes  # weights of every group
     const double *counts  # targets of every noise level
-    const double *known_errors  # of noise levels, from earlier data
+    const double *more  # counts of the priors of groups, then of noise levels
+    const double *rate  # of these priors
     const unsigned char *free  # groups, then noise levels
     const double *low  # bounds of the precisions
     const double *high
@@ -159,9 +160,6 @@ cdef double energies(const Task *task, const double *theta, const double *precis
             gradient[i] += precisions[task.label[i]] * theta[i]
         if matrix != NULL:
             matrix[i * k + i] += precisions[task.label[i]]
-    for i in range(task.n_levels):
-        total += beta[i] * task.known_errors[i]
-        errors[i] += task.known_errors[i]
     misfit[0] = total
     return total + product(task.n_groups, precisions, weights)
 
@@ -308,7 +306,7 @@ cdef int reestimation(const Task *task, Place *before, Place *after, Way *way, c
     for i in range(task.n_groups + task.n_levels):
         change = log(after.precisions[i] / before.precisions[i])
         c = i - task.n_groups
-        gain += (space.gamma[i] if c < 0 else task.counts[c]) * change * change
+        gain += ((space.gamma[i] if c < 0 else task.counts[c]) + task.more[i]) * change * change
     accept(way, trial)
     way.small = way.small + 1 if fabs(trial.gain) < task.tol and 0.25 * gain < task.tol else 0
     way.accepted += 1
@@ -343,25 +341,31 @@ cdef void find_tau_factor(const Task *task, Place *before, Space *space) noexcep
 cdef void reestimate(const Task *task, const Place *before, const Step *trial, const double *gamma,
                      const double *tau_factor, double *precisions) noexcept nogil:
     """`reestimate`."""
-    cdef double total = 0.0, targets = 0.0, well, twice, left
-    cdef int c, i
-    cdef int G = task.n_groups
+    cdef double total = 0.0, targets = 0.0, well, left
+    cdef int c, i, G = task.n_groups
     for c in range(G):
-        well, twice = fmax(gamma[c], 0.0) * tau_factor[c], 2.0 * trial.weights[c]
+        well = fmax(gamma[c], 0.0) * tau_factor[c]
         total += well
         precisions[c] = before.precisions[c]
-        if well > NOTHING:
-            precisions[c] = well / twice if well < task.high[c] * twice else task.high[c]
+        if well + task.more[c] > NOTHING:
+            precisions[c] = precision_of(task, c, well, trial.weights[c])
     for c in range(task.n_levels):
         targets += task.counts[c]
     for c in range(task.n_levels):
-        left, twice = task.counts[c], 2.0 * trial.errors[c]
+        left = task.counts[c]
         left = fmax(left - total * left / fmax(targets, TINY), LEAST_FREE * left)
-        precisions[G + c] = left / twice if left < task.high[G + c] * twice else task.high[G + c]
+        precisions[G + c] = precision_of(task, G + c, left, trial.errors[c])
     for i in range(G + task.n_levels):
         left = fmin(fmax(precisions[i], task.low[i]), task.high[i])
         left = fmin(fmax(log(left / before.precisions[i]), -MAX_CHANGE), MAX_CHANGE)
         precisions[i] = before.precisions[i] * exp(left) if task.free[i] else before.precisions[i]
+
+
+cdef double precision_of(const Task *task, int i, double counts, double energy) noexcept nogil:
+    """`precision_of`."""
+    cdef double twice = 2.0 * (energy + task.rate[i])
+    counts += task.more[i]
+    return counts / twice if counts < task.high[i] * twice else task.high[i]
 
 
 # --- the loop -------------------------------------------------------------------------------------
@@ -407,7 +411,7 @@ cdef class Loop:
     cdef Model model
     cdef Task task
     cdef int[::1] label
-    cdef double[::1] sizes, counts, known_errors, low, high
+    cdef double[::1] sizes, counts, more, rate, low, high
     cdef unsigned char[::1] free
     cdef double[::1] memory
 
@@ -417,7 +421,7 @@ cdef class Loop:
         self.label = np.ascontiguousarray(plan.labels, dtype=np.intc)
         self.sizes = np.append(plan.sizes, 0.0)  # none is empty
         self.counts = np.append(plan.counts, 0.0)
-        self.known_errors = np.append(plan.known_errors, 0.0)
+        self.more, self.rate = np.append(plan.more, 0.0), np.append(plan.rate, 0.0)
         self.free = np.append(plan.free, False).astype(np.uint8)
         self.low, self.high = np.append(plan.low, 1.0), np.append(plan.high, 1.0)
         task.model, task.kernels = &model.c, kernels_in_use()
@@ -428,7 +432,8 @@ cdef class Loop:
         task.reestimates, task.by_rounding, task.tol = plan.reestimates, plan.by_rounding, plan.tol
         task.label, task.free = &self.label[0], &self.free[0]
         task.sizes, task.counts = &self.sizes[0], &self.counts[0]
-        task.known_errors, task.low, task.high = &self.known_errors[0], &self.low[0], &self.high[0]
+        task.more, task.rate = &self.more[0], &self.rate[0]
+        task.low, task.high = &self.low[0], &self.high[0]
         k, G, L = task.k, task.n_groups, task.n_levels
         self.memory = np.empty(2 * k * k + (6 + G) * k + 4 * G + 2 * L + model.room(1))
 

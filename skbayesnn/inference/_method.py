@@ -90,7 +90,7 @@ class Method:
     >>> network = Network((1, 2, 1))
     >>> groups, X = weight_groups(network, "single"), np.zeros((50, 1))
     >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, X, np.ones(50))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
     >>> settings = Settings(free, Hyperparameters(np.ones(1), np.ones(1)))
     >>> print(Method.choose(posterior, settings))
     50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima

@@ -240,7 +240,7 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     cancels = 0.5 * n_removed * np.log(NO_WIDTH)  # of weights that were taken out
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
-        noise_normaliser=float(posterior.noise_normaliser(hyper.beta, free.prior.log_density)),
+        noise_normaliser=float(posterior.noise_normaliser(hyper.beta)),
         weight_prior=float(
             -hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha) - cancels
         ),

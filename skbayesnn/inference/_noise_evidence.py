@@ -33,7 +33,7 @@ class NoiseNetworkTerms(EvidenceTerms):
     noise_weight_precision_occam: float = 0.0
 
 
-def occam_of_idle(network, groups, posterior, prior):
+def occam_of_idle(network, groups, posterior, prior, levels):
     """Log evidence of the noise network over that of constant noise where it is not needed.
 
     The noise network is then off, under precisions of which none means anything while another is
@@ -46,18 +46,21 @@ def occam_of_idle(network, groups, posterior, prior):
     groups : WeightGroups
     posterior : Posterior
         With squared residuals as targets.
-    prior : LogUniform
+    prior : Hyperpriors
+        Of the precisions of the noise network's weights.
+    levels : Hyperpriors
+        Of the noise precisions.
     """
     n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
     rng = np.random.default_rng(0)
-    log_alpha = rng.uniform(*prior.log_range, (n_draws, len(groups.names)))
+    log_alpha = prior.quantile(rng.random((n_draws, len(groups.names))))
     v = rng.standard_normal((n_draws, network.n_weights))
     v = v * np.exp(-0.5 * log_alpha)[:, groups.labels]
     counted = posterior.targets().counts
     total, constant = np.sum(counted, axis=0), np.sum(counted * posterior.y, axis=0)
     gains = np.empty(n_draws)
     for i in range(n_draws):
-        g = np.clip(outputs(network, v[i], posterior.X), *prior.log_range)
+        g = np.clip(outputs(network, v[i], posterior.X), *levels.log_range)
         g = g - np.sum(counted * g, axis=0) / total
         even = np.sum(counted * np.exp(g) * posterior.y, axis=0)
         gains[i] = 0.5 * total @ np.log(constant / even)

@@ -43,6 +43,7 @@ from skbayesnn.posterior import (
     Hyperparameters,
     InputDependentJoint,
     JointPosterior,
+    LogUniform,
     MeasuredGaussian,
     MeasuredJoint,
     StudentT,
@@ -162,7 +163,7 @@ def _known(posterior, settings, n_sampled, theta, hyper):
     """``h_c`` of ``Tr_c(A^-1) = k_c / (alpha_c + h_c)`` at every starting point."""
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
-    matrix = posterior.hessian(theta, hyper, exact=False)
+    matrix = posterior.groups.white_matrix(posterior.hessian(theta, hyper, exact=False))
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
     member = posterior.groups.membership[:n_sampled]
     sizes = member.sum(axis=0)
@@ -295,11 +296,11 @@ class InputDependentNoise(ConstantNoise):
             starts[i] = starts[i]._replace(theta=pair.mean.theta, hyper=hyper)
             v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha
         theta, hyper = _stacked(starts)
-        beta = search.free.prior.clip(np.exp(v[:, -network.n_outputs :]))
+        beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
         own = np.ones(len(groups.names) - 1)
         joint = InputDependentJoint(
             posterior,
-            search.free._replace(alpha=np.append(search.free.alpha, own > 0)),
+            search.free.with_groups(own > 0, LogUniform()),
             search.fixed._replace(alpha=np.append(search.fixed.alpha, own)),
             np.zeros(len(search.free.alpha) + len(own)),
             tuned,
@@ -362,7 +363,7 @@ class CorrelatedNoise(ConstantNoise):
         plain = super().joint(posed, tuned)
         return CorrelatedJoint(
             plain.posterior,
-            plain.free._replace(alpha=np.append(plain.free.alpha, False)),
+            plain.free.with_groups(np.zeros(1, dtype=bool), LogUniform()),
             plain.fixed._replace(alpha=np.append(plain.fixed.alpha, 1.0)),
             np.append(plain.information, 0.0),
             tuned,
@@ -375,7 +376,7 @@ class CorrelatedNoise(ConstantNoise):
         residuals = outputs(posterior.network, there.theta, posterior.X) - posterior.y
         weighted = posterior.sample_weight[:, None] * residuals
         moments = np.swapaxes(residuals, -1, -2) @ weighted / posterior.n_rows
-        floor = np.exp(-posed.settings.free.prior.log_range[1]) * np.eye(moments.shape[-1])
+        floor = np.diag(np.exp(-posed.settings.free.beta_prior.high))
         z = np.stack([correlation_coordinates(correlation_of(m + floor)) for m in moments])
         ones = np.ones((len(z), 1))
         return there._replace(

@@ -25,6 +25,7 @@ from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     INTERCEPT,
     Hyperparameters,
+    LogUniform,
     Posterior,
     SquaredResiduals,
     WeightGroups,
@@ -77,11 +78,10 @@ class NoisePlan(NamedTuple):
         The flat prior of a noise level becomes a Gaussian of the same density at its centre, so
         wide that it pulls at nothing.
         """
-        prior = settings.free.prior
         free = np.arange(len(self.groups.names)) < len(self.groups.names) - 1
-        width = 2.0 * np.pi * np.exp(2.0 * prior.log_density)
+        width = 2.0 * np.pi * np.exp(-2.0 * np.mean(settings.free.beta_prior.log_width))
         fixed = Hyperparameters(np.where(free, 1.0, width), np.ones(0))
-        free = FreeHyperparameters(free, np.zeros(0, dtype=bool), prior)
+        free = FreeHyperparameters.sharing(free, np.zeros(0, dtype=bool), LogUniform())
         return settings._replace(free=free, fixed=fixed)
 
 
@@ -250,7 +250,7 @@ def squared_residuals(posterior, theta, hyper, settings):
         residuals = outputs(posterior.network, theta, posterior.X) - posterior.y
         gamma = np.ones_like(residuals)
     gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
-    floor = settings.free.prior.lower**2  # so that noise-free data do no harm
+    floor = np.exp(-settings.free.beta_prior.high)  # so that noise-free data do no harm
     return residuals**2 / gamma + floor + rounding_variance(posterior.y), gamma
 
 
@@ -339,7 +339,9 @@ class Pair(NamedTuple):
         pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
         occam = noise.terms.weight_precision_occam
         if np.sum(noise.gamma[:-1]) < OFF:
-            occam = occam_of_idle(*self.plan, self.noise.posterior, self.noise.settings.free.prior)
+            levels = self.mean.settings.free.beta_prior
+            given = self.noise.posterior, self.noise.settings.free.alpha_prior, levels
+            occam = occam_of_idle(*self.plan, *given)
         terms = NoiseNetworkTerms(
             **vars(mean.terms),
             noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases

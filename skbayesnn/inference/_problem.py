@@ -12,7 +12,7 @@ from skbayesnn.inference._settings import NO_WIDTH, REMOVED, FreeHyperparameters
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Hyperparameters,
-    KnownNoise,
+    Hyperpriors,
     Likelihood,
     LogUniform,
     Posterior,
@@ -33,6 +33,11 @@ def all_free(names):
     return np.ones(len(names), dtype=bool), np.ones(len(names))
 
 
+def all_log_uniform(names, free):
+    """The default prior of every weight precision."""
+    return [LogUniform()] * len(names)
+
+
 @dataclass(frozen=True)
 class Problem:
     """What is to be inferred, in standardised units.
@@ -45,6 +50,8 @@ class Problem:
     likelihood : Likelihood
         With constant noise, if with any.
     activation : str
+    output_bias : bool
+        Whether outputs have biases.
     prior : str or ndarray
         See `weight_groups`.
     prunes : bool
@@ -56,8 +63,11 @@ class Problem:
         From names of weight groups to a mask of the free ones, and the values of the others.
     noise_precision : tuple of ndarray, optional
         Mask of the free noise levels, and the precisions of the others; by default all are free.
-    known_noise : KnownNoise, optional
-        What earlier data tell about the noise levels.
+    hyperprior : callable
+        From names of weight groups, and a mask of those whose precision is free, to the
+        `Hyperprior` of each; by default all are `LogUniform`.
+    noise_hyperprior : sequence of Hyperprior, optional
+        Of the noise levels; by default all are `LogUniform`.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
     noise_hidden_layer_sizes : tuple of int
@@ -87,13 +97,15 @@ class Problem:
     sample_weight: np.ndarray
     likelihood: Likelihood
     activation: str = "tanh"
+    output_bias: bool = True
     prior: object = "layer"
     prunes: bool = False
     feature_names: list | None = None
     groups: WeightGroups | None = None
     weight_precision: Callable = all_free
     noise_precision: tuple | None = None
-    known_noise: KnownNoise | None = None
+    hyperprior: Callable = all_log_uniform
+    noise_hyperprior: tuple | None = None
     variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     exact: bool = True
@@ -115,13 +127,20 @@ class Problem:
     def network(self, hidden_layer_sizes):
         """The network with these hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
-        return Network(sizes, self.activation)
+        return Network(sizes, self.activation, self.output_bias)
 
     @property
     def noise_is_given(self):
-        """Whether the user has fixed any noise level, or given measurement errors."""
+        """Whether a noise level is fixed or has a Gamma prior, or measurement errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
-        return fixed or self.variances is not None
+        informed = bool(np.any(self.noise_priors.informative))
+        return fixed or informed or self.variances is not None
+
+    @property
+    def noise_priors(self):
+        """`Hyperpriors` of the noise levels."""
+        default = all_log_uniform(range(self.likelihood.n_levels), None)
+        return Hyperpriors.of(self.noise_hyperprior or default)
 
     def posed(self, hidden_layer_sizes):
         """The posterior of a network, under constant noise, and settings of its search."""
@@ -130,12 +149,16 @@ class Problem:
         if groups is None:
             groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
+        free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
+        weights = Hyperpriors.of(self.hyperprior(groups.names, free_alpha))
+        prior = Hyperpriors.joined([weights, self.noise_priors])
+        free = FreeHyperparameters(free_alpha, free_beta, prior)
         if self.prunes:
             groups = WeightGroups(groups.labels, [*groups.names, REMOVED])
-            free_alpha, alpha = np.append(free_alpha, False), np.append(alpha, NO_WIDTH)
-        free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
+            alpha = np.append(alpha, NO_WIDTH)
+            free = free.with_groups(np.zeros(1, dtype=bool), LogUniform())
         settings = Settings(
-            FreeHyperparameters(free_alpha, free_beta, LogUniform()),
+            free,
             Hyperparameters(alpha, beta),
             self.exact,
             self.max_iter,
@@ -149,7 +172,6 @@ class Problem:
             self.likelihood,
             groups,
             *given,
-            known_noise=self.known_noise,
             variances=self.variances,
         )
         return Posed(posterior, settings)

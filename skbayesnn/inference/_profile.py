@@ -10,7 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from skbayesnn.inference._evidence import gaussian_serves, log_evidence_fixed, log_occam_gaussian
+from skbayesnn.inference._evidence import (
+    gaussian_serves,
+    log_evidence_fixed,
+    log_occam,
+    log_occam_gaussian,
+)
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._steps import find_mode, nearer
 from skbayesnn.posterior import Hyperparameters
@@ -38,23 +43,24 @@ def integrated(posterior, minimum, settings):
         return minimum
     n_groups, logs = len(minimum.hyper.alpha), np.log(np.concatenate(minimum.hyper))
     by_level = minimum.noise_counts - minimum.noise_gamma
+    degrees = np.concatenate([minimum.gamma, by_level]) + free.prior.counts
     if not posterior.likelihood.linear:  # beside known errors it has another shape
-        by_level = np.zeros_like(by_level)
-    degrees = np.concatenate([minimum.gamma, by_level])
+        degrees[n_groups:] = 0.0
     present = [
         free.alpha & (posterior.groups.sizes > 0),
         free.beta & posterior.likelihood.quadratic,
     ]
     occam = np.zeros(len(logs))
     for i in np.flatnonzero(np.concatenate(present)):
-        if gaussian_serves(free.prior, logs[i], degrees[i]):
-            occam[i] = log_occam_gaussian(free.prior, degrees[i])
+        prior = free.prior[i]
+        if gaussian_serves(prior, logs[i], degrees[i]):
+            occam[i] = log_occam_gaussian(prior, logs[i], degrees[i])
         else:
-            curve = profile(posterior, method, minimum, i, free.prior)
+            curve = profile(posterior, method, minimum, i, prior)
             if curve is None:
                 return minimum
             area = np.trapezoid(np.exp(curve[1]), curve[0])
-            occam[i] = min(np.log(area) + free.prior.log_density, 0.0)
+            occam[i] = log_occam(prior, logs[i], np.log(area))
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
@@ -62,7 +68,7 @@ def integrated(posterior, minimum, settings):
 
 
 def profile(posterior, method, minimum, index, prior):
-    """Log evidence along one precision, relative to that of the minimum.
+    """Log evidence along one precision with its prior, relative to that of the minimum.
 
     Returns
     -------
@@ -88,7 +94,9 @@ def profile(posterior, method, minimum, index, prior):
                 continue
             slope = (there[0].theta - theta) / (logs[index] - value)
             theta, value = there[0].theta, logs[index]
-            change, height = abs(there[1] - here[1] - height), there[1] - here[1]
+            rise = prior.log_kernel(value) - prior.log_kernel(start[index])
+            rise = there[1] - here[1] + rise
+            change, height = abs(rise - height), rise
             found.append((value, height))
             if change < SMALL_CHANGE:
                 step = min(STRETCH * step, LONGEST_STEP)

@@ -67,9 +67,9 @@ def prune_one(posterior, theta, tolerance):
     """Delete one redundant hidden unit, keeping the function (MacKay 1992, section 3.A).
 
     A unit is *off* if its variation over the training rows moves no unit above it by more than
-    `NEGLIGIBLE`; its mean goes into the biases above. *Duplicates* have equal (for odd
-    activations: or opposite) incoming weights; the outgoing weights are added. The last unit of a
-    layer stays.
+    `NEGLIGIBLE`; its mean goes into the biases above, and counts as well if there are none.
+    *Duplicates* have equal (for odd activations: or opposite) incoming weights; the outgoing
+    weights are added. The last unit of a layer stays.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def prune_one(posterior, theta, tolerance):
     for layer, width in enumerate(network.hidden_layer_sizes):
         if width == 1:
             continue
-        layers = [w.copy() for w in network.layers(theta)]
+        layers, biases = [w.copy() for w in network.layers(theta)], network.has_biases(layer + 1)
         above = layers[layer + 1]
-        z = trace.inputs[layer + 1][:, :-1]
-        found = _off_unit(z, above, tolerance if layer + 2 == len(layers) else 1.0)
+        z = trace.inputs[layer + 1][:, :width]
+        found = _off_unit(z, above, tolerance if layer + 2 == len(layers) else 1.0, biases)
         if found is not None:
-            above[-1] += z[:, found].mean() * above[found]
+            above[width:] += z[:, found].mean() * above[found]
             reason = "off"
         else:
             pair = _coinciding_pair(layers[layer], network.phi.odd)
@@ -112,7 +112,8 @@ def merge_linear_units(posterior, theta, tolerance):
     Where ``phi`` is linear to within `NEGLIGIBLE`, units can be rotated into each other, and more
     of them than the rank of their common linear map leave the minimum degenerate. The map is split
     anew by its singular value decomposition, which also minimises the weights' energy. The new
-    units work about zero; where ``phi`` has no slope there (relu), all units stay.
+    units work about zero; where ``phi`` has no slope there (relu), or where there are no biases
+    above to take in the rest, all units stay.
 
     Parameters
     ----------
@@ -129,12 +130,12 @@ def merge_linear_units(posterior, theta, tolerance):
     for layer in range(len(posterior.network.hidden_layer_sizes)):
         network = posterior.network
         steepness = network.phi.derivatives(np.zeros(1), 1)[1][0]
-        if network.phi.linear or steepness == 0.0:
+        if network.phi.linear or steepness == 0.0 or not network.has_biases(layer + 1):
             break
         layers = [w.copy() for w in network.layers(theta)]
         incoming, outgoing = layers[layer], layers[layer + 1]
         trace = forward(network, theta, _rows_to_look_at(posterior.X))
-        z = trace.inputs[layer + 1][:, :-1]
+        z = trace.inputs[layer + 1][:, : network.hidden_layer_sizes[layer]]
         a = trace.inputs[layer] @ incoming
         slope, offset, error = _linear_fits(a, z)
         limit = tolerance if layer + 2 == len(layers) else 1.0
@@ -200,14 +201,15 @@ def layers_switched_off(posterior, theta, tolerance):
     off = []
     for layer, width in enumerate(network.hidden_layer_sizes):
         limit = tolerance if layer + 2 == len(layers) else 1.0
-        z = trace.inputs[layer + 1][:, :-1]
-        if width == 1 and _off_unit(z, layers[layer + 1], limit) is not None:
+        z, biases = trace.inputs[layer + 1][:, :width], network.has_biases(layer + 1)
+        if width == 1 and _off_unit(z, layers[layer + 1], limit, biases) is not None:
             off.append(layer)
     return off
 
 
-def _off_unit(z, above, tolerance):
-    effect = np.std(z, axis=0)[:, None] * np.abs(above[:-1]) / tolerance
+def _off_unit(z, above, tolerance, biases):
+    size = np.std(z, axis=0) if biases else np.sqrt(np.mean(z**2, axis=0))
+    effect = size[:, None] * np.abs(above[: len(size)]) / tolerance
     largest = np.max(effect, axis=1)
     weakest = int(np.argmin(largest))
     return weakest if largest[weakest] < NEGLIGIBLE else None
@@ -267,7 +269,7 @@ def align(network, theta, reference, allowed=None):
         sign = np.where(flipped < same, -1.0, 1.0)[units, places][np.argsort(places)]
         layers[layer] = layers[layer][:, order] * sign
         layers[layer + 1] = np.vstack(
-            [layers[layer + 1][:-1][order] * sign[:, None], layers[layer + 1][-1:]]
+            [layers[layer + 1][:width][order] * sign[:, None], layers[layer + 1][width:]]
         )
     return network.pack(layers)
 

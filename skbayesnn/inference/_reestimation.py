@@ -22,12 +22,12 @@ TINY = np.finfo(float).tiny
 def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     """New precisions from the well-determined weights (MacKay 1992, equations 2.22-2.24, 3.18).
 
-    ``alpha_c <- gamma_c / 2 E_W^c`` and ``beta <- (N - gamma) / 2 E_D`` with
-    ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2 tau_c``. The last term is not in the original: it
-    accounts for the change of ``A`` with the minimum. Without it units in their linear range drift
-    for ever to smaller incoming and larger outgoing weights, although that leaves the evidence as
-    it is. With several noise levels gamma is shared out in proportion to their outputs, which the
-    exact treatment at the end corrects.
+    ``alpha_c <- (gamma_c + 2 a) / (2 E_W^c + 2 b)`` and ``beta <- (N - gamma + 2 a) / (2 E_D + 2
+    b)``, ``a`` and ``b`` of the `Hyperprior`, with ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2
+    tau_c``. The last term is not in the original: it accounts for the change of ``A`` with the
+    minimum. Without it units in their linear range drift for ever to smaller incoming and larger
+    outgoing weights, although that leaves the evidence as it is. With several noise levels gamma is
+    shared out in proportion to their outputs, which the exact treatment at the end corrects.
 
     Parameters
     ----------
@@ -40,19 +40,25 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     tau_factor : ndarray of shape (n_groups,), default=1
         ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
     """
-    gamma, twice = np.maximum(determined, 0.0) * tau_factor, 2.0 * energies.weights
-    top = np.exp(free.prior.log_range[1])
-    alpha = np.divide(gamma, twice, out=np.full_like(gamma, top), where=gamma < top * twice)  # 2.22
-    alpha = np.where(gamma > NOTHING, alpha, hyper.alpha)
-    beta = noise_precisions(posterior, hyper.beta, energies, gamma, top)
+    gamma = np.maximum(determined, 0.0) * tau_factor
+    alpha = precision_of(gamma, energies.weights, free.alpha_prior)  # 2.22
+    alpha = np.where(gamma + free.alpha_prior.counts > NOTHING, alpha, hyper.alpha)
+    beta = noise_precisions(posterior, hyper.beta, energies, gamma, free.beta_prior)
     return Hyperparameters(
-        _limited(alpha, hyper.alpha, free.alpha, free.prior),
-        _limited(beta, hyper.beta, free.beta, free.prior),
+        _limited(alpha, hyper.alpha, free.alpha, free.alpha_prior),
+        _limited(beta, hyper.beta, free.beta, free.beta_prior),
     )
 
 
-def noise_precisions(posterior, beta, energies, gamma, largest):
-    """``(N - gamma) / 2 E_D`` of every noise level (MacKay 1992, equation 2.24).
+def precision_of(counts, energies, prior):
+    """``(n + 2 a) / (2 E + 2 b)``, at most the upper bound of the `Hyperprior`."""
+    counts, twice = counts + prior.counts, 2.0 * (energies + prior.rate)
+    top = np.exp(prior.high)
+    return np.divide(counts, twice, out=np.array(top), where=counts < top * twice)
+
+
+def noise_precisions(posterior, beta, energies, gamma, prior):
+    """``(N - gamma) / 2 E_D`` of every noise level (MacKay 1992, equation 2.24), and its prior.
 
     ``gamma``, by group, is shared out in proportion to the targets that measure a level at the
     present precisions ``beta``.
@@ -60,10 +66,7 @@ def noise_precisions(posterior, beta, energies, gamma, largest):
     counts = posterior.noise_counts(beta)
     remaining = counts - gamma.sum() * counts / np.maximum(posterior.level_counts.sum(), TINY)
     remaining = np.maximum(remaining, LEAST_FREE * counts)
-    twice = 2.0 * energies.errors
-    return np.divide(
-        remaining, twice, out=np.full_like(remaining, largest), where=remaining < largest * twice
-    )
+    return precision_of(remaining, energies.errors, prior)
 
 
 def _limited(new, old, free, prior):
@@ -120,8 +123,9 @@ class Reestimation(NamedTuple):
             hyper = reestimate(
                 self.posterior, hyper, trial.energies, gamma, self.free, calm.tau_factor
             )
-            gain = gamma @ np.log(hyper.alpha / before.hyper.alpha) ** 2
-            counts = self.posterior.level_counts
+            determined = gamma + self.free.alpha_prior.counts
+            gain = determined @ np.log(hyper.alpha / before.hyper.alpha) ** 2
+            counts = self.posterior.level_counts + self.free.beta_prior.counts
             gain += counts @ np.log(hyper.beta / before.hyper.beta) ** 2
         small = abs(trial.gain) < self.tol and 0.25 * gain < self.tol
         calm = calm._replace(small=calm.small + 1 if small else 0, accepted=calm.accepted + 1)
@@ -194,7 +198,7 @@ MEMORY = 2  # earlier steps that the next one takes into account
 OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at first
 
 
-def fair_moves(posterior, point, total):
+def fair_moves(posterior, point, total, prior):
     """Changes of ``ln alpha`` towards the highest evidence, the ratio between layers kept.
 
     With units in their linear range the evidence stays the same if the weights into them grow by a
@@ -213,6 +217,8 @@ def fair_moves(posterior, point, total):
         With the Gauss-Newton ``A``.
     total : float
         Well-determined weights of the network.
+    prior : Hyperpriors
+        Of the groups' precisions. Those that are not uniform break the line.
 
     Returns
     -------
@@ -232,8 +238,11 @@ def fair_moves(posterior, point, total):
     excess -= excess.mean()
     in_layer = groups.membership.T @ (layer[:, None] == np.arange(len(sizes)))
     whole = in_layer == groups.sizes[:, None]  # groups that lie in one layer
-    moves = np.log(np.maximum(gamma, TINY) / np.maximum(groups.sums(squares), TINY))  # 2.22
-    return np.where(gamma > NOTHING, moves - whole @ excess, 0.0), gamma
+    whole &= ~prior.informative[:, None]
+    counts, twice = gamma + prior.counts, 2.0 * point.hyper.alpha * prior.rate
+    twice = groups.sums(squares) + twice
+    moves = np.log(np.maximum(counts, TINY) / np.maximum(twice, TINY))  # 2.22
+    return np.where(counts > NOTHING, moves - whole @ excess, 0.0), gamma
 
 
 class FairReestimation:
@@ -260,7 +269,9 @@ class FairReestimation:
         self._betas = np.flatnonzero(free.beta)
         start = np.log(np.concatenate([hyper.alpha[self._alphas], hyper.beta[self._betas]]))
         given = start, self.memory, 1e-3, self.overshoot
-        self._path = FixedPoint(*given, free.prior.log_range, self.max_move)
+        moving = np.append(self._alphas, len(free.alpha) + self._betas)
+        self._prior = free.prior[moving]
+        self._path = FixedPoint(*given, self._prior.log_range, self.max_move)
         self._gain = 1.0 / SHARE
 
     @property
@@ -278,12 +289,13 @@ class FairReestimation:
         search, hyper = search.accepted(trial, point), point.hyper
         if len(self._path.x) == 0 or not point.precision.definite:
             return search._replace(done=True, converged=len(self._path.x) == 0)
-        moves, gamma = fair_moves(self.posterior, point, self.total(point))
-        top = np.exp(self.free.prior.log_range[1])
-        beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, top)
+        moves, gamma = fair_moves(self.posterior, point, self.total(point), self.free.alpha_prior)
+        given = hyper.beta, point.energies, gamma, self.free.beta_prior
+        beta = noise_precisions(self.posterior, *given)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
         residual = self._path.inside(moves)
         counts = np.append(gamma[self._alphas], self.posterior.level_counts[self._betas])
+        counts = counts + self._prior.counts
         self._gain = 0.25 * counts @ residual**2  # of evidence, to second order
         if self._gain < self.tol:
             return search._replace(done=True, converged=True)

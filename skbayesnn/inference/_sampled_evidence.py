@@ -225,8 +225,12 @@ def estimate_evidence(joint, draws, seed):
 
 
 def anneals_from_minima(joint):
-    """Whether positions hold the weights of one network, and precisions, but nothing else."""
-    return joint.n_conditions == 0 and joint.n_sampled == joint.n_mean
+    """Whether positions hold the weights of one network, and precisions, but nothing else.
+
+    `Copies` holds for priors that are the same for all copies of a network.
+    """
+    alone = joint.n_conditions == 0 and joint.n_sampled == joint.n_mean
+    return alone and joint.posterior.groups.centred
 
 
 def anneal_both_ways(joint, starts, seed, eta=None):

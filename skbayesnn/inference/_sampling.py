@@ -24,7 +24,7 @@ class SamplingSettings(NamedTuple):
     Attributes
     ----------
     search : Settings
-        Which precisions are free, their prior, and the values of the others.
+        Which precisions are free, their priors, and the values of the others.
     plan : Plan
     n_warmup, n_draws, thin : int
         Transitions of warm-up; draws kept of every chain; transitions per draw.

@@ -94,7 +94,8 @@ def tuned_plan(posed, linear):
         return Plan()
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
-    return Plan(max_steps=max_steps, metric_power=0.5 if posed.posterior.likelihood.n_levels else 0)
+    integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
+    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
 
 def _moderate(hyper, free):
     """Precisions of free groups moved away from the extremes, where gradients vanish."""
-    alpha = free.prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
+    alpha = free.alpha_prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
     return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
 
 

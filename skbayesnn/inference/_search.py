@@ -157,6 +157,7 @@ def fits(minimum, network, groups):
         and theirs[-1] == sizes[-1]
         and bool(np.all(np.less_equal(theirs, sizes)))
         and minimum.network.activation == network.activation
+        and minimum.network.output_bias == network.output_bias
     )
 
 

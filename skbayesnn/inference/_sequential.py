@@ -7,7 +7,9 @@ import numpy as np
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._search import own_posterior
 from skbayesnn.network import Network
-from skbayesnn.posterior import GaussianPrior, KnownNoise
+from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform
+
+NOTHING = 1e-6  # of a target: what is known of a noise level from less
 
 
 class Learnt(NamedTuple):
@@ -19,14 +21,14 @@ class Learnt(NamedTuple):
         That of the best minimum, after pruning.
     prior : GaussianPrior
         ``N(w_MP, A^-1)`` at the best minimum, all weights in one group.
-    known_noise : KnownNoise or None
-        Of the noise levels that were inferred; ``None`` if there are none, or if the noise is not
+    noise : tuple of Hyperprior or None
+        Of every noise level, if some were inferred; ``None`` if not, or if the noise is not
         Gaussian with constant levels.
     """
 
     network: Network
     prior: GaussianPrior
-    known_noise: KnownNoise | None
+    noise: tuple | None
 
 
 def learnt(fit):
@@ -65,7 +67,7 @@ def learnt(fit):
         return None
     labels = np.zeros(len(best.theta), dtype=int)
     prior = GaussianPrior(labels, ["weights"], best.theta, matrix)
-    return Learnt(best.network, prior, _known_noise(fit))
+    return Learnt(best.network, prior, _noise_prior(fit))
 
 
 def _is_definite(matrix):
@@ -76,10 +78,21 @@ def _is_definite(matrix):
     return bool(np.all(np.isfinite(matrix)))
 
 
-def _known_noise(fit):
-    """Of every inferred noise level as much as its well-determined targets tell."""
-    best, free = fit.best, fit.posed.settings.free.beta
-    if fit.noise not in ("constant", "shared") or not np.any(free):
+def _noise_prior(fit):
+    """Of every inferred noise level as much as its well-determined targets and its prior tell.
+
+    A Gamma distribution of the mean ``beta`` and the shape ``(N - gamma) / 2`` is what targets
+    leave of a flat prior of ``ln beta`` (Bishop 2006, exercise 2.43 and equation 2.146).
+    """
+    best, free = fit.best, fit.posed.settings.free
+    if fit.noise not in ("constant", "shared") or not np.any(free.beta):
         return None
-    counts = np.where(free, np.maximum(best.noise_counts - best.noise_gamma, 0.0), 0.0)
-    return KnownNoise(counts, 0.5 * counts / best.hyper.beta)
+    prior, found = free.beta_prior, []
+    shapes = 0.5 * (np.maximum(best.noise_counts - best.noise_gamma, 0.0) + prior.counts)
+    rates = shapes / best.hyper.beta
+    for level, shape in enumerate(shapes):
+        bounds = float(prior.lower[level]), float(prior.upper[level])
+        known = free.beta[level] and shape > NOTHING
+        parameters = (float(shape), float(rates[level])) if known else ()
+        found.append((Gamma if known else LogUniform)(*parameters, *bounds))
+    return tuple(found)

@@ -6,18 +6,52 @@ import numpy as np
 
 from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._limits import Limits
-from skbayesnn.posterior import Hyperparameters
+from skbayesnn.posterior import Hyperparameters, Hyperpriors
 
 REMOVED = "removed"  # the prior group of weights that were taken out, the last one
 NO_WIDTH = 1e10  # its precision: leaves some 1e-4 nats of a weight, and 1e-6 of an eigenvalue
 
 
 class FreeHyperparameters(NamedTuple):
-    """Which hyperparameters are inferred, and their common prior."""
+    """Which hyperparameters are inferred, and the prior of each.
+
+    Attributes
+    ----------
+    alpha : ndarray of bool, shape (n_groups,)
+    beta : ndarray of bool, shape (n_levels,)
+    prior : Hyperpriors
+        Of all hyperparameters, groups first.
+    """
 
     alpha: np.ndarray
     beta: np.ndarray
-    prior: object
+    prior: Hyperpriors
+
+    @classmethod
+    def sharing(cls, alpha, beta, prior):
+        """All with the same `Hyperprior`."""
+        return cls(alpha, beta, Hyperpriors.of([prior] * (len(alpha) + len(beta))))
+
+    def with_groups(self, free, prior):
+        """With further weight groups of one `Hyperprior`, inferred where ``free`` says so."""
+        more = Hyperpriors.of([prior] * len(free))
+        prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
+        return self._replace(alpha=np.append(self.alpha, free), prior=prior)
+
+    @property
+    def alpha_prior(self):
+        """Priors of the weight precisions."""
+        return self.prior[: len(self.alpha)]
+
+    @property
+    def beta_prior(self):
+        """Priors of the noise precisions."""
+        return self.prior[len(self.alpha) :]
+
+    @property
+    def priors(self):
+        """Priors of those that are inferred."""
+        return self.prior[self.mask]
 
     @property
     def mask(self):
@@ -56,10 +90,11 @@ class Settings(NamedTuple):
     deadline: Deadline = Deadline()
 
     def with_fixed(self, hyper):
-        """``hyper`` with the values that are not free put in place."""
+        """``hyper`` with the values that are not free put in place, the others inside bounds."""
+        free = self.free
         return Hyperparameters(
-            np.where(self.free.alpha, hyper.alpha, self.fixed.alpha),
-            np.where(self.free.beta, hyper.beta, self.fixed.beta),
+            np.where(free.alpha, free.alpha_prior.clip(hyper.alpha), self.fixed.alpha),
+            np.where(free.beta, free.beta_prior.clip(hyper.beta), self.fixed.beta),
         )
 
     def tolerance(self, n_weights):

@@ -11,6 +11,7 @@ import numpy as np
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._settings import Settings
 from skbayesnn.inference._steps import find_mode
+from skbayesnn.network import Inputs
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Metric
 
@@ -31,6 +32,7 @@ def serves_slices(joint):
     """
     posterior = joint.posterior
     linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
+    linear = linear and posterior.groups.centred
     if not linear or posterior.network.n_weights > LARGEST:
         return False
     log_evidence = [
@@ -90,7 +92,7 @@ class SliceMoves:
     def __init__(self, joint, shapes):
         self.joint, self.shapes, posterior = joint, shapes, joint.posterior
         self.layer = posterior.network.shapes[-1]  # inputs with the bias, outputs
-        self.inputs = np.vstack([posterior.X.T, np.ones(len(posterior.X))])
+        self.inputs = Inputs(posterior.X, posterior.network.has_biases(0)).columns
         self.targets = np.swapaxes(posterior.y, -1, -2)
         self.n_lines = max(LEAST_LINES, self.layer[0] * max(1, self.layer[1] - 1))
         self.groups = np.flatnonzero(joint.free.alpha)
@@ -191,7 +193,7 @@ class _State:
         return direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
     def move_scale(self, group, rngs):
-        """Slice sampling of a precision, uniform in ``ln alpha`` a priori, at fixed ``z``."""
+        """Slice sampling of a precision at fixed ``z``: its own prior and the odds matter."""
         moves, start = self.moves, self.log_alpha[:, group].copy()
         own = moves.odds(self.z * self.sd * (self.labels == group))
         rest = self.odds - own
@@ -200,10 +202,11 @@ class _State:
             factor = np.exp(-0.5 * (log_alpha - start[chains]))
             return rest[chains] + factor[:, None, None] * own[chains]
 
-        low, high = np.tile(moves.joint.free.prior.log_range, (len(rngs), 1)).T
-        self.log_alpha[:, group] = self._shrink(odds, start, low, high, rngs)
+        prior = moves.joint.free.alpha_prior[group]
+        low, high = np.tile(prior.log_range, (len(rngs), 1)).T
+        self.log_alpha[:, group] = self._shrink(odds, start, low, high, rngs, prior.log_kernel)
 
-    def _shrink(self, odds, start, low, high, rngs):
+    def _shrink(self, odds, start, low, high, rngs, log_prior=np.zeros_like):
         """New points by the shrinkage procedure (Neal 2003, figure 5), with their odds.
 
         Parameters
@@ -213,6 +216,8 @@ class _State:
         start, low, high : ndarray of shape (n_chains,)
             Where the chains are, and intervals around.
         rngs : list of numpy.random.Generator
+        log_prior : callable, optional
+            Of points ``(m,)``; by default they are uniform in their intervals.
 
         Returns
         -------
@@ -220,12 +225,13 @@ class _State:
         """
         low, high = low.copy(), high.copy()
         level = self.log_likelihood - [rng.standard_exponential() for rng in rngs]
+        level = level + log_prior(start)
         point, outside = np.empty(len(rngs)), np.arange(len(rngs))
         while len(outside):
             point[outside] = [rngs[c].uniform(low[c], high[c]) for c in outside]
             tried = odds(point[outside], outside)
             value = self.moves.log_likelihood(tried)
-            inside = value > level[outside]
+            inside = value + log_prior(point[outside]) > level[outside]
             chains = outside[inside]
             self.odds[chains], self.log_likelihood[chains] = tried[inside], value[inside]
             outside = outside[~inside]

@@ -47,10 +47,11 @@ def spread(posterior, minimum, settings):
     if n_places == 0 or not is_free.any():
         return [minimum], np.ones(1)
     logs = np.log(np.concatenate(minimum.hyper))
-    degrees = np.concatenate([minimum.gamma, minimum.noise_counts - minimum.noise_gamma])
+    prior, degrees = free.prior[is_free], minimum.noise_counts - minimum.noise_gamma
+    degrees = np.concatenate([minimum.gamma, degrees]) + free.prior.counts
     widths = np.minimum(np.sqrt(2.0 / np.maximum(degrees[is_free], 0.1)), WIDEST)
     normal = ndtri(Sobol(int(is_free.sum()), seed=0).random(n_places))
-    low, high = free.prior.log_range
+    low, high = prior.log_range
     found, log_weights = [], []
     with method.threads():
         for shift in [np.zeros(len(widths)), *normal]:
@@ -64,6 +65,7 @@ def spread(posterior, minimum, settings):
                 precision = point.precision.condensed()
                 place = replace(minimum, theta=point.theta, hyper=point.hyper, precision=precision)
                 found.append(place if shift.any() else minimum)
+                height = height + np.sum(prior.log_kernel(there[is_free]))
                 log_weights.append(height + 0.5 * shift @ shift)
     if not found:
         return [minimum], np.ones(1)

@@ -37,7 +37,7 @@ def kinds_of_units(network, labels):
     """
     kinds = []
     for before, after in pairwise(network.layers(labels)):
-        signature = np.vstack([before, after[:-1].T])
+        signature = np.vstack([before, after[: before.shape[1]].T])
         kinds.append(np.unique(signature, axis=1, return_inverse=True)[1].ravel())
     return kinds
 

@@ -24,11 +24,12 @@ def widened(minimum, network, rng):
     """
     layers = []
     narrow = minimum.network.layers(minimum.theta)
-    for (fan_in, fan_out), old in zip(network.shapes, narrow, strict=True):
-        n_in, n_out = old.shape[0] - 1, old.shape[1]
+    for layer, old in enumerate(narrow):
+        (fan_in, fan_out), width = network.shapes[layer], network.layer_sizes[layer]
+        n_in, n_out = minimum.network.layer_sizes[layer], old.shape[1]
         new = rng.standard_normal((fan_in, fan_out)) * fan_in**-0.5
-        new[n_in:-1, :n_out] *= FAINT
-        new[:n_in, :n_out], new[-1, :n_out] = old[:-1], old[-1]
+        new[n_in:width, :n_out] *= FAINT
+        new[:n_in, :n_out], new[width:, :n_out] = old[:n_in], old[n_in:]
         layers.append(new)
     return network.pack(layers)
 
@@ -46,8 +47,9 @@ def embedded(minimum, network):
     ndarray of shape (k,)
     """
     theta = np.zeros(network.n_weights)
-    small = minimum.network.layers(minimum.theta)
-    for layer, part in zip(network.layers(theta), small, strict=True):
-        layer[: part.shape[0] - 1, : part.shape[1]] = part[:-1]
-        layer[-1, : part.shape[1]] = part[-1]
+    small, layers = minimum.network.layers(minimum.theta), network.layers(theta)
+    for i, (layer, part) in enumerate(zip(layers, small, strict=True)):
+        n_in, width = minimum.network.layer_sizes[i], network.layer_sizes[i]
+        layer[:n_in, : part.shape[1]] = part[:n_in]
+        layer[width:, : part.shape[1]] = part[n_in:]
     return theta

@@ -97,23 +97,25 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
         moved = (curvature @ da[-1][..., None])[..., 0]
     else:
         moved = curvature * da[-1]
-    directions = trace.network.layers(vector)
+    network, directions = trace.network, trace.network.layers(vector)
     delta, products = residual, []
     for layer in range(len(trace.layers) - 1, -1, -1):
         product = np.swapaxes(trace.inputs[layer], -1, -2) @ moved
         if layer > 0:
-            slopes, back = trace.slopes[layer - 1], transposed(trace.layers[layer])
+            slopes = trace.slopes[layer - 1]
+            back = transposed(network, trace.layers[layer], layer)
             moved = moved @ back
             if exact:
-                product[..., :-1, :] += np.swapaxes(dz[layer - 1], -1, -2) @ delta
+                of_units = network.without_biases(product, layer)
+                of_units += np.swapaxes(dz[layer - 1], -1, -2) @ delta
                 error = delta @ back
-                moved = moved + delta @ transposed(directions[layer])
+                moved = moved + delta @ transposed(network, directions[layer], layer)
                 moved = moved * slopes + error * trace.bends[layer - 1] * da[layer - 1]
                 delta = error * slopes
             else:
                 moved *= slopes
         products.append(product)
-    return trace.network.pack(products[::-1])
+    return network.pack(products[::-1])
 
 
 def hessian_width(network):
@@ -171,7 +173,7 @@ def _add_plain_contraction(matrix, trace, residual):
     """
     given, (n_inputs, width) = trace.given, trace.network.shapes[0]
     n_first, units = n_inputs * width, np.arange(width)
-    bent = residual * trace.layers[1][..., None, :-1, 0] * trace.bends[0]
+    bent = residual * trace.layers[1][..., None, :width, 0] * trace.bends[0]
     own = (given.pairs @ bent).take(_triangle(n_inputs)[2], axis=-2)  # a, b, i
     lead = own.shape[:-3]
     block = matrix[..., :n_first, :n_first].reshape(*lead, n_inputs, width, n_inputs, width)
@@ -181,7 +183,7 @@ def _add_plain_contraction(matrix, trace, residual):
         matrix[..., :n_first, n_first:],
         np.swapaxes(matrix, -1, -2)[..., :n_first, n_first:],
     ):
-        view.reshape(*lead, n_inputs, width, width + 1)[..., units, units] += mixed
+        view.reshape(*lead, n_inputs, width, -1)[..., units, units] += mixed
 
 
 def _rows_last(array):
@@ -218,7 +220,7 @@ class _Layers(NamedTuple):
         lists = trace.inputs, trace.slopes, trace.bends if exact else []
         inputs, slopes, bends = ([_rows_last(a) for a in arrays] for arrays in lists)
         deltas = [_rows_last(d) for d in back_propagate(trace, residual)] if exact else None
-        weights = [w[..., :-1, :] for w in trace.layers]
+        weights = [trace.network.without_biases(w, i) for i, w in enumerate(trace.layers)]
         return cls(trace.given, inputs, slopes, bends, weights, deltas)
 
 
@@ -320,7 +322,8 @@ def _outer_products(trace, curvature):
         block = J[..., network.slices[layer], :].reshape(*J.shape[:-2], fan_in, fan_out, -1)
         np.multiply(z[..., :, None, :], delta[..., None, :, :], out=block)
         if layer > 0:
-            delta = trace.layers[layer][..., :-1, :] @ delta * _rows_last(trace.slopes[layer - 1])
+            of_units = network.without_biases(trace.layers[layer], layer)
+            delta = of_units @ delta * _rows_last(trace.slopes[layer - 1])
     matrix = _over_rows(J, J)
     negative = np.any(curvature[..., 0] < 0, axis=tuple(range(curvature.ndim - 2)))
     if np.any(negative):
@@ -374,12 +377,13 @@ def _add_mixed(block, sums):
 
 def _add_paths(block, paths, adjacent):
     """Add ``z_a (dz_b / da_i) delta_j`` to ``block`` of shape ``(..., b, j, a, i)``."""
-    fan_in_above, fan_out_above, fan_in, fan_out = block.shape[-4:]
+    _, fan_out_above, fan_in, fan_out = block.shape[-4:]
     lead = block.shape[:-4]
     if adjacent:  # paths: (..., i * j, a), to be added where b = i
         term = paths.reshape(*lead, fan_out, fan_out_above, fan_in)
         units = np.arange(fan_out)
         block[..., units, :, :, units] += np.moveaxis(term, -3, 0)
     else:  # paths: (..., b * i * j, a)
-        term = paths.reshape(*lead, fan_in_above - 1, fan_out, fan_out_above, fan_in)
-        block[..., :-1, :, :, :] += np.moveaxis(term, (-4, -2, -1, -3), (-4, -3, -2, -1))
+        term = paths.reshape(*lead, -1, fan_out, fan_out_above, fan_in)
+        units = term.shape[-4]  # without biases
+        block[..., :units, :, :, :] += np.moveaxis(term, (-4, -2, -1, -3), (-4, -3, -2, -1))

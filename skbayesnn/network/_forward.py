@@ -14,11 +14,13 @@ class Inputs:
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+    constant : bool, default=True
+        Whether there are biases, whose input is 1.
 
     Attributes
     ----------
     rows : ndarray of shape (n, n_features + 1)
-        With a column of ones.
+        With a column of ones, if constant.
 
     Examples
     --------
@@ -28,8 +30,8 @@ class Inputs:
     array([[4., 2., 1.]])
     """
 
-    def __init__(self, X):
-        self.rows = _augment(X)
+    def __init__(self, X, constant=True):
+        self.rows = _augment(X) if constant else X
 
     @cached_property
     def columns(self):
@@ -53,8 +55,8 @@ class Trace(NamedTuple):
     layers : list of ndarray
         Augmented weight matrices ``(..., fan_in + 1, fan_out)``.
     inputs : list of ndarray
-        Inputs of every layer with a column of ones, ``(..., n, fan_in + 1)``; the first one is
-        shared by all networks and has shape ``(n, n_features + 1)``.
+        Inputs of every layer, with a column of ones where it has biases, ``(..., n, fan_in + 1)``;
+        the first one is shared by all networks and has shape ``(n, n_features + 1)``.
     slopes, bends : list of ndarray
         First and second derivatives of the hidden units, ``(..., n, width)``.
     outputs : ndarray of shape (..., n, n_outputs)
@@ -102,11 +104,13 @@ def forward(network, theta, X, order=0):
     array([[1.],
            [7.]])
     """
-    layers, given = network.layers(theta), X if isinstance(X, Inputs) else Inputs(X)
+    layers, given = network.layers(theta), X
+    if not isinstance(X, Inputs):
+        given = Inputs(X, network.has_biases(0))
     inputs, slopes, bends = [given.rows], [], []
-    for weights in layers[:-1]:
+    for layer, weights in enumerate(layers[:-1]):
         z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
-        inputs.append(_augment(z))
+        inputs.append(_augment(z) if network.has_biases(layer + 1) else z)
         if order > 0:
             slopes.append(derivatives[0])
         if order > 1:

@@ -1,6 +1,6 @@
 """The layout of a multilayer perceptron: how a flat weight vector maps to layers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,9 +14,10 @@ class Network:
     """Shape of a multilayer perceptron with linear outputs.
 
     The weights of layer ``l`` are one *augmented* matrix of shape ``(fan_in + 1, fan_out)``
-    whose last row holds the biases; ``theta`` is the concatenation of these matrices, each in
-    row-major order. Every function of this package accepts leading axes on ``theta``
-    (several networks at once: restarts, chains) and carries them through to its result.
+    whose last row holds the biases, which the output layer may lack; ``theta`` is the
+    concatenation of these matrices, each in row-major order. Every function of this package accepts
+    leading axes on ``theta`` (several networks at once: restarts, chains) and carries them through
+    to its result.
 
     Parameters
     ----------
@@ -24,6 +25,8 @@ class Network:
         ``(n_features, *hidden_layer_sizes, n_outputs)``.
     activation : str
         Name of the hidden units' activation function.
+    output_bias : bool, default=True
+        Whether the output layer has biases.
 
     Examples
     --------
@@ -37,6 +40,7 @@ class Network:
 
     layer_sizes: tuple
     activation: str = "tanh"
+    output_bias: bool = True
 
     @property
     def n_outputs(self):
@@ -56,7 +60,18 @@ class Network:
     @cached_property
     def shapes(self):
         """Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices."""
-        return [(fan_in + 1, fan_out) for fan_in, fan_out in pairwise(self.layer_sizes)]
+        return [
+            (fan_in + self.has_biases(layer), fan_out)
+            for layer, (fan_in, fan_out) in enumerate(pairwise(self.layer_sizes))
+        ]
+
+    def has_biases(self, layer):
+        """Whether layer ``layer`` of the weights (from 0) has biases."""
+        return self.output_bias or layer < len(self.layer_sizes) - 2
+
+    def without_biases(self, matrix, layer):
+        """The rows of an augmented matrix ``(..., fan_in + 1, fan_out)`` but that of the biases."""
+        return matrix[..., : self.layer_sizes[layer], :]
 
     @cached_property
     def slices(self):
@@ -86,4 +101,4 @@ class Network:
         """The layout after deleting ``units`` of hidden layer ``hidden_layer`` (from 0)."""
         sizes = list(self.layer_sizes)
         sizes[hidden_layer + 1] -= len(units)
-        return Network(tuple(sizes), self.activation)
+        return replace(self, layer_sizes=tuple(sizes))

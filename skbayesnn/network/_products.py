@@ -3,9 +3,9 @@
 import numpy as np
 
 
-def transposed(weights):
+def transposed(network, weights, layer):
     """``W^T`` without the bias row, for back-propagation to the units below."""
-    return np.swapaxes(weights[..., :-1, :], -1, -2)
+    return np.swapaxes(network.without_biases(weights, layer), -1, -2)
 
 
 def back_propagate(trace, cotangent):
@@ -22,8 +22,9 @@ def back_propagate(trace, cotangent):
         One per layer, first layer first (Rumelhart, Hinton & Williams 1986).
     """
     deltas = [cotangent]
-    for weights, slope in zip(trace.layers[:0:-1], trace.slopes[::-1], strict=True):
-        deltas.append(deltas[-1] @ transposed(weights) * slope)
+    for layer in range(len(trace.layers) - 1, 0, -1):
+        back = transposed(trace.network, trace.layers[layer], layer)
+        deltas.append(deltas[-1] @ back * trace.slopes[layer - 1])
     return deltas[::-1]
 
 
@@ -78,11 +79,13 @@ def hidden_gradient(trace, cotangent):
     lead = trace.outputs.shape[:-2]
     if not trace.slopes:
         return np.zeros((*lead, 0))
-    delta, parts = cotangent[..., :-1] * trace.slopes[-1], []
+    width = trace.network.hidden_layer_sizes[-1]
+    delta, parts = cotangent[..., :width] * trace.slopes[-1], []
     for layer in range(len(trace.slopes) - 1, -1, -1):
         parts.append((np.swapaxes(trace.inputs[layer], -1, -2) @ delta).reshape(*lead, -1))
         if layer > 0:
-            delta = delta @ transposed(trace.layers[layer]) * trace.slopes[layer - 1]
+            back = transposed(trace.network, trace.layers[layer], layer)
+            delta = delta @ back * trace.slopes[layer - 1]
     return np.concatenate(parts[::-1], axis=-1)
 
 
@@ -105,9 +108,8 @@ def tangents(trace, vector):
     da, dz = [trace.inputs[0] @ directions[0]], []
     for layer in range(1, len(trace.layers)):
         dz.append(trace.slopes[layer - 1] * da[-1])
-        da.append(
-            trace.inputs[layer] @ directions[layer] + dz[-1] @ trace.layers[layer][..., :-1, :]
-        )
+        of_units = trace.network.without_biases(trace.layers[layer], layer)
+        da.append(trace.inputs[layer] @ directions[layer] + dz[-1] @ of_units)
     return da, dz
 
 
@@ -151,8 +153,11 @@ def second_derivative_along(trace, vector):
     for layer in range(1, len(trace.layers)):
         below = layer - 1
         second_z = trace.bends[below] * da[below] ** 2 + trace.slopes[below] * second
-        second = 2.0 * dz[below] @ directions[layer][..., :-1, :]
-        second = second + second_z @ trace.layers[layer][..., :-1, :]
+        along, of_units = (
+            trace.network.without_biases(some[layer], layer) for some in (directions, trace.layers)
+        )
+        second = 2.0 * dz[below] @ along
+        second = second + second_z @ of_units
     return second
 
 
@@ -186,7 +191,7 @@ def jacobian(trace):
         block = trace.inputs[layer][..., None, :, None] * delta[..., None, :]
         result[..., part] = block.reshape(*lead, n_rows, n_outputs, -1)
         if layer > 0:
-            back = transposed(trace.layers[layer])
+            back = transposed(network, trace.layers[layer], layer)
             if layer == len(trace.layers) - 1:  # delta is the identity: spare the product
                 delta = back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
             else:

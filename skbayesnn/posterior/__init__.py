@@ -8,6 +8,7 @@ from skbayesnn.posterior._correlation import (
 )
 from skbayesnn.posterior._correlation import log_prior as log_prior_of_correlations
 from skbayesnn.posterior._gaussian_prior import GaussianPrior
+from skbayesnn.posterior._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
 from skbayesnn.posterior._input_dependent import SquaredResiduals
 from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._joint_correlated import CorrelatedJoint
@@ -23,9 +24,8 @@ from skbayesnn.posterior._likelihoods import (
     Targets,
 )
 from skbayesnn.posterior._measured import MeasuredGaussian
-from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
-from skbayesnn.posterior._priors import INTERCEPT, LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior._priors import INTERCEPT, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
 from skbayesnn.posterior._student_t import StudentT
 
@@ -37,12 +37,14 @@ __all__ = [
     "CorrelatedJoint",
     "Energies",
     "Expansion",
+    "Gamma",
     "Gaussian",
     "GaussianPrior",
     "Hyperparameters",
+    "Hyperprior",
+    "Hyperpriors",
     "InputDependentJoint",
     "JointPosterior",
-    "KnownNoise",
     "Likelihood",
     "LogUniform",
     "MeasuredGaussian",

@@ -52,7 +52,8 @@ def compiled_model(posterior):
 def compiled_joint(joint):
     """Compiled twin of a `JointPosterior`, or ``None``."""
     model = joint.posterior.compiled
-    if model is None or joint.posterior.factors is not None:
+    plain = joint.posterior.factors is None and joint.posterior.groups.centred
+    if model is None or not plain:
         return None
     return _core.Joint(model, joint, joint.precision_map)
 

@@ -1,7 +1,8 @@
 """Weights and hyperparameters as one position: the coordinates that samplers move in.
 
 A position ``q`` holds the weights in units of their typical standard deviation given the precision
-of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i``, where ``h_c`` is what the data tell about a
+of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i`` (under a `GaussianPrior` its `white` weights),
+where ``h_c`` is what the data tell about a
 weight of the group, and every free log precision through a `PrecisionMap`. Where the prior is
 strong this is Neal's (1992) unit-prior weights times a scale per class, which removes the funnel
 between a precision and weights that the data leave open; where it is weak the weights themselves
@@ -29,8 +30,11 @@ class Place(NamedTuple):
     v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
         The parts of the position that move.
     hyper : Hyperparameters
-    theta, scales : ndarray of shape (..., n_sampled)
-        Weights ``theta = v scales``, ``scales = (alpha_c + h_c)^(-1/2)``.
+    theta : ndarray of shape (..., n_sampled)
+        Weights.
+    white, scales : ndarray of shape (..., n_sampled)
+        Weights in units in which their prior has mean zero and ``R`` is 1, ``white = v scales``
+        with ``scales = (alpha_c + h_c)^(-1/2)``; mostly the same as ``theta``.
     share : ndarray of shape (..., n_groups)
         ``alpha_c / (alpha_c + h_c)``.
     conditions : ndarray of shape (..., n_conditions)
@@ -41,6 +45,7 @@ class Place(NamedTuple):
     eta: np.ndarray
     hyper: Hyperparameters
     theta: np.ndarray
+    white: np.ndarray
     scales: np.ndarray
     share: np.ndarray
     conditions: np.ndarray
@@ -61,7 +66,8 @@ class Coordinates:
     @cached_property
     def integrated(self):
         """Whether the output layer is integrated out."""
-        return self.integrate_outputs and self.posterior.likelihood.n_levels > 0
+        centred = self.posterior.groups.centred  # else its prior depends on the other weights
+        return self.integrate_outputs and centred and self.posterior.likelihood.n_levels > 0
 
     @cached_property
     def n_mean(self):
@@ -111,12 +117,12 @@ class Coordinates:
     def precision_map(self):
         """How the free precisions depend on their coordinates."""
         n_beta = int(np.sum(self.free.beta))
-        known = np.maximum(self.information, np.exp(self.free.prior.log_range[0]))
+        known = np.maximum(self.information, np.exp(self.free.alpha_prior.low))
         centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
         fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
         fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
         coarse = np.full(len(centre), COARSE)
-        return PrecisionMap.build(self.free.prior.log_range, centre, fine, coarse)
+        return PrecisionMap.build(self.free.priors.log_range, centre, fine, coarse)
 
     @cached_property
     def _map_of_alpha(self):
@@ -138,8 +144,16 @@ class Coordinates:
         beta[..., self.free.beta] = precisions[..., n_alpha:]
         total = alpha + self.information
         scales = (total**-0.5).take(self._labels, axis=-1)
-        hyper = Hyperparameters(alpha, beta)
-        return Place(v, eta, hyper, v * scales, scales, alpha / total, conditions)
+        hyper, white = Hyperparameters(alpha, beta), v * scales
+        theta = self._of_means_alone(white, self.posterior.groups.coloured)
+        return Place(v, eta, hyper, theta, white, scales, alpha / total, conditions)
+
+    def _of_means_alone(self, values, change):
+        """``values`` of shape (..., n_sampled), those of the means' weights changed."""
+        if self.posterior.groups.centred:
+            return values
+        m = self.n_mean
+        return np.concatenate([change(values[..., :m]), values[..., m:]], axis=-1)
 
     def position(self, theta, hyper):
         """Where given weights ``(..., n_sampled)``, or more, and precisions are.
@@ -147,7 +161,8 @@ class Coordinates:
         Precisions at (or beyond) a bound are moved inside a little: the bound is at infinity.
         """
         total = (hyper.alpha + self.information)[..., self._labels]
-        v = theta[..., : self.n_sampled] * np.sqrt(total)
+        white = self._of_means_alone(theta[..., : self.n_sampled], self.posterior.groups.white)
+        v = white * np.sqrt(total)
         return np.concatenate([v, self.coordinates(*hyper)], axis=-1)
 
     def coordinates(self, alpha, beta):
@@ -202,7 +217,7 @@ class Coordinates:
 
     def draw_coordinates(self, rng):
         """Coordinates of the precisions drawn from their prior."""
-        return self.precision_map.eta(rng.uniform(*self.free.prior.log_range, self.n_free))
+        return self.precision_map.eta(self.free.priors.quantile(rng.random(self.n_free)))
 
     def draw_weights(self, eta, rng):
         """A position with given coordinates of the precisions, its weights drawn from the prior."""

@@ -10,6 +10,7 @@ cdef extern from "core.h":
     ctypedef struct CModel "Model":
         int n_layers
         const int *size
+        int output_bias
         int activation, likelihood, n_levels
         double degrees_of_freedom
         const int *level
@@ -35,7 +36,9 @@ cdef extern from "core.h":
         const double *low
         const double *high
         const double *sizes
-        double log_density
+        const double *shape
+        const double *rate
+        const double *log_normaliser
 
     ctypedef struct Kernels:
         const char *name

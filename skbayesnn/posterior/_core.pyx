@@ -123,6 +123,7 @@ cdef class Model:
         self.n_weights = network.n_weights
         self.c.n_layers = len(network.layer_sizes) - 1
         self.c.size = &self.size[0]
+        self.c.output_bias = network.output_bias
         self.c.activation = ACTIVATIONS[network.activation]
         self.c.likelihood = LIKELIHOODS[likelihood.compiled]
         self.c.n_levels = likelihood.n_levels
@@ -208,6 +209,7 @@ cdef class Joint:
     cdef long dimension
     cdef int[::1] label, which
     cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
+    cdef double[::1] shape, rate, log_normaliser
 
     def __init__(self, Model model, joint, precision_map):
         free = joint.free.mask
@@ -219,6 +221,9 @@ cdef class Joint:
         self.fixed = np.concatenate([*joint.fixed, [1.0]]).astype(float)
         self.centre, self.fine, self.coarse, self.low, self.high = (
             np.append(field, 1.0) for field in precision_map)
+        priors = joint.free.priors
+        self.shape, self.rate, self.log_normaliser = (
+            np.append(field, 0.0) for field in (priors.shape, priors.rate, priors.log_normaliser))
         self.sizes = np.append(joint.sizes, 0.0)
         self.c.model = &model.c
         self.c.n_groups = len(joint.free.alpha)
@@ -236,7 +241,9 @@ cdef class Joint:
         self.c.low = &self.low[0]
         self.c.high = &self.high[0]
         self.c.sizes = &self.sizes[0]
-        self.c.log_density = joint.free.prior.log_density
+        self.c.shape = &self.shape[0]
+        self.c.rate = &self.rate[0]
+        self.c.log_normaliser = &self.log_normaliser[0]
 
     def terms(self, q):
         """Fields of `JointEnergy`, and where these are not to be had without eigenvalues."""

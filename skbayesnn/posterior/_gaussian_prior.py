@@ -105,12 +105,7 @@ class GaussianPrior(WeightGroups):
 
     def draw(self, alpha, rng):
         alpha = self.expand(alpha)
-        normal = rng.standard_normal(alpha.shape) * alpha**-0.5
-        if not self.coupled:
-            return self.mean + normal / self._factor
-        columns = normal.reshape(-1, len(self.mean)).T
-        drawn = solve_triangular(self._factor, columns, lower=True, trans=1).T
-        return self.mean + drawn.reshape(normal.shape)
+        return self.coloured(rng.standard_normal(alpha.shape) * alpha**-0.5)
 
     def start(self, rng, sd):
         """Near the mean, on the scale of the prior where that is narrower."""
@@ -126,6 +121,32 @@ class GaussianPrior(WeightGroups):
             return covariance * np.outer(root, root), deviation * root
         factor = np.linalg.cholesky(self.shape[inside])
         return factor.T @ covariance @ factor, factor.T @ deviation
+
+    def white(self, theta):
+        return self._times_factor(self.deviation(theta))
+
+    def coloured(self, white):
+        return self.mean + self._over_factor(white, trans=1)
+
+    def white_gradient(self, gradient):
+        return self._over_factor(gradient)
+
+    def white_matrix(self, matrix):
+        for _ in range(2):  # rows, then columns
+            matrix = self._over_factor(np.swapaxes(matrix, -1, -2))
+        return matrix
+
+    def _times_factor(self, vectors):
+        """``L^T v`` of ``v`` of shape (..., k)."""
+        return vectors @ self._factor if self.coupled else vectors * self._factor
+
+    def _over_factor(self, vectors, trans=0):
+        """``L^-1 v`` of ``v`` of shape (..., k), or ``L^-T v``."""
+        if not self.coupled:
+            return vectors / self._factor
+        columns = vectors.reshape(-1, len(self.mean)).T
+        solved = solve_triangular(self._factor, columns, lower=True, trans=trans).T
+        return solved.reshape(vectors.shape)
 
     def conditional(self, part, theta):
         labels = self.labels[part]

@@ -60,7 +60,7 @@ class JointPosterior(Coordinates):
     ----------
     posterior : Posterior
     free : FreeHyperparameters
-        Which precisions are inferred, and their common prior.
+        Which precisions are inferred, and their priors.
     fixed : Hyperparameters
         Values of the others.
     information : ndarray of shape (n_groups,)
@@ -79,7 +79,7 @@ class JointPosterior(Coordinates):
     >>> groups = weight_groups(network, "single")
     >>> noise, y = Gaussian.per_output(1), np.sin(3 * X)
     >>> posterior = Posterior(network, noise, groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters(np.array([True]), np.array([True]), LogUniform())
+    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
     >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
     >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
     >>> joint.dimension  # 6 hidden weights, 2 precisions; the output layer is integrated out
@@ -168,14 +168,17 @@ class JointPosterior(Coordinates):
         """Minus log prior density of each coordinate of the precisions, and its derivative."""
         if stretch is None:
             stretch, change = self.precision_map.derivatives(eta)
-        return -np.log(stretch) - self.free.prior.log_density, -change
+        logs, priors = self.precision_map.log_precision(eta), self.free.priors
+        slope = change + priors.slope(logs) * stretch
+        return -np.log(stretch) - priors.log_density(logs), -slope
 
     def _data(self, place, stretch):
         """Minus log likelihood (all constants included), and its gradient."""
         natural = self._likelihood(place)
-        # theta_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
-        by_v = natural.theta * place.scales
-        pull = self._sum_groups(place.theta * natural.theta)
+        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
+        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
+        by_v = by_white * place.scales
+        pull = self._sum_groups(place.white * by_white)
         by_alpha = natural.log_alpha - 0.5 * place.share * pull
         free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
         by_eta = np.concatenate(free, axis=-1) * stretch
@@ -190,18 +193,19 @@ class JointPosterior(Coordinates):
         place, groups = self.place(q), self.groups
         k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
         theta = self._with_mean_outputs(place)
+        white = theta if self.posterior.groups.centred else place.white
         share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
         scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
         scale[..., :m] = place.scales
         rho = np.ones_like(scale)
         rho[..., :m] = share[..., self._labels]
-        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d theta / d (v, eta)
+        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d u / d (v, eta)
         weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
         to_weights[..., weights, weights] = scale
         member = groups.membership[:, self.free.alpha]
-        pull = -0.5 * (rho * theta)[..., None] * stretch[..., None, :n_alpha]
+        pull = -0.5 * (rho * white)[..., None] * stretch[..., None, :n_alpha]
         to_weights[..., k:] = member * pull
-        matrix = self._data_hessian(theta, place) @ to_weights
+        matrix = self._white_hessian(theta, place) @ to_weights
         matrix = np.swapaxes(to_weights, -1, -2) @ matrix
         matrix[..., weights, weights] += rho
         determined = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
@@ -215,6 +219,7 @@ class JointPosterior(Coordinates):
         full[..., : len(kept), : len(kept)] = matrix
         eta, middle = np.arange(m, self.dimension), expit(place.eta)
         full[..., eta, eta] += 2.0 * middle * (1.0 - middle)  # of the logistic map
+        full[..., eta, eta] += self.free.priors.shape * stretch**2  # expected, of the hyperprior
         betas = eta[n_alpha:]
         information = self._level_information(place)[..., self.free.beta]
         full[..., betas, betas] += information * stretch[..., n_alpha:] ** 2
@@ -320,6 +325,13 @@ class JointPosterior(Coordinates):
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""
         return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+
+    def _white_hessian(self, theta, place):
+        """The same in white weights."""
+        matrix, groups = self._data_hessian(theta, place), self.posterior.groups
+        for _ in range(0 if groups.centred else 2):  # rows, then columns
+            matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), groups.white_gradient)
+        return matrix
 
     def _complete(self, theta, hyper):
         """Likelihood given all weights."""

@@ -81,7 +81,7 @@ class InputDependentJoint(JointPosterior):
 
     def noise_functions(self, state, X):
         """Log precisions of the noise of networks at inputs, ``(..., n, n_outputs)``."""
-        return np.clip(outputs(self.noise_network, state, X), *self.free.prior.log_range)
+        return np.clip(outputs(self.noise_network, state, X), *self.free.beta_prior.log_range)
 
     def typical_hyper(self, q):
         """Precisions, those of the noise being geometric means over the rows."""
@@ -109,7 +109,7 @@ class InputDependentJoint(JointPosterior):
     def _likelihood(self, place):
         posterior, s = self.posterior, self.posterior.sample_weight
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
-        h = np.clip(trace.outputs, *self.free.prior.log_range)
+        h = np.clip(trace.outputs, *self.free.beta_prior.log_range)
         means, rows = self._of_rows(place.theta, place.hyper, self._rows_of(h), need_factors=True)
         value = means.value - 0.5 * np.sum(s @ h, axis=-1)
         slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
@@ -125,7 +125,7 @@ class InputDependentJoint(JointPosterior):
         """Expected Hessian in all weights of the noise network, ``(..., k, k)``."""
         posterior = self.posterior
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
-        low, high = self.free.prior.log_range
+        low, high = self.free.beta_prior.log_range
         inside = (low < trace.outputs) & (trace.outputs < high)
         curvature = 0.5 * posterior.sample_weight[:, None] * inside
         return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)

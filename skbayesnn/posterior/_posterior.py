@@ -21,7 +21,6 @@ from skbayesnn.network import (
 )
 from skbayesnn.posterior._compiled import compiled_model
 from skbayesnn.posterior._likelihoods import Misfit, Targets
-from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._output_layer import regression_system
 from skbayesnn.posterior._priors import WeightGroups
 from skbayesnn.posterior._ridge import ridge_mean
@@ -97,8 +96,6 @@ class Posterior:
         How often every row counts.
     factors : ndarray of shape (n, n_outputs), optional
         Of the misfit of every target, see `Targets`.
-    known_noise : KnownNoise, optional
-        What earlier data tell about the noise levels, under Gaussian noise.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
 
@@ -126,13 +123,12 @@ class Posterior:
     y: np.ndarray
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
-    known_noise: KnownNoise | None = None
     variances: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
         """Of few rows what is made of them once."""
-        return Inputs(self.X)
+        return Inputs(self.X, self.network.has_biases(0))
 
     @cached_property
     def compiled(self):
@@ -151,22 +147,12 @@ class Posterior:
 
     @property
     def level_counts(self):
-        """Number of targets of every noise level, earlier ones included, ``(n_levels,)``."""
-        counts = self.n_rows * self.likelihood.level_sizes()
-        return counts if self.known_noise is None else counts + self.known_noise.counts
+        """Number of targets of every noise level, ``(n_levels,)``."""
+        return self.n_rows * self.likelihood.level_sizes()
 
-    def noise_normaliser(self, beta, flat=0.0):
-        """``N/2 log beta - N/2 log 2 pi``, with what is known of ``beta`` relative to ``flat``.
-
-        Parameters
-        ----------
-        beta : ndarray of shape (n_levels,)
-        flat : float, default=0
-            Logarithm of the density of ``ln beta`` where nothing is known.
-        """
-        normaliser = self.likelihood.log_normaliser(beta, self.n_rows)
-        known = self.known_noise
-        return normaliser if known is None else normaliser + known.log_normaliser(beta, flat)
+    def noise_normaliser(self, beta):
+        """``N/2 log beta - N/2 log 2 pi``."""
+        return self.likelihood.log_normaliser(beta, self.n_rows)
 
     def with_network(self, network, labels):
         """The same data for a network of another layout, with its weights' group labels."""
@@ -174,8 +160,7 @@ class Posterior:
 
     def noise_counts(self, beta):
         """By how many targets each noise level is measured, ``(..., n_levels)``."""
-        counts = self.likelihood.noise_counts(self.targets(), beta)
-        return counts if self.known_noise is None else counts + self.known_noise.counts
+        return self.likelihood.noise_counts(self.targets(), beta)
 
     def of_rows(self, rows):
         """The posterior of some of the rows."""
@@ -196,17 +181,17 @@ class Posterior:
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
         if self.compiled:
             value, errors, *_ = self.compiled.evaluate(theta, beta, 0)
-            return self._energies(theta, beta, Misfit(value, errors))
+            return self._energies(theta, Misfit(value, errors))
         total = None
         for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
             total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
-        return self._energies(theta, beta, total)
+        return self._energies(theta, total)
 
     def energies_and_gradient(self, theta, hyper):
         """`energies` and `gradient` from one pass through the network, without any curvature."""
         misfit, gradient = self.misfit_and_gradient(theta, hyper.beta)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
-        return self._energies(theta, hyper.beta, misfit), gradient
+        return self._energies(theta, misfit), gradient
 
     def misfit_and_gradient(self, theta, beta):
         """`Misfit`, and its gradient in the weights ``(..., k)``."""
@@ -233,7 +218,7 @@ class Posterior:
         misfit, gradient, matrix = self._data_expansion(theta, hyper.beta, exact)
         self.groups.add_to(matrix, hyper.alpha)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
-        return Expansion(self._energies(theta, hyper.beta, misfit), gradient, matrix)
+        return Expansion(self._energies(theta, misfit), gradient, matrix)
 
     def data_hessian(self, theta, beta, exact=True):
         """Hessian of the misfit."""
@@ -299,8 +284,6 @@ class Posterior:
         if total.size:
             for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
                 total = total + self.likelihood.level_information(trace.outputs, targets, beta)
-        if self.known_noise is not None:
-            total = total + np.diag(beta * self.known_noise.errors)
         return total
 
     def hessian_products(self, theta, hyper, vectors, exact=True):
@@ -416,11 +399,7 @@ class Posterior:
             for alpha, (F, G) in zip(prior, total, strict=True)
         ]
 
-    def _energies(self, theta, beta, misfit):
-        if self.known_noise is not None:
-            earlier = self.known_noise.errors
-            value = misfit.value + np.sum(beta * earlier, axis=-1)
-            misfit = Misfit(value, misfit.errors + earlier)
+    def _energies(self, theta, misfit):
         return Energies(self.groups.energies(theta), *misfit)
 
     def _traces(self, theta, order, doubles_per_row):

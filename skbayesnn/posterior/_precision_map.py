@@ -31,9 +31,9 @@ class PrecisionMap(NamedTuple):
 
     @classmethod
     def build(cls, log_range, centre, fine, coarse):
-        """The map for an interval of ``ln alpha``."""
+        """The map for intervals of ``ln alpha``: their lower and their upper ends."""
         bare = cls(centre, fine, coarse, centre, centre)
-        low, high = (bare._invert(np.full_like(centre, end)) for end in log_range)
+        low, high = (bare._invert(end) for end in log_range)
         return bare._replace(low=low, high=high)
 
     def select(self, index):

@@ -1,46 +1,11 @@
-"""Priors: weights in groups with a common precision, and the prior of these precisions."""
+"""Priors of weights, in groups with a common precision."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 INTERCEPT = "+intercept"  # ends the names of groupings in which output biases are by themselves
-
-
-class LogUniform(NamedTuple):
-    """Prior of every precision, ``alpha_c`` and ``beta``.
-
-    Its standard deviation ``alpha^(-1/2)`` is log-uniform between ``lower`` and ``upper``, in
-    standardised units.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import LogUniform
-    >>> prior = LogUniform(lower=0.1, upper=10.0)
-    >>> print(prior.clip(1e6).round(6))  # the precision of the least sd
-    100.0
-    """
-
-    lower: float = 1e-3
-    upper: float = 1e3
-
-    @property
-    def log_range(self):
-        """Bounds of ``ln alpha``, lower one first."""
-        return -2.0 * np.log(self.upper), -2.0 * np.log(self.lower)
-
-    @property
-    def log_density(self):
-        """``ln p(ln alpha)``, constant over the range."""
-        low, high = self.log_range
-        return -np.log(high - low)
-
-    def clip(self, precision):
-        """``precision`` moved to the nearest value inside the range."""
-        low, high = self.log_range
-        return np.clip(precision, np.exp(low), np.exp(high))
 
 
 @dataclass(frozen=True)
@@ -166,6 +131,22 @@ class WeightGroups:
         members = np.flatnonzero(self.labels == group)
         return covariance[np.ix_(members, members)], theta[members]
 
+    def white(self, theta):
+        """Weights ``u`` in units in which ``m`` is zero and ``R`` is 1, ``(..., k)``."""
+        return theta
+
+    def coloured(self, white):
+        """The inverse of `white`."""
+        return white
+
+    def white_gradient(self, gradient):
+        """The gradient in ``u``, ``(..., k)``, from that in the weights."""
+        return gradient
+
+    def white_matrix(self, matrix):
+        """The Hessian in ``u``, ``(..., k, k)``, from that in the weights."""
+        return matrix
+
     def conditional(self, part, theta):
         """The prior of a slice of the weights, all others given."""
         return replace(self, labels=self.labels[part])
@@ -211,6 +192,8 @@ def weight_groups(network, prior, feature_names=None):
         names, labels = np.unique(np.asarray(prior), return_inverse=True)
         return WeightGroups(labels.ravel(), [str(name) for name in names])
     if prior.endswith(INTERCEPT):
+        if not network.output_bias:
+            raise ValueError(f"prior={prior!r} needs output biases, which the network has not.")
         groups = weight_groups(network, prior.removesuffix(INTERCEPT), feature_names)
         labels = groups.labels.copy()
         labels[-network.n_outputs :] = len(groups.names)
@@ -221,18 +204,19 @@ def weight_groups(network, prior, feature_names=None):
         return WeightGroups(np.zeros(network.n_weights, dtype=int), ["weights"])
     parts, names = [], []
     for layer, (rows, columns) in enumerate(network.shapes):
-        hidden = layer < len(network.shapes) - 1
+        hidden, width = layer < len(network.shapes) - 1, network.layer_sizes[layer]
         labels = np.empty((rows, columns), dtype=int)
         if layer == 0 and prior == "ard":
-            inputs = feature_names or [f"x{i}" for i in range(rows - 1)]
-            labels[:-1] = len(names) + np.arange(rows - 1)[:, None]
+            inputs = feature_names or [f"x{i}" for i in range(width)]
+            labels[:width] = len(names) + np.arange(width)[:, None]
             names += [f"input_{name}" for name in inputs]
         elif hidden:
-            labels[:-1] = len(names)
+            labels[:width] = len(names)
             names.append(f"hidden{layer + 1}_weights")
         else:
-            labels[:-1] = len(names)
-        labels[-1] = len(names)
-        names.append(f"hidden{layer + 1}_biases" if hidden else "output")
+            labels[:width] = len(names)
+        labels[width:] = len(names)
+        if np.any(labels == len(names)):
+            names.append(f"hidden{layer + 1}_biases" if hidden else "output")
         parts.append(labels.ravel())
     return WeightGroups(np.concatenate(parts), names)

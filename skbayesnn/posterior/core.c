@@ -21,7 +21,10 @@
 #endif
 #define BLOCK 128 /* rows that are worked on together */
 
-static int fan_in(const Model *model, int layer) { return model->size[layer] + 1; }
+static int fan_in(const Model *model, int layer)
+{
+    return model->size[layer] + (model->output_bias || layer < model->n_layers - 1);
+}
 
 static int fan_out(const Model *model, int layer) { return model->size[layer + 1]; }
 
@@ -73,7 +76,7 @@ static void hessian_sizes(const Model *model, int exact, long *left, long *right
             *right = most(*right, in * in_below);
             *sums += out * out_below * in * in_below;
             if (exact)
-                *sums += (in - 1) * (l == m - 1 ? 1 : out_below) * out * in_below;
+                *sums += model->size[m] * (l == m - 1 ? 1 : out_below) * out * in_below;
         }
     }
 }

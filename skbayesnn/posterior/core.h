@@ -17,6 +17,7 @@ enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL };
 typedef struct {
     int n_layers;    /* of weights */
     const int *size; /* of the inputs and of every layer, n_layers + 1 */
+    int output_bias; /* whether the last layer has biases */
     int activation, likelihood;
     double degrees_of_freedom; /* of Student-t noise */
     int n_levels;
@@ -41,7 +42,7 @@ typedef struct {
     const int *which;          /* of these is each free one */
     const double *centre, *fine, *coarse, *low, *high; /* of the free ones' map */
     const double *sizes;       /* sampled weights of every group */
-    double log_density;        /* of a precision's logarithm under the hyperprior */
+    const double *shape, *rate, *log_normaliser; /* of the free ones' `Hyperpriors` */
 } Joint;
 
 /* Doubles of working memory that the functions below need. */

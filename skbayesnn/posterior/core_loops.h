@@ -290,7 +290,8 @@ static const V *NAME(fed)(const Rows *rows, int layer, long *stride)
 static void NAME(summed)(const Rows *rows, int layer, const double *weights, const V *z, long stride,
                          V *out, int constant, int add)
 {
-    int width = fan_out(rows->model, layer), Q = fan_in(rows->model, layer) - !constant;
+    int width = fan_out(rows->model, layer);
+    int Q = constant ? fan_in(rows->model, layer) : rows->model->size[layer];
     NAME(combine)(out, rows->stride, width, weights, 1, width, z, stride, Q, rows->nv, add);
 }
 
@@ -317,16 +318,16 @@ static void NAME(backward)(const Rows *rows, const double *theta, int n_layers, 
 {
     const Model *model = rows->model;
     for (int l = n_layers - 1; l >= 0; l--) {
-        int in = fan_in(model, l), out = fan_out(model, l);
+        int in = fan_in(model, l), out = fan_out(model, l), units = model->size[l];
         long at = weights_before(model, l), stride;
         const V *z = NAME(fed)(rows, l, &stride), *delta = rows->delta[l];
         NAME(sums)(gradient + at, out, z, stride, in, delta, rows->stride, out, rows->nv);
         if (l == 0)
             break;
         V *below = rows->delta[l - 1];
-        NAME(combine)(below, rows->stride, in - 1, theta + at, out, 1, delta, rows->stride, out,
+        NAME(combine)(below, rows->stride, units, theta + at, out, 1, delta, rows->stride, out,
                       rows->nv, 0);
-        for (long i = 0; i < (in - 1) * rows->stride; i += rows->stride)
+        for (long i = 0; i < units * rows->stride; i += rows->stride)
             for (long j = i; j < i + rows->nv; j++) {
                 if (bends)
                     rows->bend[l][j] *= below[j];
@@ -784,9 +785,10 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     if (last == 0)
         return 1;
     V *delta = rows.delta[last - 1];
-    NAME(combine)(delta, rows.stride, width - 1, spread, width, 1, z, stride, width, rows.nv, 0);
-    NAME(combine)(delta, rows.stride, width - 1, mean, K, 1, rows.outputs, rows.stride, K, rows.nv, 1);
-    for (long i = 0; i < (width - 1) * rows.stride; i += rows.stride)
+    int units = model->size[last];
+    NAME(combine)(delta, rows.stride, units, spread, width, 1, z, stride, width, rows.nv, 0);
+    NAME(combine)(delta, rows.stride, units, mean, K, 1, rows.outputs, rows.stride, K, rows.nv, 1);
+    for (long i = 0; i < units * rows.stride; i += rows.stride)
         for (int v = 0; v < rows.nv; v++)
             delta[i + v] *= counts[v] * rows.slope[last][i + v];
     NAME(backward)(&rows, theta, last, gradient, 0);
@@ -807,8 +809,10 @@ static int NAME(terms)(const Joint *joint, const double *q, double *prior, doubl
     *prior = 0.0;
     for (int f = 0; f < n_free; f++) {
         alpha[joint->which[f]] = precision_at(joint, f, eta[f], stretch + f, prior_gradient + m + f);
-        *prior -= log(stretch[f]) + joint->log_density;
-        prior_gradient[m + f] *= -1.0;
+        double precision = alpha[joint->which[f]], pull = joint->rate[f] * precision;
+        *prior -= log(stretch[f]) +
+                  (joint->shape[f] * log(precision) - pull - joint->log_normaliser[f]);
+        prior_gradient[m + f] = -(prior_gradient[m + f] + (joint->shape[f] - pull) * stretch[f]);
     }
     for (int c = 0; c < G; c++) {
         double total = alpha[c] + joint->information[c];

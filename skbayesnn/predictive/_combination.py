@@ -124,7 +124,7 @@ def member_of(posterior, minimum, settings, near=None):
     near : Member, optional
         Of the same network at other precisions.
     """
-    noise = noise_of_minimum(minimum, settings.free.prior.log_range)
+    noise = noise_of_minimum(minimum, settings.free.beta_prior.log_range)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member

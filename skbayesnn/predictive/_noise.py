@@ -172,7 +172,7 @@ class NoiseNetworks(Noise):
     network : Network
         From the inputs to the log precision of every output.
     theta : ndarray of shape (m, k)
-    log_range : tuple of float
+    log_range : tuple of float, or of ndarray of shape (n_outputs,)
         Bounds of the log precision.
     precision : Precision, optional
         Of the weights of the one network that there then is.
@@ -258,7 +258,7 @@ def noise_of_minimum(minimum, log_range):
     Parameters
     ----------
     minimum : Minimum
-    log_range : tuple of float
+    log_range : tuple of float, or of ndarray of shape (n_outputs,)
         Bounds of the log precision.
     """
     likelihood, network = minimum.likelihood, minimum.noise
@@ -285,7 +285,7 @@ def noise_of_draws(fit):
     squared_scales = 1.0 / likelihood.precisions(beta)
     if fit.noise == "input_dependent":
         joint = fit.sampled.joint
-        given = joint.noise_network, state, joint.free.prior.log_range
+        given = joint.noise_network, state, joint.free.beta_prior.log_range
         return NoiseNetworks(squared_scales, 1.0, *given)
     if fit.noise == "correlated":
         correlation = np.tile(np.eye(beta.shape[-1]), (n, 1, 1))

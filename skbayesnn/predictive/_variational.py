@@ -72,9 +72,10 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
     if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
         return _closest(member, posterior, settings, hyper, near)
     part = network.slices[-1]
-    z = forward(network, member.theta, posterior.X).inputs[-1][:, :-1]
+    width = network.hidden_layer_sizes[-1]
+    z = forward(network, member.theta, posterior.X).inputs[-1][:, :width]
     groups = posterior.groups.conditional(part, member.theta)
-    layer = Network((z.shape[1], network.n_outputs))
+    layer = Network((width, network.n_outputs), output_bias=network.output_bias)
     given = posterior.y, posterior.sample_weight
     above = Posterior(layer, posterior.likelihood, groups, z, *given)
     own = replace(member, network=layer, theta=member.theta[part])

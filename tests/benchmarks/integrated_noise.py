@@ -48,7 +48,7 @@ class NoiseIntegrated(JointPosterior):
     """
 
     def _mass(self, errors, shape):
-        low, high = np.exp(self.free.prior.log_range)
+        low, high = np.exp(self.free.beta_prior.log_range)
         return gammainc(shape, high * errors) - gammainc(shape, low * errors)
 
     def mean_beta(self, errors):
@@ -58,7 +58,7 @@ class NoiseIntegrated(JointPosterior):
 
     def draw_beta(self, theta, rng):
         """Noise precisions of all networks from their conditional distribution."""
-        return self.free.prior.clip(rng.gamma(0.5 * self._counts, 1.0 / self._errors(theta)))
+        return self.free.beta_prior.clip(rng.gamma(0.5 * self._counts, 1.0 / self._errors(theta)))
 
     def _errors(self, theta):
         any_beta = np.ones((*theta.shape[:-1], self.posterior.likelihood.n_levels))

@@ -14,13 +14,22 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.posterior import Gamma, LogUniform
 
 EXPECTED = (ConvergenceWarning, DataConversionWarning, UserWarning)
 SIZES = st.sampled_from([(), (1,), (3,), (2, 2), (2, 1, 2), "auto"])
+HYPERPRIORS = [
+    {"output": LogUniform(0.01, 0.1)},
+    {"output": Gamma(2.0, 2.0), "hidden1_weights": LogUniform(1e-9, 1e9)},
+]
 COMMON = {
     "hidden_layer_sizes": SIZES,
     "activation": st.sampled_from(["tanh", "logistic", "relu", "silu", "gelu", "identity"]),
     "prior": st.sampled_from(["single", "layer", "ard", "layer+intercept"]),
+    "fit_intercept": st.sampled_from([True, True, True, False]),
+    "hyperprior": st.sampled_from([None, None, *HYPERPRIORS]),
+    "prior_mean": st.sampled_from([None, None, None, 0.0, 1.0]),
+    "prior_precision": st.sampled_from([None, None, None, 1.0, 1e-9]),
     "missing": st.sampled_from(["error", "error", "impute"]),
     "standardize": st.sampled_from([True, True, False]),
     "weight_precision": st.sampled_from(["auto", "auto", 1e-6, 1.0, 1e6]),
@@ -34,8 +43,6 @@ EVIDENCE = COMMON | {
     "tol": st.sampled_from([1e-6, 1e-3, 1e30]),
     "measure_evidence": st.just(False),
     "prune": st.sampled_from([None, None, None, "saliency"]),
-    "prior_mean": st.sampled_from([None, None, None, 0.0, 1.0]),
-    "prior_precision": st.sampled_from([None, None, None, 1.0, 1e-9]),
 }
 SAMPLING = COMMON | {
     "sampler": st.sampled_from(["auto", "auto", "hmc", "langevin", "metropolis"]),
@@ -51,6 +58,9 @@ NOISE = {
         ["auto", "constant", "shared", "student_t", "input_dependent", "correlated"]
     ),
     "noise_std": st.sampled_from(["auto", "auto", "auto", 1e-3, 1.0, 1e6]),
+    "hyperprior": st.sampled_from(
+        [None, None, *HYPERPRIORS, {"noise": Gamma(5.0, 0.1)}, {"noise": LogUniform(0.1, 0.2)}]
+    ),
 }
 CLASSES = {"class_weight": st.sampled_from([None, None, "balanced"])}
 KINDS = {

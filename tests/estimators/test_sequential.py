@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,11 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.inference import NOISE_MODELS, Problem, Trained
+from skbayesnn.network import Network
+from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters, JointPosterior
+from skbayesnn.samplers import bulk_ess
+from tests.tools import assert_near, difference
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
@@ -336,15 +342,6 @@ def test_a_matrix_of_more_weights_than_are_formed():
         fitted.partial_fit(X[20:], y[20:])
 
 
-def test_samplers_refuse():
-    for sampler in (HMCMLPRegressor, HMCMLPClassifier):
-        with pytest.raises(ValueError, match="Samplers know priors of mean zero only"):
-            sampler((), prior=FITTED).fit(X, y > 0)
-    informed = EvidenceMLPRegressor((), prior_mean=MEAN).fit(X, y)
-    with pytest.raises(ValueError, match="Samplers know priors of mean zero only"):
-        HMCMLPRegressor.from_evidence(informed)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"prune": "saliency"}, "prune='saliency'"), ({"missing": "impute"}, "missing='impute'")],
@@ -375,3 +372,135 @@ def test_posterior_under_a_prior_that_couples_weights():
     assert "gamma" not in repr(posterior)
     with pytest.raises(ValueError, match="couples weights"):
         _ = posterior.gamma
+
+
+def test_samplers_refuse():
+    with pytest.raises(ValueError, match="evidence estimator of the same task"):
+        HMCMLPClassifier((), prior=FITTED).fit(X, y > 0)
+    batches = EvidenceMLPRegressor((), **FIXED).partial_fit(X[:9], y[:9]).partial_fit(X[9:], y[9:])
+    with pytest.raises(ValueError, match="learnt in batches"):
+        HMCMLPRegressor.from_evidence(batches)
+    with pytest.raises(ValueError, match="is for priors of mean zero"):
+        HMCMLPRegressor((), prior_mean=0.0, noise="correlated").fit(X, Y)
+
+
+# --- samplers -------------------------------------------------------------------------------------
+
+CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 500, "random_state": 0}
+SHORT = {"n_warmup": 80, "n_draws": 200}
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("sampler", ["auto", "hmc"])
+def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
+    given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": standardize}
+    options = {"evidence": sampler == "auto", "sampler": sampler}
+    model = HMCMLPRegressor((), **given, **LINE, **CHAINS, **options).fit(X, y)
+    value, mean, S = log_marginal(MEAN, PRECISION)
+    if sampler == "auto":
+        error = 4 * model.log_evidence_std_
+        assert 0 < error < 2
+        assert_allclose(model.log_evidence_, value, atol=error)
+    drawn = model.posterior_[0]
+    n = min(bulk_ess(drawn.draws.reshape(4, 500, 4)[..., i]) for i in range(4))
+    assert n > 400
+    sd = np.sqrt(np.diag(S))
+    assert np.all(np.abs(drawn.mean - mean) < 4 * sd / np.sqrt(n))
+    # covariances have the variance (S_ii S_jj + S_ij^2) / n
+    error = np.sqrt((np.outer(sd, sd) ** 2 + S**2) / n)
+    assert np.all(np.abs(drawn.covariance - S) < 4 * error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"prior_precision": {"output": PRECISION}, "prior_mean": 0.5},
+        {"prior_mean": MEAN},
+        {"prior_mean": MEAN, "prior_precision": [1.0, 2.0, 3.0, 4.0]},
+        {"prior_precision": PRECISION, "weight_precision": "inferred"},
+    ],
+    ids=["group", "mean", "diagonal", "factor"],
+)
+def test_forms_of_a_prior_in_samplers(given):
+    exact = EvidenceMLPRegressor((), **given, **LINE).fit(X, y)
+    model = HMCMLPRegressor.from_evidence(exact, **CHAINS | {"n_draws": 200}).fit(X, y)
+    assert model.weight_group_names_ == exact.weight_group_names_
+    assert_allclose(model.log_evidence_, exact.log_evidence_, atol=4 * model.log_evidence_std_)
+    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
+def test_gradients_under_a_coupled_prior(noise):
+    """The energy of samplers in all noise models, by differences."""
+    rng, network = np.random.default_rng(8), Network((3, 2, 1))
+    k = network.n_weights
+    root, mean = rng.standard_normal((k, k)), rng.standard_normal(k)
+    prior = GaussianPrior(np.zeros(k, dtype=int), ["weights"], mean, root @ root.T + np.eye(k))
+    problem = Problem(X, y[:, None], np.ones(40), Gaussian.per_output(1), groups=prior)
+    model = NOISE_MODELS[noise]
+    posed = model.pose(problem, problem.posed((2,)))
+    starts = [Trained(mean, Hyperparameters(np.ones(1), np.ones(1)))] * 2
+    seeds = np.random.SeedSequence(0).spawn(2)
+    joint, theta, hyper, known = model.positions(problem, posed, True, starts, (), seeds, True)
+    joint = replace(joint, information=known[0] + 0.5)
+    assert not joint.integrated
+    q = joint.renewed(joint.position(theta, hyper)[:1], [rng])[0]
+    assert_allclose(joint.place(q).theta[:k], theta[0, :k], rtol=1e-9)
+    q[: joint.dimension] += 0.3 * rng.standard_normal(joint.dimension)
+
+    def energy(moving):
+        return joint.energy(np.append(moving, q[joint.dimension :]))[0]
+
+    assert_near(joint.energy(q)[1], difference(energy, q[: joint.dimension]), 1e-6)
+    assert np.all(np.linalg.eigvalsh(joint.curvature(q)) > 0)
+
+
+def test_curvature_of_a_linear_model_is_the_precision():
+    problem = Problem(
+        X,
+        y[:, None],
+        np.ones(40),
+        Gaussian.per_output(1),
+        groups=GaussianPrior(np.zeros(4, dtype=int), ["weights"], MEAN, PRECISION),
+        weight_precision=lambda names: (np.zeros(1, dtype=bool), np.full(1, 2.0)),
+        noise_precision=(np.zeros(1, dtype=bool), np.full(1, 0.3**-2)),
+    )
+    posterior, settings = problem.posed(())
+    joint = JointPosterior(posterior, settings.free, settings.fixed, np.array([0.7]))
+    to_weights = (joint.place(np.eye(4)).theta - joint.place(np.zeros(4)).theta).T
+    A = 2.0 * PRECISION + PHI.T @ PHI / 0.3**2
+    assert_allclose(joint.curvature(np.ones(4)), to_weights.T @ A @ to_weights, rtol=1e-9)
+
+
+def test_two_engines_on_a_small_network_with_a_prior():
+    x, t = wave(40, 5)
+    mean = [1.0, 0.0, 1.0, 0.0]  # of tanh(x): its mirror image is far away
+    given = {"prior_mean": mean, "prior_precision": 4.0, "standardize": False}
+    laplace = EvidenceMLPRegressor((1,), **given, noise="constant", random_state=0).fit(x, t)
+    model = HMCMLPRegressor.from_evidence(laplace, **CHAINS | SHORT).fit(x, t)
+    assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
+    assert_allclose(model.predict(x), laplace.predict(x), atol=0.1)
+    c = t > 0.1
+    laplace = EvidenceMLPClassifier((1,), **given, random_state=0).fit(x, c)
+    model = HMCMLPClassifier.from_evidence(laplace, **CHAINS | SHORT).fit(x, c)
+    assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
+    assert_allclose(model.predict_proba(x), laplace.predict_proba(x), atol=0.05)
+
+
+def test_a_fitted_estimator_as_prior_of_a_sampler():
+    """Two batches, the second one sampled, against the closed form of both."""
+    first = EvidenceMLPRegressor((), **FIXED).fit(X[:15], y[:15])
+    second = HMCMLPRegressor(prior=FrozenEstimator(first), **FIXED | CHAINS)
+    second.set_params(weight_precision="auto").fit(X[15:], y[15:])
+    value, mean, S = log_marginal(np.zeros(4), 2.0 * np.eye(4))
+    total = first.log_evidence_ + second.log_evidence_
+    assert_allclose(total, value, atol=4 * second.log_evidence_std_)
+    sd = np.sqrt(np.diag(S))
+    assert np.all(np.abs(second.posterior_[0].mean - mean) < 4 * sd / np.sqrt(500))
+    inferred = EvidenceMLPRegressor((), noise="constant").fit(X[:15], y[:15])  # the noise, too
+    after = [
+        kind(prior=FrozenEstimator(inferred), **options).fit(X[15:], y[15:])
+        for kind, options in ((EvidenceMLPRegressor, {}), (HMCMLPRegressor, CHAINS))
+    ]
+    assert_allclose(after[0].log_evidence_, after[1].log_evidence_, atol=1.0)
+    assert_allclose(after[0].noise_std_, after[1].noise_std_, rtol=0.1)

@@ -112,7 +112,7 @@ def test_evidence_derivatives(name, hidden, exact):
     """Against differences of the evidence at re-optimised weights."""
     posterior, theta, hyper = make_problem(name, hidden, n=40)
     n_groups = len(hyper.alpha)
-    free = FreeHyperparameters(
+    free = FreeHyperparameters.sharing(
         np.zeros(n_groups, bool), np.zeros(len(hyper.beta), bool), LogUniform()
     )
     settings = Settings(free, hyper)
@@ -124,10 +124,10 @@ def test_evidence_derivatives(name, hidden, exact):
         there = Hyperparameters(*np.split(np.exp(x), [n_groups]))
         point = find_mode(posterior, method, start.theta, there, tol=1e-18).point
         assert point.precision.definite
-        return evidence_derivatives(posterior, method, point, exact).value
+        return evidence_derivatives(posterior, method, point, free.prior, exact).value
 
     x = np.log(np.concatenate(hyper))
-    derivatives = evidence_derivatives(posterior, method, start, exact)
+    derivatives = evidence_derivatives(posterior, method, start, free.prior, exact)
     assert_near(derivatives.gradient, difference(value, x, 1e-2), 1e-4)
 
 

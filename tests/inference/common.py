@@ -9,7 +9,9 @@ from skbayesnn.posterior import Hyperparameters, LogUniform
 def free_all(posterior, free=True):
     """All precisions are free, or none."""
     n_groups, n_levels = len(posterior.groups.names), posterior.likelihood.n_levels
-    return FreeHyperparameters(np.full(n_groups, free), np.full(n_levels, free), LogUniform())
+    return FreeHyperparameters.sharing(
+        np.full(n_groups, free), np.full(n_levels, free), LogUniform()
+    )
 
 
 def settings_of(posterior, fixed=None, **options):

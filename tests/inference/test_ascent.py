@@ -17,8 +17,10 @@ from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    Gamma,
     Gaussian,
     Hyperparameters,
+    Hyperpriors,
     LogUniform,
     Posterior,
     weight_groups,
@@ -72,7 +74,8 @@ def log_evidence(posterior, search):
 
 
 def derivatives_at(posterior, search, exact=True):
-    return evidence_derivatives(posterior, method_of(posterior), search.point, exact)
+    prior = free_all(posterior).prior
+    return evidence_derivatives(posterior, method_of(posterior), search.point, prior, exact)
 
 
 def ascended(posterior, search, free=None, exact=False, tol=1e-9, **options):
@@ -143,9 +146,32 @@ def test_nothing_is_differentiated_where_the_evidence_is_too_low():
     posterior, search = make("one output", (3,))
     value = derivatives_at(posterior, search).value
     assert value == pytest.approx(log_evidence(posterior, search))
-    given = posterior, method_of(posterior), search.point
+    given = posterior, method_of(posterior), search.point, free_all(posterior).prior
     assert evidence_derivatives(*given, at_least=value + 1e-6) is None
     assert evidence_derivatives(*given, at_least=value - 1e-6) is not None
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_gamma_hyperpriors_add_their_density(exact):
+    """Derivatives by differences, and the maximum that the ascent finds."""
+    posterior, start = make("two outputs", (3,))
+    uniform = free_all(posterior)
+    prior = Hyperpriors.of(([Gamma(3.0, 2.0), LogUniform()] * 5)[: len(uniform.mask)])
+    given = method_of(posterior), start.point, prior, exact
+    found, plain = evidence_derivatives(posterior, *given), derivatives_at(posterior, start, exact)
+    logs = logs_of(start.point.hyper)
+
+    def density(logs):
+        return np.sum(prior.log_kernel(logs))
+
+    assert_near(found.value - plain.value, density(logs), 1e-10)
+    assert_near(found.gradient - plain.gradient, difference(density, logs, 1e-4), 1e-6)
+    assert_near(found.curvature - plain.curvature, np.diag(prior.rate * np.exp(logs)), 1e-10)
+    search, settled = ascended(posterior, start, uniform._replace(prior=prior), exact)
+    assert settled
+    there = evidence_derivatives(posterior, given[0], search.point, prior, exact)
+    assert np.max(np.abs(there.gradient)) < 1e-2
+    assert there.value > found.value
 
 
 @pytest.mark.parametrize("hidden", [(), (3,)])
@@ -201,7 +227,9 @@ def test_ascent_of_a_network(name):
 @pytest.mark.parametrize("exact", [True, False])
 def test_fixed_hyperparameters_stay(exact):
     posterior, start = make("two outputs", (3,))
-    free = FreeHyperparameters(np.array([True, False, True]), np.array([False, True]), PRIOR)
+    free = FreeHyperparameters.sharing(
+        np.array([True, False, True]), np.array([False, True]), PRIOR
+    )
     search, _ = ascended(posterior, start, free, exact)
     unchanged = logs_of(search.point.hyper) == logs_of(start.point.hyper)
     np.testing.assert_array_equal(unchanged, ~free.mask)

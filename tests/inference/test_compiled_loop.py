@@ -10,15 +10,15 @@ from skbayesnn.inference._compiled_loop import compiled_loop
 from skbayesnn.inference._damped import DampedSteps, Search
 from skbayesnn.inference._reestimation import Reestimation
 from skbayesnn.inference._steps import FixedPrecisions, lower
-from skbayesnn.posterior import Hyperparameters, KnownNoise, SquaredResiduals, instructions
+from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, SquaredResiduals, instructions
 from tests.inference.common import free_all, method_of
 from tests.tools import DEPTHS, LIKELIHOODS, make_problem
 
 if instructions() is None:
     pytest.skip("the compiled core is switched off or missing", allow_module_level=True)
 
-KINDS = [*LIKELIHOODS, "squares", "known"]
-RULES = ["reestimation", "exact", "gauss_newton", "confined"]
+KINDS = [*LIKELIHOODS, "squares", "no_intercept"]
+RULES = ["reestimation", "gamma", "exact", "gauss_newton", "confined"]
 FINE, ROUGH = 1e-10, 1e-6  # of the largest entry; of traces by differences, which rounding blurs
 each_kind = pytest.mark.parametrize("kind", KINDS)
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
@@ -27,18 +27,14 @@ each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"dept
 def problem(kind, hidden):
     """A posterior, weights and precisions."""
     plain = kind in LIKELIHOODS
-    posterior, theta, hyper = make_problem(kind if plain else "gaussian", hidden, n=40)
+    name, bias = kind if plain else "gaussian", kind != "no_intercept"
+    posterior, theta, hyper = make_problem(name, hidden, n=40, output_bias=bias)
     if kind == "squares":
         factors = np.random.default_rng(1).uniform(0.2, 1.0, posterior.y.shape)
         posterior = replace(
             posterior, y=posterior.y**2, likelihood=SquaredResiduals(), factors=factors
         )
         hyper = hyper._replace(beta=hyper.beta[..., :0])
-    if kind == "known":
-        n_levels = posterior.likelihood.n_levels
-        posterior = replace(
-            posterior, known_noise=KnownNoise(np.full(n_levels, 5.0), np.full(n_levels, 0.7))
-        )
     return posterior, theta, hyper
 
 
@@ -52,8 +48,12 @@ def in_numpy(posterior):
 def rule_and_search(posterior, theta, hyper, name):
     """A rule of this name, and where its search begins."""
     method = method_of(posterior)
-    if name == "reestimation":
-        rule = Reestimation(posterior, method, free_all(posterior), 1e-3)
+    if name in ("reestimation", "gamma"):
+        free = free_all(posterior)
+        if name == "gamma":
+            priors = [Gamma(2.0 + i, 1.0 + 0.1 * i) for i in range(len(free.mask))]
+            free = free._replace(prior=Hyperpriors.of(priors))
+        rule = Reestimation(posterior, method, free, 1e-3)
         return rule, rule.begun(Search(method.point(posterior, theta, hyper), damping=1e-2))
     options = {"exact": name != "gauss_newton", "confined": name == "confined"}
     rule = FixedPrecisions(posterior, method, 1e-9, **options)
@@ -97,7 +97,7 @@ def assert_same(actual, desired, tol):
 @pytest.mark.parametrize("name", RULES)
 def test_first_steps_are_those_of_numpy(kind, hidden, name):
     posterior, theta, hyper = problem(kind, hidden)
-    tol = ROUGH if name == "reestimation" else FINE
+    tol = ROUGH if name in ("reestimation", "gamma") else FINE
     for n_steps in (1, 2, 4):
         found = [
             after_steps(which, theta, hyper, name, n_steps)

@@ -40,7 +40,9 @@ def make_joint(sizes, activation="tanh", groups="layer", integrate=True):
         groups = weight_groups(network, groups)
     posterior = Posterior(network, Gaussian.per_output(sizes[-1]), groups, X, y, np.ones(20))
     n = len(groups.names)
-    free = FreeHyperparameters(np.ones(n, dtype=bool), np.ones(sizes[-1], dtype=bool), LogUniform())
+    free = FreeHyperparameters.sharing(
+        np.ones(n, dtype=bool), np.ones(sizes[-1], dtype=bool), LogUniform()
+    )
     fixed = Hyperparameters(np.ones(n), np.ones(sizes[-1]))
     return JointPosterior(posterior, free, fixed, np.zeros(n), integrate)
 

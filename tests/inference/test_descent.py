@@ -17,8 +17,8 @@ from skbayesnn.inference import (
     random_starts,
     train,
 )
-from skbayesnn.posterior import Hyperparameters, LogUniform
-from tests.inference.common import method_of, mode_of, settings_of
+from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, LogUniform
+from tests.inference.common import free_all, method_of, mode_of, settings_of
 from tests.tools import make_problem
 
 PRIOR = LogUniform()
@@ -77,7 +77,8 @@ def moves_of(posterior, theta, hyper, matrix=None):
     point = method.point(posterior, theta, hyper)
     if matrix is not None:
         point = point._replace(precision=DensePrecision(matrix))
-    return fair_moves(posterior, point, method.determined(posterior, point).sum())
+    prior = free_all(posterior).alpha_prior
+    return fair_moves(posterior, point, method.determined(posterior, point).sum(), prior)
 
 
 def gauss_newton(posterior, theta, hyper):
@@ -150,7 +151,8 @@ def test_training_ends_at_its_fixed_point(name, limits, curvature):
     trained = train(posterior, Trained(theta, hyper), settings)
     assert trained.converged
     point = method.point(posterior, trained.theta, trained.hyper)
-    moves, gamma = fair_moves(posterior, point, method.determined(posterior, point).sum())
+    total = method.determined(posterior, point).sum()
+    moves, gamma = fair_moves(posterior, point, total, settings.free.alpha_prior)
     beta = (posterior.level_counts - gamma.sum() / max(len(hyper.beta), 1)) / (
         2.0 * point.energies.errors
     )
@@ -160,6 +162,24 @@ def test_training_ends_at_its_fixed_point(name, limits, curvature):
     counts = np.append(gamma, posterior.level_counts)
     assert 0.25 * counts @ (inside - there) ** 2 < max(2e-3, method.resolution)
     assert not np.allclose(there, np.log(np.concatenate(hyper)))
+
+
+@pytest.mark.parametrize("limits", [SOFTMAX, KRONECKER])
+def test_training_ends_where_gamma_hyperpriors_are_balanced(limits):
+    """``alpha (2 E_W + 2 b) = gamma + 2 a`` without any rule for layers."""
+    posterior, theta, hyper = problem("categorical", n=200)
+    settings = settings_of(posterior, limits=limits)
+    prior = Hyperpriors.of([Gamma(3.0, 2.0)] * len(hyper.alpha))
+    settings = settings._replace(free=settings.free._replace(prior=prior))
+    method = Method.choose(posterior, settings)
+    trained = train(posterior, Trained(theta, hyper), settings)
+    assert trained.converged
+    point = method.point(posterior, trained.theta, trained.hyper)
+    total = method.determined(posterior, point).sum()
+    _, gamma = fair_moves(posterior, point, total, prior)
+    alpha = (gamma + 6.0) / (2.0 * point.energies.weights + 4.0)
+    change = np.log(alpha / trained.hyper.alpha)
+    assert 0.25 * (gamma + 6.0) @ change**2 < max(2e-3, method.resolution)
 
 
 @pytest.mark.parametrize("limits", [SOFTMAX, KRONECKER])

@@ -89,7 +89,7 @@ def brute_force_occam(posterior, hyper, index):
     weight[[0, -1]] *= 0.5
     logs = logs_of(hyper)
     change = exact_evidence(posterior, varied(logs, index, grid)) - exact_evidence(posterior, logs)
-    return logsumexp(change, b=weight) + PRIOR.log_density
+    return logsumexp(change, b=weight) + PRIOR.log_density(0.0)
 
 
 @pytest.fixture(scope="module", params=[(12, (0,)), (30, (0,)), (8, (0, 1)), (20, (0, 0))], ids=str)
@@ -105,7 +105,7 @@ def solved(request):
 def only(hyper, index):
     """Free hyperparameters: the one numbered ``index``, groups first."""
     mask = np.arange(len(hyper.alpha) + len(hyper.beta)) == index
-    return FreeHyperparameters(mask[: len(hyper.alpha)], mask[len(hyper.alpha) :], PRIOR)
+    return FreeHyperparameters.sharing(mask[: len(hyper.alpha)], mask[len(hyper.alpha) :], PRIOR)
 
 
 def test_fixed_evidence_of_a_linear_model_is_exact(solved):
@@ -147,7 +147,7 @@ def test_gaussian_occam_factors_of_well_measured_noise(solved):
     for level in np.flatnonzero(degrees > 6.0):
         index = len(point.hyper.alpha) + level
         actual = noise_occam(posterior, method, point, only(point.hyper, index), determined)
-        assert actual == log_occam_gaussian(PRIOR, degrees[level])
+        assert actual == log_occam_gaussian(PRIOR, 0.0, degrees[level])
         expected = brute_force_occam(posterior, point.hyper, index)
         assert abs(actual - expected) < 0.4 / degrees[level]
 
@@ -171,7 +171,7 @@ def test_profile_by_its_definition():
 def test_gaussian_form_is_near_the_profile(degrees):
     # a group of well-determined weights: b = q2 = 0, so the posterior of alpha is a Gamma one
     value = log_occam_profile(PRIOR, 0.0, 0.5 * degrees, degrees, np.zeros(1), np.zeros(1))
-    gaussian = log_occam_gaussian(PRIOR, degrees)
+    gaussian = log_occam_gaussian(PRIOR, 0.0, degrees)
     assert abs(value - gaussian) < 1.2 / (6 * degrees)
     assert abs(value - gaussian) > 0.8 / (6 * degrees)
 
@@ -194,7 +194,7 @@ def test_occam_factors_are_never_positive(solved):
             arguments = (posterior, method, there, only(moved, index), determined)
             assert alpha_occam(*arguments) <= 0
             assert noise_occam(*arguments) <= 0
-    assert log_occam_gaussian(PRIOR, 1e-9) == 0
+    assert log_occam_gaussian(PRIOR, 0.0, 1e-9) == 0
 
 
 def test_fixed_hyperparameters_have_no_occam_factor(solved):

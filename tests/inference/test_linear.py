@@ -25,7 +25,9 @@ def problem(likelihood, free_alpha, free_beta, n=9, seed=0):
     groups = weight_groups(network, "ard")
     posterior = Posterior(network, likelihood, groups, X, y, weight)
     fixed = Hyperparameters(np.array([0.1, 0.02, 1.0]), np.full(likelihood.n_levels, 5.0))
-    free = FreeHyperparameters(np.array(free_alpha), np.array(free_beta), LogUniform(0.01, 100.0))
+    free = FreeHyperparameters.sharing(
+        np.array(free_alpha), np.array(free_beta), LogUniform(0.01, 100.0)
+    )
     return posterior, Settings(free, fixed)
 
 
@@ -54,7 +56,7 @@ def log_likelihood(posterior, alpha, beta):
 )
 def test_start_is_the_best_of_the_grid(likelihood, free_alpha, free_beta):
     posterior, settings = problem(likelihood, free_alpha, free_beta)
-    low, high = settings.free.prior.log_range
+    low, high = settings.free.prior[0].log_range
     grid = np.exp(np.arange(low, high + 0.5 * GRID_STEP, GRID_STEP))
     candidates = [
         (

@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 
 from skbayesnn.inference import (
     NOISE_MODELS,
+    FreeHyperparameters,
     NoisePlan,
     Problem,
     complete,
@@ -57,7 +58,7 @@ def evidence_given_noise(posterior, log_precision, alpha, theta):
 def targets_of_noise(own, theta, hyper):
     """Targets of the noise network, nothing added to them."""
     settings = settings_of(own)
-    free = settings.free._replace(prior=LogUniform(lower=1e-12))
+    free = FreeHyperparameters.sharing(*settings.free[:2], LogUniform(lower=1e-12))
     y, gamma = squared_residuals(own, theta, hyper, settings._replace(free=free))
     return own.targets()._replace(y=y, factors=gamma)
 

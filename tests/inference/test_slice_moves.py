@@ -44,7 +44,7 @@ def make_posterior(X, y, likelihood=None, hidden=(), prior="single"):
 
 def make_joint(posterior, free=True, sd=1.0, prior=PRIOR, information=0.7):
     n_groups, n_levels = len(posterior.groups.names), posterior.likelihood.n_levels
-    mask = FreeHyperparameters(np.full(n_groups, free), np.ones(n_levels, bool), prior)
+    mask = FreeHyperparameters.sharing(np.full(n_groups, free), np.ones(n_levels, bool), prior)
     fixed = Hyperparameters(np.full(n_groups, sd**-2.0), np.ones(n_levels))
     return JointPosterior(posterior, mask, fixed, np.full(n_groups, information))
 

@@ -12,7 +12,9 @@ from scipy.special import softmax
 
 from skbayesnn.inference import FreeHyperparameters
 from skbayesnn.posterior import (
+    Gamma,
     Hyperparameters,
+    Hyperpriors,
     JointPosterior,
     LogUniform,
     SquaredResiduals,
@@ -98,6 +100,13 @@ def test_posterior(used, likelihood, hidden):
     assert_agree(likelihood, hidden, n=23)
 
 
+@each_set
+@each_likelihood
+@each_depth
+def test_without_output_biases(used, likelihood, hidden):
+    assert_agree(likelihood, hidden, n=23, output_bias=False)
+
+
 @each_likelihood
 @each_activation
 def test_activations(likelihood, activation):
@@ -153,16 +162,18 @@ def test_large_networks_have_their_hessian_from_matrix_products():
 
 
 def both_joints(
-    likelihood, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False
+    likelihood, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False, **options
 ):
     """A joint posterior with the compiled core and one without, and positions."""
-    posterior, plain, _, hyper = both(likelihood, hidden, prior=prior, n=n)
+    posterior, plain, _, hyper = both(likelihood, hidden, prior=prior, n=n, **options)
     rng = np.random.default_rng(3)
     masks = [np.ones(len(some), dtype=bool) for some in hyper]
     if fixed:
         masks[0][0] = masks[1][:1] = False
     information = np.exp(rng.normal(0.0, 2.0, len(hyper.alpha)))
-    free = FreeHyperparameters(*masks, LogUniform() if wide else LogUniform(0.05, 20.0))
+    kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
+    n_precisions = sum(map(len, masks))
+    free = FreeHyperparameters(*masks, Hyperpriors.of((kinds * n_precisions)[:n_precisions]))
     joints = [
         JointPosterior(some, free, hyper, information, integrate) for some in (posterior, plain)
     ]
@@ -185,6 +196,15 @@ def test_terms(used, likelihood, hidden, integrate, prior):
         tol = 1e-7 if integrate else 1e-11  # by the condition of the ridge regression
         assert_same(joint.terms(q), plain.terms(q), tol)
         assert_same(joint.terms(q[0]), plain.terms(q[0]), tol)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@each_depth
+@each_way
+def test_terms_without_output_biases(likelihood, hidden, integrate):
+    joint, plain, q = both_joints(likelihood, hidden, integrate=integrate, output_bias=False)
+    assert joint.compiled
+    assert_same(joint.terms(q), plain.terms(q), 1e-7 if integrate else 1e-11)
 
 
 def test_terms_that_need_eigenvalues():

@@ -66,7 +66,7 @@ def make_joint(name, hidden=(3,), integrate=True, seed=0):
     rng = np.random.default_rng(seed + 1)
     posterior, _, hyper = make_problem(name, hidden, seed=seed)
     alpha, beta = np.ones(len(hyper.alpha), dtype=bool), np.ones(len(hyper.beta), dtype=bool)
-    free = FreeHyperparameters(np.append(alpha, False), beta, RANGE)
+    free = FreeHyperparameters.sharing(np.append(alpha, False), beta, RANGE)
     fixed = hyper._replace(alpha=np.append(hyper.alpha, 1.0))
     information = np.append(np.exp(rng.normal(0.0, 2.0, len(alpha))), 0.0)
     joint = CorrelatedJoint(posterior, free, fixed, information, integrate)

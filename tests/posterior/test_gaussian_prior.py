@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import gamma, multivariate_normal
+from scipy.stats import multivariate_normal
 
 from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network
@@ -11,7 +11,6 @@ from skbayesnn.posterior import (
     Gaussian,
     GaussianPrior,
     Hyperparameters,
-    KnownNoise,
     Posterior,
     weight_groups,
 )
@@ -96,9 +95,8 @@ def test_the_gradient_and_hessian_of_a_posterior():
     root, labels = rng.standard_normal((k, k)), np.zeros(k, dtype=int)
     prior = GaussianPrior(labels, ["weights"], rng.standard_normal(k), root @ root.T + np.eye(k))
     X, y = rng.standard_normal((10, 2)), rng.standard_normal((10, 1))
-    known = KnownNoise(np.array([3.0]), np.array([0.4]))
     given = Gaussian.per_output(1), prior, X, y, np.ones(10)
-    posterior = Posterior(network, *given, known_noise=known)
+    posterior = Posterior(network, *given)
     hyper, theta = Hyperparameters(np.array([0.5]), np.array([2.0])), rng.standard_normal(k)
     steps = 1e-5 * np.eye(k)
 
@@ -115,8 +113,6 @@ def test_the_gradient_and_hessian_of_a_posterior():
     assert_allclose(hessian, differences, rtol=1e-6, atol=1e-6)
     vector = rng.standard_normal(k)
     assert_allclose(posterior.hessian_products(theta, hyper, [vector])[0], hessian @ vector)
-    value, errors = posterior.energies(theta, hyper.beta)[1:]
-    assert_allclose(value, 2.0 * errors[0], rtol=1e-12)  # what is known is part of both
 
 
 def test_zero_mean_and_unit_precision_are_those_of_groups():
@@ -130,14 +126,6 @@ def test_zero_mean_and_unit_precision_are_those_of_groups():
         assert_array_equal(getattr(same, name)(*given), getattr(groups, name)(*given))
     assert same.log_normaliser(alpha) == groups.log_normaliser(alpha)
     assert same.least(alpha) == groups.least(alpha)
-
-
-def test_what_earlier_targets_tell_is_a_gamma_density():
-    known = KnownNoise(np.array([10.0, 0.0]), np.array([0.05, 0.0]))
-    beta = np.array([80.0, 7.0])
-    value = known.log_normaliser(beta, flat=-3.0) - beta @ known.errors
-    of_log_beta = gamma(5.0, scale=1 / 0.05).logpdf(80.0) + np.log(80.0)
-    assert_allclose(value, of_log_beta + 3.0, rtol=1e-12)
 
 
 def test_a_prior_of_one_network_takes_no_other_labels(prior):

@@ -32,7 +32,7 @@ def make_joint(
     if fixed:
         alpha[-1] = beta[:1] = False
     information = np.exp(rng.normal(0.0, 2.0, len(alpha))) if known else np.zeros(len(alpha))
-    free = FreeHyperparameters(alpha, beta, RANGE)
+    free = FreeHyperparameters.sharing(alpha, beta, RANGE)
     joint = JointPosterior(posterior, free, hyper, information, integrate)
     return joint, rng.standard_normal((3, joint.dimension))
 
@@ -313,7 +313,7 @@ def test_positions_at_a_bound():
 def test_prior_of_a_precision_is_normalised(information, size):
     # without hidden layer no weight is left in the position once the outputs are integrated out
     joint, _ = make_joint("gaussian", (), "single", integrate=size == "none")
-    free = FreeHyperparameters(np.array([True]), np.array([False, False]), RANGE)
+    free = FreeHyperparameters.sharing(np.array([True]), np.array([False, False]), RANGE)
     joint = replace(joint, free=free, information=np.array([information]))
     assert joint.dimension == joint.n_sampled + 1
 
@@ -412,7 +412,7 @@ def test_curvature_is_positive_definite(name, hidden, prior, integrate):
 @each_prior
 def test_curvature_of_linear_regression(name, prior):
     joint, _ = make_joint(name, (), prior, integrate=False)
-    none = FreeHyperparameters(*(np.zeros_like(mask) for mask in joint.free[:2]), RANGE)
+    none = FreeHyperparameters.sharing(*(np.zeros_like(mask) for mask in joint.free[:2]), RANGE)
     joint = replace(joint, free=none)
     q = np.random.default_rng(0).standard_normal(joint.dimension)
     H = difference(lambda q: joint.energy(q)[1], q)
@@ -513,7 +513,7 @@ def marginal_by_singular_values(joint, q):
 def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
     # the prior allows 12 orders of magnitude between noise and weights
     joint, _ = make_joint("gaussian", (width,), n=n)
-    joint = replace(joint, free=joint.free._replace(prior=LogUniform()))
+    joint = replace(joint, free=FreeHyperparameters.sharing(*joint.free[:2], LogUniform()))
     alpha, beta = np.ones(len(joint.free.alpha)), np.full(2, 10.0 ** (0.4995 * log_ratio))
     alpha[-1] = 10.0 ** (-0.4995 * log_ratio)
     theta = np.random.default_rng(0).standard_normal(joint.posterior.network.n_weights)

@@ -47,7 +47,7 @@ def make_joint(name, hidden=(3,), integrate=True, fixed=False, seed=0, n=7):
     if name in MEASURED:
         own, kind = {}, MeasuredJoint
     information = np.exp(rng.normal(0.0, 2.0, len(alpha)))
-    free = FreeHyperparameters(alpha, beta, RANGE)
+    free = FreeHyperparameters.sharing(alpha, beta, RANGE)
     joint = kind(posterior, free, hyper, information, integrate, *plan, **own)
     q = rng.standard_normal((3, joint.dimension + joint.n_conditions))
     if joint.n_conditions:

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from skbayesnn.network import Network
-from skbayesnn.posterior import INTERCEPT, LogUniform, weight_groups
+from skbayesnn.posterior import INTERCEPT, weight_groups
 
 
 def test_single():
@@ -84,23 +83,3 @@ def test_expand_and_sums_are_transposes(lead):
         np.sum(groups.expand(alpha) * values, -1), np.sum(alpha * groups.sums(values), -1)
     )
     np.testing.assert_array_equal(groups.sums(np.ones(len(groups.labels))), groups.sizes)
-
-
-@pytest.mark.parametrize("prior", [LogUniform(), LogUniform(0.1, 5.0)], ids=["default", "other"])
-def test_log_uniform_density(prior):
-    def density(log_sd):  # the standard deviation alpha^(-1/2) is what is log-uniform
-        inside = low <= -2.0 * log_sd <= high
-        return 2.0 * np.exp(prior.log_density) * inside
-
-    low, high = prior.log_range
-    np.testing.assert_allclose(np.exp(-0.5 * np.array([high, low])), [prior.lower, prior.upper])
-    ends = np.log([prior.lower, prior.upper])
-    total = quad(density, ends[0] - 1, ends[1] + 1, points=ends)[0]
-    assert total == pytest.approx(1.0, abs=1e-9)
-
-
-def test_default_range_of_the_precisions():
-    prior = LogUniform()
-    assert prior.log_density == pytest.approx(-np.log(12 * np.log(10.0)), rel=1e-14)
-    values = prior.clip(np.array([1e-9, 1e-6, 2.0, 1e6, 1e9]))
-    np.testing.assert_allclose(values, [1e-6, 1e-6, 2.0, 1e6, 1e6], rtol=1e-13)

@@ -23,6 +23,7 @@ from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    Gamma,
     Gaussian,
     Hyperparameters,
     InputDependentJoint,
@@ -36,6 +37,7 @@ from skbayesnn.posterior import (
 from skbayesnn.samplers import Metric, Noise, start, transition
 
 RANGE = LogUniform(0.3, 3.0)
+GAMMA = Gamma(2.0, 1.5, 0.3, 3.0)
 X = np.array([[-1.5], [-0.6], [0.1], [0.7], [1.6]])
 X_TEST = np.array([[0.4], [2.5]])
 DEGREES = (2.5, 5.0, 20.0)
@@ -111,6 +113,7 @@ CASES = {
     "regression": (Gaussian.per_output(1), 1, "layer", True),
     "regression_all": (Gaussian.per_output(1), 1, "layer", False),
     "one_group": (Gaussian(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
+    "gamma": (Gaussian.per_output(1), 1, "layer", True),
     "binary": (Bernoulli(), 1, "layer", True),
     "classes": (Categorical(), 3, "layer", True),
     "input_dependent": (Gaussian.per_output(1), 1, "layer", True),
@@ -125,6 +128,7 @@ CASES = {
 # without hidden layers; the sampler's slices serve these alone
 LINEAR_CASES = {
     "linear_binary": (Bernoulli(), 1, "single", True),
+    "linear_binary_gamma": (Bernoulli(), 1, "single", True),
     "linear_binary_groups": (Bernoulli(), 1, "ard", True),
     "linear_classes": (Categorical(), 3, "layer", True),
     "linear_classes_groups": (Categorical(), 3, "ard", True),
@@ -139,14 +143,14 @@ def make_case(name, information=1.0):
     alpha = np.ones(len(groups.names), dtype=bool)
     beta = np.ones(likelihood.n_levels, dtype=bool)
     posterior = ManyTargets(network, likelihood, groups, X, None, np.array([1.0, 1, 1, 1, 1]))
-    free = FreeHyperparameters(alpha, beta, RANGE)
+    free = FreeHyperparameters.sharing(alpha, beta, GAMMA if "gamma" in name else RANGE)
     fixed = Hyperparameters(np.ones(len(alpha)), np.ones(len(beta)))
     information = information * np.array([1.0, 0.3, 3.0])[: len(alpha)]
     given = posterior, free, fixed, information, integrate
     if name.startswith("input_dependent"):
         plan = NoisePlan.build(network, (2,), prior)
         own = np.ones(len(plan.groups.names) - 1)
-        free = free._replace(alpha=np.append(alpha, own > 0))
+        free = free.with_groups(own > 0, RANGE)
         fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
         information = np.append(information, 0.5 * own)
         return ManyPosteriors(
@@ -160,9 +164,10 @@ def draw_prior(many, m, rng):
     """Parameters from the prior by plain simulation: positions and all weights."""
     free = many.joint.free
     groups = many.joint.groups  # of the weights in the position, and then of the others
-    alpha = np.exp(rng.uniform(*RANGE.log_range, (m, len(free.alpha))))
+    alpha = np.exp(free.alpha_prior.quantile(rng.random((m, len(free.alpha)))))
     beta = np.ones((m, len(free.beta)))
-    beta[:, free.beta] = np.exp(rng.uniform(*RANGE.log_range, (m, int(free.beta.sum()))))
+    levels = free.beta_prior[free.beta]
+    beta[:, free.beta] = np.exp(levels.quantile(rng.random((m, int(free.beta.sum())))))
     theta = rng.standard_normal((m, len(groups.labels)))
     theta /= np.sqrt(alpha[:, groups.labels])
     q = many.joint.position(theta, Hyperparameters(alpha, beta))

@@ -1,0 +1,245 @@
+"""Priors of precisions: of weight groups and of noise levels."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
+
+LEAST_SHARE = 1e-9  # of a Gamma distribution that must lie between its bounds
+LARGEST = 1e50  # upper bound of a standard deviation; its inverse is the least lower one
+
+
+class Hyperprior:
+    """Prior of ``x = ln lambda`` of a precision: ``exp(a x - b e^x)`` on an interval.
+
+    That is a Gamma distribution of ``lambda`` with shape ``a`` and rate ``b``, truncated. It counts
+    like ``2 a`` well-determined weights or targets whose energies sum to ``b``. With ``a = b = 0``
+    it is uniform in ``x``. Everything holds for scalars and, element by element, for arrays.
+
+    Attributes
+    ----------
+    shape, rate : float or ndarray of shape (n,)
+        ``a`` and ``b``.
+    low, high : float or ndarray of shape (n,)
+        Ends of the interval of ``ln lambda``.
+    log_normaliser : float or ndarray of shape (n,)
+        ``ln int exp(a x - b e^x) dx`` over the interval.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import Gamma, Hyperprior, LogUniform
+    >>> issubclass(Gamma, Hyperprior) and issubclass(LogUniform, Hyperprior)
+    True
+    """
+
+    @property
+    def log_range(self):
+        """Bounds of ``ln lambda``, lower one first."""
+        return self.low, self.high
+
+    @property
+    def log_width(self):
+        """Logarithm of the length of the interval."""
+        return np.log(self.high - self.low)
+
+    @property
+    def counts(self):
+        """``2 a``, how many weights or targets the prior is worth."""
+        return 2.0 * self.shape
+
+    def log_kernel(self, log_precision):
+        """``a x - b e^x``: zero where the prior is uniform."""
+        return self.shape * log_precision - self.rate * np.exp(log_precision)
+
+    def log_density(self, log_precision):
+        """``ln p(ln lambda)`` inside the interval."""
+        return self.log_kernel(log_precision) - self.log_normaliser
+
+    def slope(self, log_precision):
+        """Derivative of `log_density`."""
+        return self.shape - self.rate * np.exp(log_precision)
+
+    def clip(self, precision):
+        """``precision`` moved to the nearest value inside the interval."""
+        low, high = self.log_range
+        return np.clip(precision, np.exp(low), np.exp(high))
+
+    def quantile(self, probability):
+        """``ln lambda`` below which this much probability lies."""
+        low, high = self.log_range
+        informative = np.asarray(self.shape) > 0
+        a, b = (np.where(informative, value, 1.0) for value in (self.shape, self.rate))
+        ends = gammainc(a, b * np.exp(low)), gammainc(a, b * np.exp(high))
+        below = gammaincinv(a, ends[0] + (ends[1] - ends[0]) * probability)
+        gamma = np.log(np.maximum(below / b, np.exp(low)))
+        uniform = low + (high - low) * probability
+        return np.where(informative, np.clip(gamma, low, high), uniform)
+
+
+def _checked_bounds(prior):
+    """Raise unless all numbers are positive and finite, and the bounds in order."""
+    given = {field.name: getattr(prior, field.name) for field in fields(prior)}
+    for name, value in given.items():
+        if isinstance(value, str | bool | np.bool_) or not np.isscalar(value):
+            raise TypeError(f"{name} of {type(prior).__name__} must be a number, got {value!r}.")
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(
+                f"{name} of {type(prior).__name__} must be positive and finite, got {value!r}."
+            )
+    if not 1.0 / LARGEST <= prior.lower < prior.upper <= LARGEST:
+        raise ValueError(
+            f"lower must be less than upper, and both from {1.0 / LARGEST:g} to {LARGEST:g}; got "
+            f"lower={prior.lower!r}, upper={prior.upper!r}."
+        )
+
+
+@dataclass(frozen=True)
+class LogUniform(Hyperprior):
+    """Log-uniform prior of a standard deviation, that of weights or of the noise.
+
+    Parameters
+    ----------
+    lower, upper : float, default=1e-3 and 1e3
+        Bounds of the standard deviation ``lambda^(-1/2)``. Estimators take it in standardised
+        units, unless ``standardize=False``.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import LogUniform
+    >>> prior = LogUniform(lower=0.1, upper=10.0)
+    >>> print(prior.clip(1e6).round(6))  # the precision of the least standard deviation
+    100.0
+    """
+
+    lower: float = 1e-3
+    upper: float = 1e3
+
+    shape = rate = 0.0
+
+    def __post_init__(self):
+        _checked_bounds(self)
+
+    @property
+    def low(self):
+        """``ln lambda`` of the largest standard deviation."""
+        return -2.0 * np.log(self.upper)
+
+    @property
+    def high(self):
+        """``ln lambda`` of the least standard deviation."""
+        return -2.0 * np.log(self.lower)
+
+    @property
+    def log_normaliser(self):
+        """Logarithm of the length of the interval."""
+        return self.log_width
+
+
+@dataclass(frozen=True)
+class Gamma(Hyperprior):
+    """Gamma prior of a precision: ``p(lambda) ~ lambda^(shape - 1) exp(-rate lambda)``.
+
+    Its mean is ``shape / rate``, and it is worth ``2 shape`` weights or targets whose mean square
+    is ``rate / shape``. So ``n`` earlier targets with the sum of squares ``s`` are
+    ``Gamma(n / 2, s / 2)`` (Bishop 2006, equation 2.146). Neal (1992) integrates the noise out and
+    has the likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)``: that is ``Gamma(m0 / 2, s0 / 2)`` of
+    the noise precision.
+
+    Parameters
+    ----------
+    shape, rate : float
+        Of the precision ``lambda``. Estimators take it in standardised units, unless
+        ``standardize=False``.
+    lower, upper : float, default=1e-3 and 1e3
+        Bounds of the standard deviation ``lambda^(-1/2)``, beyond which the distribution is cut
+        off. They must hold some of its probability.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import Gamma
+    >>> prior = Gamma(shape=5.0, rate=0.05)  # ten targets of standard deviation 0.1
+    >>> print(prior.shape / prior.rate)
+    100.0
+    """
+
+    shape: float
+    rate: float
+    lower: float = 1e-3
+    upper: float = 1e3
+
+    low, high = LogUniform.low, LogUniform.high
+
+    def __post_init__(self):
+        _checked_bounds(self)
+        if self._share < LEAST_SHARE:
+            raise ValueError(
+                f"{self!r} has its probability beyond its bounds: nearly no standard deviation "
+                f"lies between {self.lower:g} and {self.upper:g}. Give other values of lower and "
+                "upper."
+            )
+
+    @property
+    def _share(self):
+        """Probability between the bounds."""
+        ends = [self.rate * np.exp(end) for end in self.log_range]
+        below, above = (f(self.shape, ends) for f in (gammainc, gammaincc))
+        return max(below[1] - below[0], above[0] - above[1])
+
+    @property
+    def log_normaliser(self):
+        """``ln Gamma(a) - a ln b``, and the logarithm of the probability between the bounds."""
+        whole = gammaln(self.shape) - self.shape * np.log(self.rate)
+        return whole + np.log(self._share)
+
+
+@dataclass(frozen=True)
+class Hyperpriors(Hyperprior):
+    """A `Hyperprior` of each of several precisions.
+
+    An index, a slice or a mask takes some of them out.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
+    >>> priors = Hyperpriors.of([LogUniform(), Gamma(2.0, 1.0)])
+    >>> priors.counts
+    array([0., 4.])
+    >>> float(priors[1].rate)
+    1.0
+    """
+
+    shape: np.ndarray
+    rate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    log_normaliser: np.ndarray
+
+    @classmethod
+    def of(cls, priors):
+        """Those of a sequence, one for each precision."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.array([getattr(p, n) for p in priors], dtype=float) for n in names))
+
+    @classmethod
+    def joined(cls, parts):
+        """Several as one."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, n) for part in parts]) for n in names))
+
+    def __getitem__(self, index):
+        return Hyperpriors(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    @property
+    def lower(self):
+        """Least standard deviations."""
+        return np.exp(-0.5 * self.high)
+
+    @property
+    def upper(self):
+        """Largest standard deviations."""
+        return np.exp(-0.5 * self.low)
+
+    @property
+    def informative(self):
+        """Which of them are not uniform."""
+        return self.shape > 0

@@ -1,0 +1,246 @@
+"""Outputs without intercepts: derivatives, closed forms, and the same model in other ways."""
+
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.inference import prune, symmetries
+from skbayesnn.network import Network, forward, hessian_product, jacobian, jacobian_vector, outputs
+from skbayesnn.posterior import JointPosterior, weight_groups
+from tests.inference.common import free_all
+from tests.tools import ALL_LIKELIHOODS, DEPTHS, assert_near, difference, make_problem, result_of
+
+rng = np.random.default_rng(5)
+X = rng.standard_normal((30, 2)) + np.array([0.5, -1.0])
+y = X @ [1.0, -0.4] + 0.3 * rng.standard_normal(30)
+AS_GIVEN = {"standardize": False, "noise": "constant"}
+FEW = {"n_chains": 4, "n_warmup": 100, "n_draws": 250, "random_state": 0}
+each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+
+
+# --- the network without output biases ------------------------------------------------------------
+
+
+@each_depth
+@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
+def test_derivatives(name, hidden):
+    posterior, theta, hyper = make_problem(name, hidden, output_bias=False)
+    vars(posterior)["compiled"] = None
+    sizes = (2, *hidden, posterior.network.n_outputs)
+    n_biases = sum(sizes[1:-1])
+    assert len(theta) == n_biases + sum(a * b for a, b in pairwise(sizes))
+
+    def energy(w):
+        return posterior.energies(w, hyper.beta).total(hyper)
+
+    assert_near(posterior.gradient(theta, hyper), difference(energy, theta), 1e-6)
+    exact = posterior.hessian(theta, hyper)
+    assert_near(exact, difference(lambda w: posterior.gradient(w, hyper), theta), 1e-6)
+    vector = rng.standard_normal(len(theta))
+    for kind in (True, False):
+        product = posterior.hessian_products(theta, hyper, [vector], kind)[0]
+        assert_near(product, posterior.hessian(theta, hyper, kind) @ vector, 1e-10)
+
+
+@each_depth
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_jacobians(hidden, n_outputs):
+    network = Network((2, *hidden, n_outputs), output_bias=False)
+    theta, vector = rng.standard_normal((2, network.n_weights))
+    trace = forward(network, theta, X, order=2)
+    J = jacobian(trace)
+    expected = difference(lambda w: outputs(network, w, X), theta)
+    assert_near(np.moveaxis(J, -1, 0) if expected.shape != J.shape else J, expected, 1e-7)
+    assert_near(jacobian_vector(trace, vector), J @ vector, 1e-12)
+    residual, curvature = rng.standard_normal(trace.outputs.shape), np.ones(trace.outputs.shape)
+    product = hessian_product(trace, vector, 0 * residual, curvature, exact=False)
+    assert_near(product, np.einsum("nok,nol,l->k", J, J, vector), 1e-10)
+
+
+@each_depth
+@pytest.mark.parametrize("integrate", [True, False])
+def test_gradients_of_samplers(hidden, integrate):
+    posterior, _, hyper = make_problem("gaussian", hidden, output_bias=False)
+    information = np.full(len(hyper.alpha), 0.7)
+    joint = JointPosterior(posterior, free_all(posterior), hyper, information, integrate)
+    q = rng.standard_normal(joint.dimension)
+    assert_near(joint.energy(q)[1], difference(lambda q: joint.energy(q)[0], q), 1e-6)
+
+
+def test_groups():
+    network = Network((2, 3, 1), output_bias=False)
+    assert weight_groups(network, "ard").names == [
+        "input_x0",
+        "input_x1",
+        "hidden1_biases",
+        "output",
+    ]
+    assert_array_equal(weight_groups(network, "layer").sizes, [6, 3, 3])
+    linear = weight_groups(Network((2, 1), output_bias=False), "ard")
+    assert linear.names == ["input_x0", "input_x1"]
+    with pytest.raises(ValueError, match="needs output biases"):
+        weight_groups(network, "layer+intercept")
+
+
+def test_a_saturated_unit_is_an_intercept():
+    """It is off where there are biases, but here it does what these would."""
+    posterior, theta, _ = make_problem("student_t", (2,), output_bias=False)
+    theta = np.array([1.0, 0.0, 0.5, 0.0, 0.0, 9.0, 2.0, 3.0])
+    smaller, _, pruned = prune(posterior, theta, np.array([0.1]))
+    assert pruned == []
+    assert smaller.network.output_bias is False
+    theta[7] = 0.0
+    smaller, kept, pruned = prune(posterior, theta, np.array([0.1]))
+    assert [unit.reason for unit in pruned] == ["off"]
+    assert_allclose(
+        outputs(smaller.network, kept, posterior.X), outputs(posterior.network, theta, posterior.X)
+    )
+    assert len(symmetries(posterior.network, posterior.groups)[0].kinds) == 2
+
+
+# --- linear models --------------------------------------------------------------------------------
+
+
+def log_marginal(Phi, alpha, noise):
+    K = Phi @ Phi.T / alpha + noise**2 * np.eye(len(Phi))
+    return -0.5 * (y @ np.linalg.solve(K, y) + np.linalg.slogdet(2 * np.pi * K)[1])
+
+
+def test_closed_form_of_a_linear_model():
+    given = {"weight_precision": 2.0, "noise_std": 0.5, "fit_intercept": False, **AS_GIVEN}
+    model = EvidenceMLPRegressor((), **given).fit(X, y)
+    assert_allclose(model.log_evidence_, log_marginal(X, 2.0, 0.5), rtol=0, atol=1e-9)
+    ridge = Ridge(alpha=2.0 * 0.5**2, fit_intercept=False, solver="cholesky").fit(X, y)
+    assert_allclose(model.coefs_[0][:, 0], ridge.coef_, rtol=1e-10)
+    assert_array_equal(model.intercepts_[0], [0.0])
+    assert_array_equal(model.intercepts_std_[0], [0.0])
+    mean, std = model.predict(X, return_std=True)
+    assert_allclose(mean, ridge.predict(X))
+    S = np.linalg.inv(2.0 * np.eye(2) + X.T @ X / 0.25)
+    assert_allclose(std, np.sqrt(0.25 + np.sum(X @ S * X, axis=1)))
+    assert_allclose(model.coefs_std_[0][:, 0], np.sqrt(np.diag(S)))
+    sampled = HMCMLPRegressor((), **given, **FEW).fit(X, y)
+    assert sampled.log_evidence_ == pytest.approx(model.log_evidence_, abs=1e-6)
+    assert_allclose(sampled.posterior_[0].mean, model.posterior_[0].mean, atol=4 * 0.1 / 1000**0.5)
+
+
+def test_scaled_but_not_shifted():
+    given = {"fit_intercept": False, "noise": "constant", "noise_std": 0.5}
+    model = EvidenceMLPRegressor((), weight_precision=2.0, **given).fit(X, y)
+    scale = X.std(axis=0) / y.std()
+    precision = {"output": np.diag(2.0 * scale**2)}
+    given |= {"prior_precision": precision, "standardize": False}
+    as_given = EvidenceMLPRegressor((), **given).fit(X, y)
+    assert_allclose(model.log_evidence_, as_given.log_evidence_, atol=1e-6)
+    assert_allclose(model.predict(X), as_given.predict(X), atol=1e-7)
+    assert_allclose(model.predict(np.zeros((1, 2))), 0.0, atol=1e-15)
+    far = EvidenceMLPRegressor((3,), fit_intercept=False, random_state=0, n_restarts=1).fit(X, y)
+    again = EvidenceMLPRegressor((3,), fit_intercept=False, random_state=0, n_restarts=1)
+    again.fit(1e4 * X, 1e-3 * y)
+    assert_allclose(1e3 * again.predict(1e4 * X), far.predict(X), rtol=1e-6, atol=1e-8)
+
+
+def test_logistic_regression():
+    c = y > 0.2
+    given = {"weight_precision": 2.0, "fit_intercept": False, "standardize": False}
+    model = EvidenceMLPClassifier((), **given).fit(X, c)
+    theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10).fit(X, c)
+    assert_allclose(model.coefs_[0][:, 0], theirs.coef_[0], atol=1e-5)
+    assert_array_equal(model.intercepts_[0], [0.0])
+    sampled = HMCMLPClassifier((), **given, **FEW).fit(X, c)
+    assert sampled.log_evidence_ == pytest.approx(model.log_evidence_, abs=0.2)
+    assert_allclose(sampled.predict_proba(X), model.predict_proba(X), atol=0.05)
+    three = np.digitize(y, [0.0, 1.0])
+    several = [EvidenceMLPClassifier((), **given), HMCMLPClassifier((), **given, **FEW)]
+    found = [one.fit(X, three).predict_proba(X) for one in several]
+    assert_allclose(*found, atol=0.05)
+
+
+def test_a_constant_column_is_an_intercept_group():
+    """A basis with a column of ones, against intercepts in a group of their own."""
+    ones = np.column_stack([X, np.ones(len(X))])
+    labels = ["slopes", "slopes", "constant"]
+    own = EvidenceMLPRegressor((), prior=labels, fit_intercept=False, **AS_GIVEN).fit(ones, y)
+    group = EvidenceMLPRegressor((), prior="single+intercept", **AS_GIVEN).fit(X, y)
+    assert_allclose(own.log_evidence_, group.log_evidence_, atol=1e-7)
+    assert_allclose(own.predict(ones), group.predict(X), atol=1e-6)
+    single = EvidenceMLPRegressor((), prior="single", fit_intercept=False, **AS_GIVEN).fit(ones, y)
+    both = EvidenceMLPRegressor((), prior="single", **AS_GIVEN).fit(X, y)
+    assert_allclose(single.log_evidence_, both.log_evidence_, atol=1e-7)
+    fixed = {"weight_precision": {"intercept": 1e10}, "prior": "single+intercept"}
+    almost = EvidenceMLPRegressor((), **fixed, **AS_GIVEN).fit(X, y)  # nearly none
+    without = EvidenceMLPRegressor((), prior="single", fit_intercept=False, **AS_GIVEN).fit(X, y)
+    assert_allclose(almost.log_evidence_, without.log_evidence_, atol=1e-4)
+
+
+# --- networks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent", "correlated"])
+def test_networks(noise):
+    """Predictions from the weights in the users' units; two engines."""
+    t = np.column_stack([np.tanh(1.5 * X[:, 0]), X[:, 1]]) + 0.2 * rng.standard_normal((30, 2))
+    given = {"fit_intercept": False, "noise": noise, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = EvidenceMLPRegressor((2,), n_restarts=1, combine="best", **given).fit(X, t)
+        few = {"n_chains": 2, "n_warmup": 30, "n_draws": 30}
+        sampled = HMCMLPRegressor((2,), evidence=False, **few, **given).fit(X, t)
+    assert_array_equal(model.intercepts_[1], [0.0, 0.0])
+    hidden = np.tanh(X @ model.coefs_[0] + model.intercepts_[0])
+    assert_allclose(hidden @ model.coefs_[1], model.predict(X), atol=1e-10)
+    assert not any(name.startswith("output[bias") for name in model.posterior_[0].names)
+    draws = model.posterior_[0].sample(3, random_state=0)
+    assert draws.shape == (3, len(model.posterior_[0].names))
+    assert np.all(np.isfinite(model.predict_std(X)))
+    assert sampled.networks_[0].predict(X).shape == t.shape
+    assert np.mean((sampled.predict(X) - t) ** 2) < 0.5 * np.mean(t**2)
+
+
+def test_evidences_of_a_network():
+    t = np.tanh(1.5 * X[:, 0]) + 0.2 * rng.standard_normal(30)
+    model = EvidenceMLPRegressor((1,), fit_intercept=False, noise="constant", random_state=0)
+    model.fit(X[:, :1], t)
+    sampled = HMCMLPRegressor.from_evidence(model, **FEW).fit(X[:, :1], t)
+    assert sampled.fit_intercept is False
+    near = 4 * sampled.log_evidence_std_ + 0.2
+    assert sampled.log_evidence_ == pytest.approx(model.log_evidence_, abs=near)
+    grown = EvidenceMLPRegressor(fit_intercept=False, noise="constant", random_state=0)
+    grown.fit(X[:, :1], t)
+    assert result_of(grown).best.network.output_bias is False
+    assert np.mean((grown.predict(X[:, :1]) - t) ** 2) < 0.1
+
+
+def test_what_goes_with_it():
+    batches = EvidenceMLPRegressor((), fit_intercept=False, **AS_GIVEN)
+    batches.set_params(weight_precision=2.0, noise_std=0.5)
+    for rows in np.array_split(np.arange(30), 3):
+        batches.partial_fit(X[rows], y[rows])
+    assert_allclose(batches.log_evidence_, log_marginal(X, 2.0, 0.5), atol=1e-9)
+    given = {"prior_mean": [1.0, 0.0], "prior_precision": [2.0, 2.0], "noise_std": 0.5}
+    shifted = EvidenceMLPRegressor((), fit_intercept=False, **given).fit(X, y)
+    other = EvidenceMLPRegressor((), fit_intercept=False, **given | {"prior_mean": 0.0})
+    other.fit(X, y - X[:, 0])
+    assert_allclose(shifted.log_evidence_, other.log_evidence_, atol=1e-5)
+
+
+def test_what_does_not():
+    with pytest.raises(ValueError, match="for outputs with intercepts"):
+        EvidenceMLPRegressor((), fit_intercept=False, prior="single+intercept").fit(X, y)
+    with pytest.raises(TypeError, match="fit_intercept must be True or False"):
+        HMCMLPRegressor((), fit_intercept=1).fit(X, y)
+    earlier = EvidenceMLPRegressor(()).fit(X, y)
+    with pytest.raises(ValueError, match="learnt with fit_intercept=True"):
+        EvidenceMLPRegressor(prior=earlier, fit_intercept=False).fit(X, y)
+    assert replace(Network((2, 1)), output_bias=False) != Network((2, 1))

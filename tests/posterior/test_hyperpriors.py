@@ -1,0 +1,169 @@
+"""Priors of precisions: their densities by quadrature, and in the energy of samplers."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.stats import gamma, kstest, loguniform
+
+from skbayesnn.inference import FreeHyperparameters
+from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
+from tests.posterior.test_joint import make_joint
+from tests.tools import assert_near, difference
+
+PRIORS = [
+    LogUniform(),
+    LogUniform(0.1, 5.0),
+    Gamma(5.0, 0.05),
+    Gamma(0.01, 0.01),  # hardly more than its bounds
+    Gamma(2.0, 1.0, 0.5, 0.8),  # most of it cut off
+    Gamma(3e5, 2e3),
+]
+each = pytest.mark.parametrize("prior", PRIORS, ids=repr)
+
+
+@each
+def test_densities_integrate_to_one(prior):
+    low, high = prior.log_range
+    assert_allclose(np.exp([-0.5 * high, -0.5 * low]), [prior.lower, prior.upper])
+    peak = np.log(prior.shape / prior.rate) if prior.shape else low
+    points = [p for p in (peak - 0.02, peak, peak + 0.02, 0.0) if low < p < high]
+    total = quad(lambda x: np.exp(prior.log_density(x)), low, high, points=points, limit=200)[0]
+    assert total == pytest.approx(1.0, abs=1e-8)
+
+
+def test_densities_against_scipy():
+    x = np.array([-1.0, 0.5, 3.0])
+    whole = gamma(5.0, scale=1 / 0.05).logpdf(np.exp(x)) + x
+    assert_allclose(Gamma(5.0, 0.05).log_density(x), whole, rtol=1e-12)
+    sd = np.exp(-0.5 * x)  # |d sd / d ln precision| = sd / 2
+    of_sd = loguniform(0.1, 5.0).logpdf(sd) + np.log(0.5 * sd)
+    assert_allclose(LogUniform(0.1, 5.0).log_density(x), of_sd, rtol=1e-12)
+
+
+@each
+def test_slopes(prior):
+    x = np.array([-0.3, 0.4])
+    slopes = [difference(lambda t: prior.log_density(t[0]), np.array([end]), 1e-5)[0] for end in x]
+    assert_allclose(prior.slope(x), slopes, rtol=1e-6, atol=1e-6 * (1 + prior.shape))
+
+
+@each
+def test_draws_have_the_density(prior):
+    x = prior.quantile(np.random.default_rng(0).random(2000))
+    low, high = prior.log_range
+    assert np.all((x >= low) & (x <= high))
+    if prior.shape:
+        ends = gamma(prior.shape, scale=1 / prior.rate).cdf(np.exp([low, high]))
+        inside = gamma(prior.shape, scale=1 / prior.rate).cdf(np.exp(x))
+        uniform = (inside - ends[0]) / (ends[1] - ends[0])
+    else:
+        uniform = (x - low) / (high - low)
+    assert kstest(uniform, "uniform").pvalue > 1e-3
+
+
+def test_default_range_of_the_precisions():
+    prior = LogUniform()
+    assert prior.log_density(0.0) == pytest.approx(-np.log(12 * np.log(10.0)), rel=1e-14)
+    values = prior.clip(np.array([1e-9, 1e-6, 2.0, 1e6, 1e9]))
+    assert_allclose(values, [1e-6, 1e-6, 2.0, 1e6, 1e6], rtol=1e-13)
+
+
+def test_several_are_as_each_alone():
+    several, x = Hyperpriors.of(PRIORS), np.linspace(-0.5, 0.5, len(PRIORS))
+    for name in ("log_density", "log_kernel", "slope", "clip", "quantile"):
+        given = np.full(len(PRIORS), 0.3) if name == "quantile" else x
+        alone = [getattr(p, name)(v) for p, v in zip(PRIORS, given, strict=True)]
+        assert_array_equal(getattr(several, name)(given), alone)
+    assert several[2].log_density(0.1) == PRIORS[2].log_density(0.1)
+    assert_array_equal(several[1:3].shape, [0.0, 5.0])
+    assert_array_equal(several.informative, [False, False, True, True, True, True])
+    joined = Hyperpriors.joined([several[:2], several[2:]])
+    assert_array_equal(joined.log_normaliser, several.log_normaliser)
+
+
+@each
+def test_they_are_values(prior):
+    assert pickle.loads(pickle.dumps(prior)) == copy.deepcopy(prior) == prior
+    assert hash(prior) == hash(copy.copy(prior))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LogUniform(2.0, 1.0), "lower must be less than upper"),
+        (lambda: LogUniform(0.0, 1.0), "positive and finite"),
+        (lambda: LogUniform(1e-80, 1.0), "from 1e-50"),
+        (lambda: Gamma(-1.0, 1.0), "shape of Gamma must be positive"),
+        (lambda: Gamma(1.0, np.inf), "rate of Gamma must be positive and finite"),
+        (lambda: Gamma(1e4, 1e-6), "beyond its bounds"),
+    ],
+)
+def test_bad_values(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_numbers_are_wanted():
+    with pytest.raises(TypeError, match="must be a number"):
+        LogUniform("0.1")
+    with pytest.raises(TypeError, match="must be a number"):
+        Gamma(np.ones(2), 1.0)
+
+
+# --- in the energy of samplers --------------------------------------------------------------------
+
+
+def gamma_joint(name="gaussian", **options):
+    joint, q = make_joint(name, **options)
+    n_groups, n_levels = len(joint.free.alpha), len(joint.free.beta)
+    kinds = [Gamma(1.5, 0.7, 0.05, 20.0), LogUniform(0.05, 20.0), Gamma(0.3, 2.0, 0.1, 30.0)]
+    prior = Hyperpriors.of((kinds * (n_groups + n_levels))[: n_groups + n_levels])
+    return replace(joint, free=joint.free._replace(prior=prior)), q
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_gradients(fixed):
+    joint, q = gamma_joint(fixed=fixed)
+    gradient = joint.energy(q[0])[1]
+    assert_near(gradient, difference(lambda q: joint.energy(q)[0], q[0]), 1e-6)
+
+
+def test_the_prior_of_a_coordinate_integrates_to_one():
+    joint, _ = gamma_joint(hidden=())
+    for i in range(joint.n_free):
+
+        def density(x, i=i):
+            eta = np.zeros(joint.n_free)
+            eta[i] = x
+            return np.exp(-joint.hyperprior(eta)[0][i])
+
+        assert quad(density, -60, 60, points=[0.0], limit=400)[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_coordinates_are_drawn_from_their_prior():
+    joint, _ = gamma_joint(hidden=())
+    rng = np.random.default_rng(1)
+    eta = np.array([joint.draw_coordinates(rng) for _ in range(2000)])
+    x = joint.precision_map.log_precision(eta)
+    for i, prior in enumerate(np.array([joint.free.priors[j] for j in range(joint.n_free)])):
+        low, high = prior.log_range
+        if prior.shape:
+            cdf = gamma(float(prior.shape), scale=1 / float(prior.rate)).cdf
+            ends, inside = cdf(np.exp([low, high])), cdf(np.exp(x[:, i]))
+        else:
+            ends, inside = np.array([low, high]), x[:, i]
+        assert kstest((inside - ends[0]) / np.diff(ends)[0], "uniform").pvalue > 1e-3
+
+
+def test_one_prior_may_serve_all():
+    free = FreeHyperparameters.sharing(np.array([True]), np.array([False, True]), LogUniform())
+    assert_array_equal(free.prior.high, np.full(3, LogUniform().high))
+    more = free.with_groups(np.array([True, False]), Gamma(1.0, 1.0))
+    assert_array_equal(more.alpha, [True, True, False])
+    assert_array_equal(more.prior.shape, [0.0, 1.0, 1.0, 0.0, 0.0])
+    assert_array_equal(more.priors.shape, [0.0, 1.0, 0.0])
