@@ -15,6 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
+from skbayesnn.estimators._callbacks import (
+    CallbackSupportMixin,
+    callbacks_told,
+    with_callbacks,
+    with_those_of_callbacks,
+)
 from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._rows import checked_weights
@@ -28,6 +34,7 @@ from skbayesnn.inference import (
     machine_memory,
     memory_of_search,
     readable,
+    reporter,
 )
 
 TOO_EXTREME = (
@@ -73,7 +80,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(MissingInputs, BaseEstimator):
+class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
@@ -120,6 +127,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         """
         return self._learn(X, y, sample_weight)
 
+    @with_callbacks
     def _learn(self, X, y, *given, earlier=None, batch=None):
         """Fit, after the data of an `Earlier` fit if there is one.
 
@@ -134,7 +142,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         batch : dict, optional
             These rows are a batch of `partial_fit`, which knows these fitted attributes.
         """
-        with _all_or_nothing(self), _overflow_is_told():
+        with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
             hidden_layer_sizes = check_parameters(self)
             if earlier is None:
                 earlier = self._earlier(hidden_layer_sizes)
@@ -263,19 +271,18 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         """Of all random numbers of a fit."""
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
-    @property
-    def _workers(self):
-        """Processes, and where progress is told."""
-        return Workers(self.n_jobs, self._announce, print if self.verbose else None)
+    def _workers(self, problem):
+        """Processes, and who is told of progress."""
+        progress = reporter(self.verbose, problem.deadline)
+        return Workers(self.n_jobs, self._announce, with_those_of_callbacks(self, progress))
 
     def _announce(self, posterior, settings, n_starts):
-        """Say what a search will take; warn if the machine has less memory."""
+        """Words for what a search will take; a warning if the machine has less memory."""
         plan = str(Method.choose(posterior, settings))
         n_bytes = memory_of_search(posterior, settings, n_starts, self.n_jobs)
-        if self.verbose:
-            print(f"{plan}; about {readable(n_bytes)} of memory")
         remedies = "fewer hidden units, n_jobs=1, fewer n_restarts, or some of the rows"
         self._warn_of_memory(n_bytes, f"The fit ({plan})", remedies)
+        return f"{plan}; about {readable(n_bytes)} of memory"
 
     def _warn_of_memory(self, n_bytes, what, remedies):
         """Warn if the machine has less memory."""

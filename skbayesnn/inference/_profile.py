@@ -47,6 +47,8 @@ def integrated(posterior, minimum, settings):
     ]
     occam = np.zeros(len(logs))
     for i in np.flatnonzero(np.concatenate(present)):
+        if settings.deadline.passed:
+            return minimum
         if gaussian_serves(free.prior, logs[i], degrees[i]):
             occam[i] = log_occam_gaussian(free.prior, degrees[i])
         else:
