@@ -274,7 +274,8 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     def _workers(self, problem):
         """Processes, and who is told of progress."""
         progress = reporter(self.verbose, problem.deadline)
-        return Workers(self.n_jobs, self._announce, with_those_of_callbacks(self, progress))
+        progress = with_those_of_callbacks(self, progress)
+        return Workers(self.n_jobs, self._announce, progress, problem.log_scale)
 
     def _announce(self, posterior, settings, n_starts):
         """Words for what a search will take; a warning if the machine has less memory."""
@@ -306,7 +307,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
         trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=4)
+            warnings.warn(message, category, stacklevel=5)
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""

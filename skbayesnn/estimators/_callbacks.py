@@ -1,6 +1,7 @@
 """Callbacks of scikit-learn (from version 1.9 on) are told of the progress of a fit."""
 
 from contextlib import contextmanager
+from functools import wraps
 
 from skbayesnn.inference import Progress, Together
 
@@ -8,12 +9,17 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # an earlier version
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """There are no callbacks."""
 
     def with_callbacks(method):
-        """The method as it is."""
-        return method
+        """The method, with a frame around it as there is with callbacks."""
+
+        @wraps(method)
+        def as_it_is(*args, **kwargs):
+            return method(*args, **kwargs)
+
+        return as_it_is
 
 
 def has_callbacks(estimator):
@@ -30,7 +36,8 @@ def callbacks_told(estimator, X, y):
     root = estimator._init_callback_context(max_subtasks=None)
     root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield
-    root.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+    given = {"estimator": estimator, "X": X, "y": y}
+    root.call_on_fit_task_end(**given, reconstruction_attributes=dict)  # fitted as it is
 
 
 def with_those_of_callbacks(estimator, progress):

@@ -34,11 +34,14 @@ class Workers(NamedTuple):
         Called with the posterior, the settings and the number of starts before a search; may return
         a text.
     progress : Progress
+    log_scale : float
+        What turns log evidences into those that are told, of targets in units of the user.
     """
 
     n_jobs: int | None = None
     announce: Callable | None = None
     progress: Progress = Progress()
+    log_scale: float = 0.0
 
     def announced(self, posterior, settings, n_starts):
         """Say that a search begins."""
@@ -72,18 +75,17 @@ class Workers(NamedTuple):
             seconds = n_rounds * seconds_of_start(posterior, settings)
         with self.progress.over("starts", works, seconds=seconds) as step:
             count = itertools.count(1)
-            yield lambda minimum: step(described(minimum, next(count), n_starts))
+            yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
-
-def described(minimum, number, n_starts):
-    """A line about a minimum; ``None`` if there was no time for it."""
-    if minimum is None:
-        return None
-    evidence = f"log evidence {minimum.log_evidence:.2f} (standardised targets)"
-    return (
-        f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
-        f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
-    )
+    def _described(self, minimum, number, n_starts):
+        """A line about a minimum; ``None`` if there was no time for it."""
+        if minimum is None:
+            return None
+        evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
+        return (
+            f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
+            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
+        )
 
 
 def in_order(n_jobs, calls):
