@@ -18,7 +18,8 @@ from skbayesnn.model_selection import EvidenceSearch
 
 # %%
 # Six models of one data set are compared by their evidence. ``n_jobs`` is the
-# number of parts into which the work is divided.
+# number of parts into which the work is divided. ``n_jobs=1`` of the model
+# keeps a candidate together: by default its starts would be tasks of their own.
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, (120, 3))
@@ -28,7 +29,11 @@ grid = {
     "prior": ["layer", "ard"],
 }
 model = EvidenceMLPRegressor(
-    n_restarts=4, measure_evidence=False, noise="constant", random_state=0
+    n_restarts=4,
+    noise="constant",
+    measure_evidence=False,
+    n_jobs=1,
+    random_state=0,
 )
 search = EvidenceSearch(model, grid, n_jobs=6)
 

@@ -74,14 +74,13 @@ from skbayesnn.inference._progress import (
     Bars,
     Lines,
     Progress,
-    Relay,
     Stage,
     Together,
-    relayed,
     reporter,
 )
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
+from skbayesnn.inference._relay import Relay, relayed
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
 from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence

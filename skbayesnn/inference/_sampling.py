@@ -10,7 +10,7 @@ import numpy as np
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._deadline import OutOfTime
 from skbayesnn.inference._moves import moves_beside
-from skbayesnn.inference._progress import relayed
+from skbayesnn.inference._relay import relayed
 from skbayesnn.inference._search import ALONE
 from skbayesnn.inference._settings import Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes

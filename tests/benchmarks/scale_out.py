@@ -79,7 +79,7 @@ def tasks(n_rows):
     X = rng.uniform(-2, 2, (n_rows, 5))
     y = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] + 0.2 * rng.standard_normal(n_rows)
     plain = {"noise": "constant", "measure_evidence": False, "random_state": 0}
-    model = EvidenceMLPRegressor(n_restarts=4, **plain)
+    model = EvidenceMLPRegressor(n_restarts=4, n_jobs=1, **plain)  # a candidate is one task
     starts = EvidenceMLPRegressor((8,), n_restarts=8, **plain)
     return {"search": EvidenceSearch(model, GRID), "starts": starts}, X, y
 
