@@ -152,7 +152,7 @@ class Lines(Progress):
     def step(self, stage, text):
         """Print the text, with the time so far and what is left."""
         left = min(stage.left, self._deadline.left)  # may be nan
-        if stage.seconds > TELLING:
+        if stage.n_done > 1 and stage.seconds > TELLING and stage.left > LONG:
             self._announce(stage, stage.seconds + stage.left)
         if text is None or stage.depth > self._verbose:
             return
