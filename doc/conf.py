@@ -68,6 +68,7 @@ GALLERY = {
         "plot_classifier_evidence.py",
         "plot_model_averaging.py",
         "plot_interpolation.py",
+        "plot_cluster.py",
     ],
     "Prepare and select inputs": [
         "plot_mixed_columns.py",

@@ -15,6 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
+from skbayesnn.estimators._callbacks import (
+    CallbackSupportMixin,
+    callbacks_told,
+    with_callbacks,
+    with_those_of_callbacks,
+)
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
 from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
@@ -30,6 +36,7 @@ from skbayesnn.inference import (
     machine_memory,
     memory_of_search,
     readable,
+    reporter,
 )
 
 TOO_EXTREME = (
@@ -74,7 +81,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(MissingInputs, BaseEstimator):
+class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
@@ -121,6 +128,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         """
         return self._learn(X, y, sample_weight)
 
+    @with_callbacks
     def _learn(self, X, y, *given, earlier=None, batch=None):
         """Fit, after the data of an `Earlier` fit if there is one.
 
@@ -135,7 +143,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         batch : dict, optional
             These rows are a batch of `partial_fit`, which knows these fitted attributes.
         """
-        with _all_or_nothing(self), _overflow_is_told():
+        with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
             check_hyperprior(self)
             hidden_layer_sizes = check_parameters(self)
             if earlier is None:
@@ -264,19 +272,19 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         """Of all random numbers of a fit."""
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
-    @property
-    def _workers(self):
-        """Processes, and where progress is told."""
-        return Workers(self.n_jobs, self._announce, print if self.verbose else None)
+    def _workers(self, problem):
+        """Processes, and who is told of progress."""
+        progress = reporter(self.verbose, problem.deadline)
+        progress = with_those_of_callbacks(self, progress)
+        return Workers(self.n_jobs, self._announce, progress, problem.log_scale)
 
     def _announce(self, posterior, settings, n_starts):
-        """Say what a search will take; warn if the machine has less memory."""
+        """Words for what a search will take; a warning if the machine has less memory."""
         plan = str(Method.choose(posterior, settings))
         n_bytes = memory_of_search(posterior, settings, n_starts, self.n_jobs)
-        if self.verbose:
-            print(f"{plan}; about {readable(n_bytes)} of memory")
         remedies = "fewer hidden units, n_jobs=1, fewer n_restarts, or some of the rows"
         self._warn_of_memory(n_bytes, f"The fit ({plan})", remedies)
+        return f"{plan}; about {readable(n_bytes)} of memory"
 
     def _warn_of_memory(self, n_bytes, what, remedies):
         """Warn if the machine has less memory."""
@@ -300,7 +308,7 @@ class BayesianMLP(MissingInputs, BaseEstimator):
         trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=4)
+            warnings.warn(message, category, stacklevel=5)
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""

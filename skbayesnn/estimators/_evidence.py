@@ -110,7 +110,7 @@ class EvidenceMLP(BayesianMLP):
             self.n_restarts,
             noise,
             previous,
-            self._workers,
+            self._workers(problem),
             False if in_batches else self.measure_evidence,
         )
 

@@ -143,14 +143,16 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights.
     max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. Work in progress
-        is brought to a usable end, so a fit may take somewhat longer. Results then depend on the
+        Seconds after which the fit stops, uses the best it has found, and warns. What is needed to
+        predict may take half as long again, and a second at least. Results then depend on the
         speed of the machine.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0
-        If positive, print the method and memory of every search, and a line per start and per
-        network tried.
+        1: print a line per network, start and noise model that is tried, with its log evidence,
+        the time so far, and about how much is left; searches of more than 10 s are announced with
+        an estimate. 2: the starts of every network that is tried, too, with method and memory.
+        With ``tqdm`` installed a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 

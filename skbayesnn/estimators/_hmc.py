@@ -167,7 +167,7 @@ class HMCMLP(BayesianMLP):
             self._init_fit(problem, hidden_layer_sizes),
             (self.init, self.random_state),
             previous,
-            self._workers,
+            self._workers(problem),
         )
 
     def _recipe(self):

@@ -143,13 +143,15 @@ default="auto"
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. Work in progress
-        is brought to a usable end: the chains are warmed up and keep at least four draws. Results
-        then depend on the speed of the machine.
+        Seconds after which the fit stops, uses the best it has found, and warns. The warm-up
+        ends after half of the time that is left when it begins, and the chains keep at least four
+        draws. Results then depend on the speed of the machine.
     n_jobs : int, optional
         Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
-        If positive, print progress.
+        If positive, print some ten lines while sampling, with the time so far and about how much is
+        left; what is chosen before is told as by the evidence estimators. With ``tqdm`` installed
+        a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Continue the chains of the last fit if only ``n_draws`` was raised. The result equals that
         of one longer fit. After any other change the fit starts again.

@@ -12,7 +12,7 @@ from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._copies import Copies, log_permanent
 from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._damped import Search
-from skbayesnn.inference._deadline import Deadline
+from skbayesnn.inference._deadline import Deadline, OutOfTime
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
@@ -33,6 +33,7 @@ from skbayesnn.inference._evidence import (
     well_determined,
 )
 from skbayesnn.inference._fixed_point import FixedPoint
+from skbayesnn.inference._forecast import seconds_of_start
 from skbayesnn.inference._gaussian import gaussian_around, noise_posterior
 from skbayesnn.inference._growth import (
     BY_EVIDENCE,
@@ -70,8 +71,17 @@ from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._profile import integrated
+from skbayesnn.inference._progress import (
+    Bars,
+    Lines,
+    Progress,
+    Stage,
+    Together,
+    reporter,
+)
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
+from skbayesnn.inference._relay import Relay, relayed
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
 from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
@@ -84,6 +94,7 @@ from skbayesnn.inference._search import (
     distinct,
     find_minima,
     fits,
+    in_order,
     own_posterior,
 )
 from skbayesnn.inference._sequential import Learnt, learnt
@@ -107,6 +118,7 @@ __all__ = [
     "SIGNIFICANT",
     "WARY",
     "Annealing",
+    "Bars",
     "BatchSteps",
     "Candidate",
     "Copies",
@@ -125,17 +137,21 @@ __all__ = [
     "Ladder",
     "Learnt",
     "Limits",
+    "Lines",
     "Measurement",
     "Method",
     "Minimum",
     "Modes",
     "NoisePlan",
+    "OutOfTime",
     "Point",
     "Posed",
     "Positions",
     "Precision",
     "Problem",
+    "Progress",
     "Recipe",
+    "Relay",
     "Removal",
     "Renewals",
     "SampledFit",
@@ -146,6 +162,8 @@ __all__ = [
     "Settings",
     "SliceMoves",
     "SpectralPrecision",
+    "Stage",
+    "Together",
     "Trained",
     "Trouble",
     "UnitSymmetry",
@@ -170,6 +188,7 @@ __all__ = [
     "grown",
     "grown_with_many_rows",
     "heavy_tails",
+    "in_order",
     "integrated",
     "is_measured",
     "layers_switched_off",
@@ -194,10 +213,13 @@ __all__ = [
     "random_starts",
     "readable",
     "reestimate",
+    "relayed",
+    "reporter",
     "rounding_variance",
     "run_chains",
     "saliencies",
     "same_minimum",
+    "seconds_of_start",
     "seeds_of",
     "serves_slices",
     "shapes_at_modes",

@@ -242,7 +242,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     Returns
     -------
     Ascended
-        Not settled if the evidence cannot be had where the ascent begins.
+        Not settled if the evidence cannot be had where the ascent begins, or if time is up.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
         step = full * min(1.0, reach / np.max(np.abs(full), initial=1e-300))
         converged = derivatives.gradient[active] @ full < tol or reach < LEAST_REACH
         far = cuts == 0 and np.linalg.norm(step) > manner.shorter * length
-        if converged or far or cuts > manner.cuts:
+        if converged or far or cuts > manner.cuts or method.deadline.passed:
             break
         length = length if cuts else np.linalg.norm(step)
         hyper = _moved(search.point.hyper, active, step, free.prior)

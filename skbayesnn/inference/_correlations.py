@@ -14,7 +14,7 @@ import numpy as np
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import polish
 from skbayesnn.inference._profile import integrated
-from skbayesnn.inference._search import own_posterior, told, trained_further
+from skbayesnn.inference._search import own_posterior, trained_further
 from skbayesnn.network import forward, jacobian, row_blocks
 from skbayesnn.posterior import correlation_coordinates, log_prior_of_correlations
 
@@ -98,18 +98,21 @@ def log_occam_of_covariance(prior, correlation, degrees):
     return float(min(density + 0.5 * (n_free * np.log(2.0 * np.pi) - log_det), 0.0))
 
 
-def with_correlations(progress, posed, old):
+def with_correlations(posed, old, optional=False):
     """Where a minimum leads when the noise covariance is inferred with everything else.
 
     Parameters
     ----------
-    progress : callable or None
     posed : Posed
         With `CorrelatedGaussian` noise.
     old : Minimum
         Under that, or under constant noise.
+    optional : bool, default=False
+        Whether to return ``None`` if there is no time left.
     """
     posterior, settings = posed
+    if optional and settings.deadline.passed:
+        return None
     method = Method.choose(posterior, settings)
     with method.threads():
         start = getattr(old.likelihood, "correlation", posterior.likelihood.correlation)
@@ -134,8 +137,7 @@ def with_correlations(progress, posed, old):
                 break
         found = _with_occam(own_posterior(posterior, found), found, settings)
         settled = found.converged and bool(moved < 100.0 * SETTLED)
-        found = replace(found, n_iter=old.n_iter, pruned=old.pruned, converged=settled)
-        return told(progress, found)
+        return replace(found, n_iter=old.n_iter, pruned=old.pruned, converged=settled)
 
 
 def _followed(posterior, minimum, settings, refine):

@@ -11,6 +11,7 @@ The order of calls::
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import numpy as np
 from scipy.special import logsumexp
@@ -23,7 +24,7 @@ from skbayesnn.inference._growth import (
     grown_with_many_rows,
 )
 from skbayesnn.inference._held_out import HeldOut
-from skbayesnn.inference._measurement import Measurement, measure
+from skbayesnn.inference._measurement import Measurement, is_measured, measure
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._noise_models import NOISE_MODELS, noise_minima
 from skbayesnn.inference._noise_network import residuals_and_gamma
@@ -202,7 +203,19 @@ def fit_evidence(
     if problem.prunes:
         fit = replace(fit, minima=[with_zeros(minimum) for minimum in fit.minima])
     measured = False if problem.deadline.passed else measured
-    return replace(fit, **on_part, measurement=measure(fit, entropy, measured))
+    return replace(fit, **on_part, measurement=_measured(fit, entropy, measured, workers))
+
+
+def _measured(fit, entropy, wanted, workers):
+    """`measure`, as a stage of progress where it is done."""
+    if not is_measured(fit, wanted):
+        return None
+    with workers.progress.over("evidence") as step:
+        found = measure(fit, entropy, wanted)
+        if found is not None:
+            value, error = found.log_evidence + fit.problem.log_scale, found.log_evidence_std
+            step(f"evidence measured by annealing: log evidence {value:.2f} +- {error:.2f}")
+    return found
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
@@ -266,16 +279,19 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     problem, best = fit.problem, max(others, key=others.get)
     highest = max(known.values()) - problem.log_scale
     least = before - abs(highest - before) - HOPELESS
-    better = None
-    for sizes in sorted(constant, key=constant.get, reverse=True):
-        if problem.network(sizes).n_weights <= own.n_weights:
-            continue
-        if constant[sizes] < least or problem.deadline.passed:
-            break
-        there = EvidenceFit(problem, problem.posed(sizes), tried[sizes][1][:1])
-        total = total_log_evidence(_under(best, there, None, workers)[1])
-        if total > highest + BY_EVIDENCE.least_gain:
-            better, highest = (sizes, [best]), total
+    larger = [s for s in constant if problem.network(s).n_weights > own.n_weights]
+    larger = [s for s in larger if constant[s] >= least]
+    larger, better = sorted(larger, key=constant.get, reverse=True), None
+    with workers.progress.over("larger networks", np.ones(len(larger))) as step:
+        for sizes in larger:
+            if problem.deadline.passed:
+                break
+            there = EvidenceFit(problem, problem.posed(sizes), tried[sizes][1][:1])
+            total = total_log_evidence(_under(best, there, None, workers)[1])
+            value = total + problem.log_scale
+            step(f"hidden layers {sizes} with {best} noise: log evidence {value:.2f}")
+            if total > highest + BY_EVIDENCE.least_gain:
+                better, highest = (sizes, [best]), total
     return better
 
 
@@ -323,11 +339,14 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         return hidden_layer_sizes, noise, growth, {}
     fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima)
     p_values, densities = _p_values(fit), {"constant": held.log_density(minima)}
-    for name in _suspected(problem, p_values):
-        densities[name] = held.log_density(_under(name, fit, None, workers)[1])
-    if workers.progress is not None:
-        found = ", ".join(f"{name} {density:.4f}" for name, density in densities.items())
-        workers.progress(f"noise, by log density of rows held out: {found}")
+    suspected = _suspected(problem, p_values)
+    with workers.progress.over("noise models", np.ones(len(suspected))) as step:
+        for name in _while_there_is_time(suspected, problem):
+            densities[name] = held.log_density(_under(name, fit, None, workers)[1])
+            step(
+                f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
+                f"(constant noise {densities['constant']:.4f})"
+            )
     noise = max(densities, key=densities.get)
     return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}
 
@@ -337,6 +356,11 @@ def _suspected(problem, p_values):
     if problem.deadline.passed:
         return []
     return [noise for noise, p in p_values.items() if p < NOISE_MODELS[noise].tried_below]
+
+
+def _while_there_is_time(names, problem):
+    """Those that can be begun before the deadline."""
+    return takewhile(lambda _: not problem.deadline.passed, names)
 
 
 def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
@@ -360,14 +384,17 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     comparable = np.isfinite(fit.best.log_evidence)
     suspected = models or _suspected(fit.problem, p_values) if comparable else []
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
-    for noise in suspected:
-        found[noise] = _under(noise, fit, previous, workers, at_least=best - HOPELESS)
-        best = np.fmax(best, total_log_evidence(found[noise][1]))
-    if suspected:
-        # what is a minimum with other noise may be one with constant noise, too
-        further = [found[noise][1][0] for noise in suspected]
-        minima = find_minima(*fit.posed, (), further, workers=workers)
-        found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
+    with workers.progress.over("noise models", np.ones(len(suspected))) as step:
+        for noise in _while_there_is_time(suspected, fit.problem):
+            found[noise] = _under(noise, fit, previous, workers, at_least=best - HOPELESS)
+            total = total_log_evidence(found[noise][1])
+            step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
+            best = np.fmax(best, total)
+        further = [minima[0] for name, (_, minima) in found.items() if name != "constant"]
+        if further and not fit.problem.deadline.passed:
+            # what is a minimum with other noise may be one with constant noise, too
+            minima = find_minima(*fit.posed, (), further, workers=workers)
+            found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
     totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
     handicap = {"constant": CLEARLY}  # the simpler one where they agree
     noise = max(totals, key=lambda n: np.nan_to_num(totals[n], nan=-np.inf) + handicap.get(n, 0))
@@ -395,7 +422,8 @@ def _under(noise, fit, previous, workers, at_least=None):
     starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[: noise_minima(posed)]]
     n_first = len(starts) if at_least is None else 1
     minima = model.search(fit.problem, posed, starts[:n_first], workers)
-    if starts[n_first:] and not total_log_evidence(minima) < at_least:
+    hopeless = at_least is not None and total_log_evidence(minima) < at_least
+    if starts[n_first:] and not hopeless and not fit.problem.deadline.passed:
         others = model.search(fit.problem, posed, starts[n_first:], workers)
         minima = distinct([*minima, *others], posed)
     return posed, minima

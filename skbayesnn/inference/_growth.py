@@ -1,10 +1,12 @@
 """Width and depth of a network, grown as long as the evidence does."""
 
-from time import monotonic
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
+from skbayesnn.inference._forecast import seconds_of_start
 from skbayesnn.inference._search import ALONE, find_minima
 
 
@@ -27,6 +29,11 @@ class Ladder(NamedTuple):
     narrow: int
     deepest: int
     least_gain: float
+
+    @property
+    def first(self):
+        """Hidden layers that are tried in any case, in this order."""
+        return [(), *((width,) for width in self.widths), (self.narrow, self.narrow)]
 
 
 BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), narrow=4, deepest=2, least_gain=1.0)
@@ -52,6 +59,12 @@ class Candidate(NamedTuple):
     log_evidence: float
     n_weights: int
     held_out_log_density: float = np.nan
+
+    def __str__(self):
+        found = f"log evidence {self.log_evidence:.2f}"
+        if not np.isnan(self.held_out_log_density):
+            found = f"log density of rows held out {self.held_out_log_density:.4f} per row"
+        return f"hidden layers {self.hidden_layer_sizes}: {found}"
 
     @property
     def value(self):
@@ -157,7 +170,7 @@ def grown(problem, seeds, workers=ALONE):
     >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
     [()]
     """
-    tried, limits, begun = {}, problem.limits, monotonic()
+    tried, limits = {}, problem.limits
 
     def attempt(sizes, narrower):
         posterior, settings = problem.posed(sizes)
@@ -165,13 +178,14 @@ def grown(problem, seeds, workers=ALONE):
         some = seeds if sizes else seeds[:1]
         tried[sizes] = posterior, find_minima(posterior, settings, some, (), start, workers)
         evidence = tried[sizes][1][0].log_evidence + problem.log_scale
-        return _told(workers, Candidate(sizes, evidence, posterior.network.n_weights), begun)
+        return Candidate(sizes, evidence, posterior.network.n_weights)
 
     def allowed(sizes):
         usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths
         return _supported(problem, sizes, np.inf if usual else limits.growth_work)
 
-    return tuple(grow(attempt, allowed)), tried
+    with growing(problem, allowed, BY_EVIDENCE, len(seeds), workers) as told:
+        return tuple(grow(told(attempt), allowed)), tried
 
 
 def grown_with_many_rows(held, seeds, workers=ALONE):
@@ -190,32 +204,42 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
     tried : dict
         From hidden layer sizes to the minima, on the rows that were kept.
     """
-    tried, limits, begun = {}, held.kept.limits, monotonic()
+    tried, limits = {}, held.kept.limits
 
     def attempt(sizes, narrower):
         posed = held.kept.posed(sizes)
         tried[sizes] = find_minima(*posed, seeds if sizes else seeds[:1], workers=workers)
         density = held.log_density(tried[sizes])
         n_weights = posed.posterior.network.n_weights
-        return _told(workers, Candidate(sizes, np.nan, n_weights, density), begun)
+        return Candidate(sizes, np.nan, n_weights, density)
 
     def allowed(sizes):
         few = held.kept.network(sizes).n_weights <= limits.growth_weights
         return few and _supported(held.kept, sizes, np.inf)
 
-    return tuple(grow(attempt, allowed, OF_MANY_ROWS)), tried
+    with growing(held.kept, allowed, OF_MANY_ROWS, len(seeds), workers) as told:
+        return tuple(grow(told(attempt), allowed, OF_MANY_ROWS)), tried
 
 
-def _told(workers, candidate, begun):
-    """The candidate, after a line about it."""
-    if workers.progress is not None:
-        found = f"log evidence {candidate.log_evidence:.2f}"
-        if not np.isnan(candidate.held_out_log_density):
-            found = f"log density of rows held out {candidate.held_out_log_density:.4f} per row"
-        seconds = monotonic() - begun
-        sizes = candidate.hidden_layer_sizes
-        workers.progress(f"hidden layers {sizes}: {found}; {seconds:.0f} s so far")
-    return candidate
+@contextmanager
+def growing(problem, allowed, ladder, n_starts, workers):
+    """A stage of `Progress`; yields what makes a function tell of the candidates it returns."""
+    works = []
+    if workers.progress.listens:
+        n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
+        sizes = [some for some in ladder.first if not some or allowed(some)]
+        works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
+    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as step:
+
+        def told(attempt):
+            def telling(sizes, narrower):
+                candidate = attempt(sizes, narrower)
+                step(str(candidate))
+                return candidate
+
+            return telling
+
+        yield told
 
 
 def _supported(problem, sizes, most_work):

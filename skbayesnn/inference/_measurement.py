@@ -57,13 +57,14 @@ def measure(fit, entropy, wanted="auto"):
     -------
     Measurement or None
         ``None`` if it is not wanted or not needed, as Laplace's approximation is exact, or if there
-        is no way from the minima to the posterior; annealing needs a prior centred at zero.
+        is no time for it or no way from the minima to the posterior; annealing needs a prior
+        centred at zero.
     """
     if not is_measured(fit, wanted):
         return None
     joint, starts = positions_of_minima(fit, fit.minima[:MOST_MINIMA])
     seed, choice = np.random.SeedSequence([entropy, 1]).spawn(2)
-    found = anneal_both_ways(joint, starts, seed)
+    found = anneal_both_ways(joint, starts, seed, deadline=fit.problem.deadline)
     if found is None:
         return None
     rng = np.random.default_rng(choice)

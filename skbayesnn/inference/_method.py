@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference._deadline import NEVER, Deadline
 from skbayesnn.inference._precision import DensePrecision
 from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference._precision_kronecker import KroneckerPrecision
@@ -79,6 +80,8 @@ class Method:
     informed : bool
         Whether the prior has a mean or a precision matrix: the output layer is then trained as the
         others, not solved for.
+    deadline : Deadline
+        Of the search.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class Method:
     n_rows: int
     n_weights: int
     informed: bool = False
+    deadline: Deadline = NEVER
 
     @classmethod
     def choose(cls, posterior, settings):
@@ -152,6 +156,7 @@ class Method:
             n_rows=n,
             n_weights=k,
             informed=not posterior.groups.centred,
+            deadline=settings.deadline,
         )
 
     def __str__(self):

@@ -139,7 +139,7 @@ def complete(posterior, theta, hyper, settings):
     posterior, search, pruned = _needed(posterior, theta, hyper, settings)
     method, settled = Method.choose(posterior, settings), search.converged
     before = posterior, method, search, pruned
-    if method.refines and np.any(free.mask):
+    if method.refines and np.any(free.mask) and not settings.deadline.passed:
         tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
         found = ascend(posterior, method, search, free, BOLD, tol)
         search, settled = without_idle_groups(posterior, method, found, free), found.settled
@@ -147,7 +147,7 @@ def complete(posterior, theta, hyper, settings):
         pruned, method = pruned + more, Method.choose(posterior, settings)
     search = _polished(posterior, method, search, settings, refine=True)
     found = evaluate(posterior, method, search, settings, pruned, settled)
-    if found.trouble in LOST and before[2].converged:
+    if found.trouble in LOST and before[2].converged and not settings.deadline.overdue:
         posterior, method, search, pruned = before
         search = _polished(posterior, method, search, settings, refine=False)
         again = evaluate(posterior, method, search, settings, pruned, settled=False)

@@ -31,7 +31,6 @@ from skbayesnn.inference._search import (
     find_minima,
     fits,
     own_posterior,
-    told,
     trained_further,
 )
 from skbayesnn.inference._training import Trained
@@ -218,7 +217,7 @@ class StudentTNoise(ConstantNoise):
         return StudentTJoint(**given, degrees_of_freedom=DEGREES_OF_FREEDOM)
 
 
-def _over_degrees_of_freedom(progress, posed, minimum):
+def _over_degrees_of_freedom(posed, minimum):
     """The minimum of Student-t noise at the best degrees of freedom."""
     posterior, settings = posed
 
@@ -267,7 +266,9 @@ class InputDependentNoise(ConstantNoise):
         starts = [*pairs, *plain[: max(0, noise_minima(posed) - len(pairs))]]
         plan = self.plan(problem)
         workers.announced(*posed, len(starts))
-        found = workers.run(_with_noise, [(posed, plan, old) for old in starts])
+        tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
+        with workers.searching(*posed, len(starts)) as told:
+            found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
         return distinct([minimum for some in found for minimum in some], posed)
 
     def continues(self, problem, posed, old):
@@ -316,17 +317,20 @@ class InputDependentNoise(ConstantNoise):
         return Positions(joint, joint.merged(theta, v), hyper, np.hstack(known))
 
 
-def _with_noise(progress, posed, plan, old):
+def _with_noise(posed, plan, old, optional):
     """Take a minimum and its noise network, a new one if there is none yet, to their minima.
 
     Where a new one finds little noise the means may tell more of the function. So units that were
-    pruned under constant noise begin anew, besides a start without them.
+    pruned under constant noise begin anew, besides a start without them. ``None`` if there is no
+    time for what is optional.
     """
     posterior, settings = posed
+    if optional and settings.deadline.passed:
+        return None
     with Method.choose(posterior, settings).threads():
         own = own_posterior(posterior, old)
         if old.noise is not None:
-            return [told(progress, settle(Pair.resume(own, old, settings, plan)))]
+            return [settle(Pair.resume(own, old, settings, plan))]
         seed = np.random.SeedSequence(0)  # starts differ enough in the means
         starts = [(own, old.theta, old.pruned)]
         if old.network != posterior.network and not Method.choose(own, settings).by_batches:
@@ -334,10 +338,12 @@ def _with_noise(progress, posed, plan, old):
             starts.append((posterior, wide, ()))
         found = []
         for there, theta, pruned in starts:
+            if found and settings.deadline.passed:
+                break
             trained = Trained(theta, old.hyper, old.n_iter, old.converged)
             pair = train_with_noise(Pair.start(there, trained, settings, plan, seed))
             minimum = settle(pair)
-            found.append(told(progress, replace(minimum, pruned=pruned + minimum.pruned)))
+            found.append(replace(minimum, pruned=pruned + minimum.pruned))
         return found
 
 
@@ -356,7 +362,9 @@ class CorrelatedNoise(ConstantNoise):
     def search(self, problem, posed, previous, workers=ALONE):
         """As `ConstantNoise.search`; see `with_correlations`."""
         workers.announced(*posed, len(previous))
-        return distinct(workers.run(with_correlations, [(posed, old) for old in previous]), posed)
+        tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
+        with workers.searching(*posed, len(previous)) as told:
+            return distinct(workers.told_of(told, with_correlations, tasks), posed)
 
     def joint(self, posed, tuned):
         """As `ConstantNoise.joint`, with coordinates of the correlations."""

@@ -52,6 +52,8 @@ def integrated(posterior, minimum, settings):
     ]
     occam = np.zeros(len(logs))
     for i in np.flatnonzero(np.concatenate(present)):
+        if settings.deadline.passed:
+            return minimum
         prior = free.prior[i]
         if gaussian_serves(prior, logs[i], degrees[i]):
             occam[i] = log_occam_gaussian(prior, logs[i], degrees[i])

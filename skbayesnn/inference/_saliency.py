@@ -14,7 +14,7 @@ import numpy as np
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import complete
 from skbayesnn.inference._profile import integrated
-from skbayesnn.inference._search import own_posterior, told
+from skbayesnn.inference._search import own_posterior
 from skbayesnn.network import Network
 
 PATIENCE = 10.0  # nats below the best at which pruning ends: parts of a unit cost, the whole gains
@@ -67,7 +67,7 @@ def saliencies(theta, precision):
     return 0.5 * theta**2 / precision.variances()
 
 
-def prune_weights(progress, posterior, minimum, settings):
+def prune_weights(posterior, minimum, settings):
     """Take weights out of a minimum, one by one, as long as that may raise its evidence.
 
     The one of least saliency goes, the others follow by ``-A^-1 e_i w_i / [A^-1]_ii`` (Hassibi &
@@ -75,7 +75,6 @@ def prune_weights(progress, posterior, minimum, settings):
 
     Parameters
     ----------
-    progress : callable or None
     posterior : Posterior
         Of the network before pruning, whose last group is `REMOVED`.
     minimum : Minimum
@@ -103,7 +102,7 @@ def prune_weights(progress, posterior, minimum, settings):
             best = here
         if not here.log_evidence > best.log_evidence - PATIENCE:  # also if there is none
             break
-    return told(progress, best), tuple(path)
+    return best, tuple(path)
 
 
 def least_salient(posterior, minimum):

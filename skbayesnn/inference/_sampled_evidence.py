@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._copies import MOST_STATES, Copies
+from skbayesnn.inference._deadline import NEVER, Deadline, OutOfTime
 from skbayesnn.inference._evidence import log_symmetry
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
@@ -202,7 +203,24 @@ class _FromMinima:
         return Stage(position, energy, moves_beside(self.joint, 1))
 
 
-def estimate_evidence(joint, draws, seed):
+class _Timed(NamedTuple):
+    """A path that is left when time is up."""
+
+    path: object
+    deadline: Deadline
+
+    def misfit(self, q):
+        """That of the path."""
+        return self.path.misfit(q)
+
+    def stage(self, temperature, position, rngs):
+        """That of the path, if there is time."""
+        if self.deadline.passed:
+            raise OutOfTime
+        return self.path.stage(temperature, position, rngs)
+
+
+def estimate_evidence(joint, draws, seed, deadline=NEVER):
     """``log P(D | H)`` by sequential Monte Carlo, with a standard error, after a run of chains.
 
     Parameters
@@ -211,17 +229,20 @@ def estimate_evidence(joint, draws, seed):
     draws : Draws
         From the posterior: they tell where precisions are likely, and near which minima chains are.
     seed : numpy.random.SeedSequence
+    deadline : Deadline
 
     Returns
     -------
-    Annealing
+    Annealing or None
+        ``None`` if there was no time for it.
     """
     best = np.arange(len(draws.energy)), np.argmin(draws.energy, axis=1)
     starts = None
     if anneals_from_minima(joint):
         hyper = Hyperparameters(draws.alpha[best], draws.beta[best])
         starts = joint.position(draws.theta[best].astype(float), hyper)
-    return anneal_both_ways(joint, starts, seed, np.concatenate(joint.drawn_coordinates(draws)))
+    eta = np.concatenate(joint.drawn_coordinates(draws))
+    return anneal_both_ways(joint, starts, seed, eta, deadline)
 
 
 def anneals_from_minima(joint):
@@ -233,7 +254,7 @@ def anneals_from_minima(joint):
     return alone and joint.posterior.groups.centred
 
 
-def anneal_both_ways(joint, starts, seed, eta=None):
+def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
     Independent populations of particles give the spread of the estimate. The more rows there are,
@@ -248,17 +269,22 @@ def anneal_both_ways(joint, starts, seed, eta=None):
     eta : ndarray of shape (n_draws, n_free), optional
         Coordinates of precisions drawn from the posterior; by default those that annealing from
         the minima finds.
+    deadline : Deadline
+        After it the round that was begun does not count.
 
     Returns
     -------
     Annealing or None
-        ``None`` if there are no ``eta``, and no minimum is usable.
+        ``None`` if there are no ``eta``, and no minimum is usable, or if there was no time for it.
     """
     rng, size = np.random.default_rng(seed), _population_size(joint)
     found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
         for _ in range(N_ROUNDS):
-            new = _round(joint, starts, lowest, eta, rng, size, ways)
+            try:
+                new = _round(joint, starts, lowest, eta, rng, size, ways, deadline)
+            except OutOfTime:
+                break
             found += new
             if not found:
                 return None
@@ -277,7 +303,7 @@ def _population_size(joint):
     return int(np.clip(PARTICLE_ROWS // len(joint.posterior.X), *N_PARTICLES))
 
 
-def _round(joint, starts, lowest, eta, rng, size, ways):
+def _round(joint, starts, lowest, eta, rng, size, ways, deadline):
     """A `Run` by every way that is wanted and open."""
     runs = []
     modes = None
@@ -286,12 +312,12 @@ def _round(joint, starts, lowest, eta, rng, size, ways):
     if modes is not None:
         path = _FromMinima(joint, modes, rng)
         if np.isfinite(path.log_copies) and path.copies.n_states <= MOST_STATES:
-            runs.append(Run.of(path, rng, size))
+            runs.append(Run.of(path, rng, size, deadline))
             if eta is None:
                 eta = runs[0].position[:, joint.n_sampled : joint.dimension]
     if eta is not None and "prior" in ways:
         path = (_FromPriorWithConditions if joint.n_conditions else _FromPrior)(joint, eta)
-        runs.append(Run.of(path, rng, size))
+        runs.append(Run.of(path, rng, size, deadline))
     return runs
 
 
@@ -314,10 +340,10 @@ class Run(NamedTuple):
     estimate: tuple
 
     @classmethod
-    def of(cls, path, rng, size):
-        """Populations of a size that begin as the path says."""
-        position = path.draw(rng, size * N_POPULATIONS)
-        found = anneal(path, position, rng, N_POPULATIONS, log_share=path.log_share)
+    def of(cls, path, rng, size, deadline):
+        """Populations of a size that begin as the path says; `OutOfTime` after the deadline."""
+        position, timed = path.draw(rng, size * N_POPULATIONS), _Timed(path, deadline)
+        found = anneal(timed, position, rng, N_POPULATIONS, log_share=path.log_share)
         log_evidences = found.log_evidences + path.log_copies
         return cls(path.way, log_evidences, found.position, combine(log_evidences))
 

@@ -1,20 +1,25 @@
 """Drawing networks from the posterior of weights and hyperparameters."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import monotonic
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from skbayesnn._threads import blas_threads
+from skbayesnn.inference._deadline import OutOfTime
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._relay import relayed
+from skbayesnn.inference._search import ALONE
 from skbayesnn.inference._settings import Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
 
 FEWEST = 4  # draws of each chain that say anything
+LINES = 10  # of progress
+WARM_UP_SHARE = 0.5  # of the time left, at most, for the warm-up
 SWEEPS = 3  # of scale moves after every trajectory
 
 
@@ -104,7 +109,7 @@ class Sampled:
         return replace(self, draws=Draws.join([earlier.draws, self.draws], axis=1))
 
 
-def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
+def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     """Warm the chains up, unless they are already, and draw.
 
     Parameters
@@ -114,30 +119,45 @@ def run_chains(joint, chains, settings, warm=True, n_jobs=None, progress=None):
     settings : SamplingSettings
     warm : bool, default=True
         ``False``: go on sampling.
-    n_jobs : int, optional
-    progress : callable, optional
-        Called with lines of text.
+    workers : Workers
     """
-    if warm:
-        tasks = (delayed(_warm_up)(joint, batch, settings, progress) for batch in chains)
-        chains = _in_step(Parallel(n_jobs=n_jobs)(tasks), settings)
-    tasks = (delayed(_draw)(joint, batch, settings, progress) for batch in chains)
-    parts = Parallel(n_jobs=n_jobs)(tasks)
+    with _observed(settings, warm, len(chains), workers.progress) as tell:
+        if warm:
+            tasks = [(joint, batch, settings, tell) for batch in chains]
+            chains = _in_step(workers.run(_warm_up, tasks), settings)
+        parts = workers.run(_draw, [(joint, batch, settings, tell) for batch in chains])
     shortest = min(draws.energy.shape[1] for draws, _, _ in parts)
     draws = Draws.join([draws.first(shortest) for draws, _, _ in parts], axis=0)
     interrupted = any(broken for _, _, broken in parts)
     return Sampled(draws, joint, [batch for _, batch, _ in parts], interrupted)
 
 
-def _warm_up(joint, chains, settings, progress):
+@contextmanager
+def _observed(settings, warm, n_batches, progress):
+    """What is called with the chains after every transition, in whatever process; or ``None``."""
+    n_warmup = settings.n_warmup if warm else 0
+    total = n_warmup + settings.n_draws * settings.thin
+    if not progress.listens:
+        yield None
+        return
+    with progress.over("sampling", np.ones(total * n_batches)) as step:
+        teller = _Teller(step, n_warmup, total, n_batches)
+        if n_batches == 1:
+            yield partial(_summarised, teller)
+            return
+        with relayed(teller, N_NUMBERS) as relay:
+            yield partial(_summarised, relay)
+
+
+def _warm_up(joint, chains, settings, tell):
     """Warm-up of one batch of chains."""
     shaped = settings.tuned and settings.plan.metric_power > 0
     small = joint.dimension <= settings.search.limits.dense
     curvature = joint.curvature if shaped and small else None
-    tell = None if progress is None else _Teller(progress, settings)
+    deadline = settings.search.deadline.part(WARM_UP_SHARE)
     with blas_threads(joint.posterior.network.n_weights):
-        move = _moves(joint, settings)
-        return warm_up(joint, chains, settings.plan, settings.n_warmup, curvature, move, tell)
+        given = settings.plan, settings.n_warmup, curvature, _moves(joint, settings), tell
+        return warm_up(joint, chains, *given, lambda: deadline.passed)
 
 
 def _moves(joint, settings):
@@ -158,11 +178,9 @@ def _in_step(batches, settings):
     return [batch._replace(steps=batch.steps.averaging(mean)) for batch in batches]
 
 
-def _draw(joint, chains, settings, progress):
+def _draw(joint, chains, settings, tell):
     """Draws of one batch of chains."""
-    record = _Record(joint, settings)
-    tell = None if progress is None else _Teller(progress, settings)
-    broken = False
+    record, broken = _Record(joint, settings), False
     with blas_threads(joint.posterior.network.n_weights):
         move = _moves(joint, settings)
         try:
@@ -173,10 +191,6 @@ def _draw(joint, chains, settings, progress):
                 raise
             broken, chains = True, record.last_chains()
     return record.draws(), chains, broken
-
-
-class OutOfTime(Exception):
-    """The deadline has passed."""
 
 
 class _Record:
@@ -223,23 +237,30 @@ class _Record:
         return Draws(*(np.stack(fields, axis=1) for fields in zip(*self.kept, strict=True)))
 
 
+N_NUMBERS = 3  # that `_summarised` tells
+
+
+def _summarised(tell, chains, info):
+    """Tell of a transition in a few numbers: means over the chains."""
+    tell(np.mean(info.acceptance), np.mean(info.n_steps), np.mean(chains.phase.value))
+
+
 class _Teller:
-    """Turns transitions into some ten lines of progress."""
+    """Turns transitions into steps of progress, with some ten lines of text."""
 
-    def __init__(self, progress, settings):
-        self.progress = progress
-        self.total = settings.n_warmup + settings.n_draws * settings.thin
-        self.n_warmup = settings.n_warmup
-        self.begun = monotonic()
+    def __init__(self, step, n_warmup, total, n_batches):
+        self.step, self.n_warmup, self.total, self.n_batches = step, n_warmup, total, n_batches
+        self.n_told = 0
 
-    def __call__(self, chains, info):
-        """Report now and then."""
-        if chains.count % max(1, self.total // 10) == 0:
-            stage = "warm-up" if chains.count <= self.n_warmup else "sampling"
-            self.progress(
-                f"transition {chains.count} of {self.total} ({stage}): "
-                f"acceptance {np.mean(info.acceptance):.2f}, "
-                f"{np.mean(info.n_steps):.0f} leapfrog steps, "
-                f"minus log posterior {np.mean(chains.phase.value):.2f}; "
-                f"{monotonic() - self.begun:.0f} s in this stage"
-            )
+    def __call__(self, acceptance, n_steps, value):
+        """One of the batches of chains has made a transition."""
+        self.n_told += 1
+        count, rest = divmod(self.n_told, self.n_batches)
+        if rest or count % max(1, self.total // LINES):
+            self.step()
+            return
+        stage = "warm-up" if count <= self.n_warmup else "sampling"
+        self.step(
+            f"transition {count} of {self.total} ({stage}): acceptance {acceptance:.2f}, "
+            f"{n_steps:.0f} leapfrog steps, minus log posterior {value:.2f}"
+        )

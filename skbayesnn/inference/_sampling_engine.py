@@ -219,7 +219,7 @@ def fit_by_sampling(
         seeds = chain_seed.spawn(recipe.n_chains)
         given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
         joint, chains = start_sampling(problem, chosen.posed, settings, seeds, *given)
-        sampled = run_chains(joint, chains, settings, True, workers.n_jobs, workers.progress)
+        sampled = run_chains(joint, chains, settings, True, workers)
     fit = replace(
         fit,
         sampled=sampled,
@@ -228,12 +228,23 @@ def fit_by_sampling(
     )
     if not recipe.evidence or sampled.interrupted or problem.deadline.passed:
         return fit
-    try:
-        found = estimate_evidence(sampled.joint, sampled.draws, evidence_seed)
-    except KeyboardInterrupt:
-        return replace(fit, sampled=replace(sampled, interrupted=True))
-    log_evidence = found.log_evidence + problem.log_scale
-    return replace(fit, log_evidence=log_evidence, log_evidence_std=found.log_evidence_std)
+    return _with_evidence(fit, evidence_seed, workers)
+
+
+def _with_evidence(fit, seed, workers):
+    """The fit with its evidence, if there is time for it."""
+    sampled, problem = fit.sampled, fit.problem
+    with workers.progress.over("evidence") as step:
+        try:
+            given = sampled.joint, sampled.draws, seed, problem.deadline
+            found = estimate_evidence(*given)
+        except KeyboardInterrupt:
+            return replace(fit, sampled=replace(sampled, interrupted=True))
+        if found is None:
+            return fit
+        log_evidence, error = found.log_evidence + problem.log_scale, found.log_evidence_std
+        step(f"log evidence {log_evidence:.2f} +- {error:.2f}, by annealing")
+    return replace(fit, log_evidence=log_evidence, log_evidence_std=error)
 
 
 def _continued(old, settings, workers):
@@ -242,7 +253,7 @@ def _continued(old, settings, workers):
     if done == settings.n_draws:
         return replace(old, interrupted=False)
     rest = settings._replace(n_draws=settings.n_draws - done)
-    more = run_chains(old.joint, old.chains, rest, False, workers.n_jobs, workers.progress)
+    more = run_chains(old.joint, old.chains, rest, False, workers)
     return more.after(old)
 
 

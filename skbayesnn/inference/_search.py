@@ -1,16 +1,20 @@
 """From data to the distinct minima of a model, each with its evidence."""
 
+import itertools
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
+from skbayesnn.inference._forecast import seconds_of_start
 from skbayesnn.inference._linear import linear_start, scannable
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import complete, evaluated
 from skbayesnn.inference._profile import integrated, minimum_at
+from skbayesnn.inference._progress import Progress
 from skbayesnn.inference._redundancy import same_minimum
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import symmetries
@@ -27,23 +31,73 @@ class Workers(NamedTuple):
     n_jobs : int or None
         Processes of joblib.
     announce : callable or None
-        Called with the posterior, the settings and the number of starts before a search.
-    progress : callable or None
-        Called with lines of text.
+        Called with the posterior, the settings and the number of starts before a search; may return
+        a text.
+    progress : Progress
+    log_scale : float
+        What turns log evidences into those that are told, of targets in units of the user.
     """
 
     n_jobs: int | None = None
     announce: Callable | None = None
-    progress: Callable | None = None
+    progress: Progress = Progress()
+    log_scale: float = 0.0
 
     def announced(self, posterior, settings, n_starts):
         """Say that a search begins."""
         if self.announce is not None:
-            self.announce(posterior, settings, n_starts)
+            self.progress.say(self.announce(posterior, settings, n_starts))
 
     def run(self, function, tasks):
-        """A function of each of some tuples of arguments, and of the progress, in order."""
-        return Parallel(n_jobs=self.n_jobs)(delayed(function)(self.progress, *t) for t in tasks)
+        """A function of each of some tuples of arguments, in order."""
+        return list(self.results(function, tasks))
+
+    def results(self, function, tasks):
+        """The same one by one, as soon as they are there."""
+        return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
+
+    def told_of(self, told, function, tasks):
+        """Those that are not ``None``, each told of as soon as it is there."""
+        found = []
+        for result in self.results(function, tasks):
+            told(result)
+            if result is not None:
+                found.append(result)
+        return found
+
+    @contextmanager
+    def searching(self, posterior, settings, n_starts):
+        """A stage of `Progress`, whose steps are starts; yields what each minimum is told to."""
+        works = [1.0] * n_starts
+        seconds = np.nan
+        if self.progress.listens:
+            n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
+            seconds = n_rounds * seconds_of_start(posterior, settings)
+        with self.progress.over("starts", works, seconds=seconds) as step:
+            count = itertools.count(1)
+            yield lambda minimum: step(self._described(minimum, next(count), n_starts))
+
+    def _described(self, minimum, number, n_starts):
+        """A line about a minimum; ``None`` if there was no time for it."""
+        if minimum is None:
+            return None
+        evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
+        return (
+            f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
+            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
+        )
+
+
+def in_order(n_jobs, calls):
+    """What some delayed calls return, in their order, each as soon as it is there.
+
+    Backends of joblib that cannot do so return all at the end.
+    """
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:
+        parallel = Parallel(n_jobs=n_jobs)
+    return parallel(calls)
 
 
 ALONE = Workers()
@@ -65,8 +119,9 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         this network with random units added.
     workers : Workers
     """
-    workers.announced(posterior, settings, len(seeds) + len(previous))
-    found = workers.run(continued, [(posterior, old, settings) for old in previous])
+    n_starts = len(seeds) + len(previous)
+    workers.announced(posterior, settings, n_starts)
+    tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         method = Method.choose(posterior, settings)
@@ -75,13 +130,15 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         part = subsample(posterior, method.part_rows, rngs[0])
-        tasks = [(posterior, part, start, settings, i > 0) for i, start in enumerate(starts)]
-        found += [m for m in workers.run(_trained, tasks) if m is not None]
+        trained = [(posterior, part, start, settings, i > 0) for i, start in enumerate(starts)]
+    with workers.searching(posterior, settings, n_starts) as told:
+        found = workers.told_of(told, continued, tasks)
+        found += workers.told_of(told, _trained, trained)
     minima = distinct(found, (posterior, settings))
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
 
-def _integrated(progress, posterior, minimum, settings):
+def _integrated(posterior, minimum, settings):
     """`integrated`, by one of the workers, if there is time."""
     if settings.deadline.passed:
         return minimum
@@ -161,7 +218,7 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(progress, posterior, part, start, settings, optional):
+def _trained(posterior, part, start, settings, optional):
     """Train a network, then complete it; ``None`` if there is no time for what is optional."""
     if optional and settings.deadline.passed:
         return None
@@ -171,8 +228,7 @@ def _trained(progress, posterior, part, start, settings, optional):
             start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
         trained = train_on_part_first(posterior, part, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
-        minimum = replace(minimum, n_iter=int(trained.n_iter))
-    return told(progress, minimum)
+        return replace(minimum, n_iter=int(trained.n_iter))
 
 
 def trained_further(posterior, old, settings):
@@ -182,30 +238,22 @@ def trained_further(posterior, old, settings):
     return complete(posterior, trained.theta, trained.hyper, settings)
 
 
-def continued(progress, posterior, old, settings):
+def continued(posterior, old, settings, optional=False):
     """Take the minimum of an earlier fit to the nearest one for the present data.
 
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
+    ``None`` if there is no time for what is optional.
     """
+    if optional and settings.deadline.passed:
+        return None
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper, method = settings.with_fixed(old.hyper), Method.choose(posterior, settings)
     with method.threads():
         if method.by_batches:
-            return told(progress, trained_further(posterior, old, settings))
+            return trained_further(posterior, old, settings)
         moved = complete(posterior, old.theta, hyper, settings)
         stayed = evaluated(posterior, old.theta, hyper, settings)
-    return told(progress, ranked([moved, stayed])[0])
-
-
-def told(progress, minimum):
-    """The minimum, after a line about it."""
-    if progress is not None:
-        evidence = f"log evidence {minimum.log_evidence:.2f} (standardised targets)"
-        progress(
-            f"start completed: {'no evidence' if minimum.trouble else evidence}, "
-            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
-        )
-    return minimum
+    return ranked([moved, stayed])[0]
 
 
 def own_posterior(posterior, minimum):

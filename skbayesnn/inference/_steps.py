@@ -30,10 +30,9 @@ from skbayesnn.inference._damped import (
     Search,
     Trial,
 )
-from skbayesnn.inference._deadline import Deadline
+from skbayesnn.inference._deadline import NEVER, Deadline
 from skbayesnn.inference._method import Point
 
-NEVER = Deadline()
 CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 
@@ -45,9 +44,12 @@ class Descents(NamedTuple):
     ----------
     tol : callable
         Returns the decrease (nats) by one quasi-Newton step that ends the next descent.
+    deadline : Deadline
+        When the present one is broken off.
     """
 
     tol: Callable
+    deadline: Deadline = NEVER
     compiled = False
 
     def trial(self, posterior, search):
@@ -66,7 +68,13 @@ class Descents(NamedTuple):
             "ftol": self.tol() / max(1.0, abs(start)),
             "gtol": 1e-9,
         }
-        found = minimize(energy_and_gradient, theta, method="L-BFGS-B", jac=True, options=options)
+
+        def check(intermediate_result):
+            if self.deadline.passed:
+                raise StopIteration
+
+        given = {"method": "L-BFGS-B", "jac": True, "options": options, "callback": check}
+        found = minimize(energy_and_gradient, theta, **given)
         if not found.fun <= start:
             return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
         gain = start - float(found.fun)
@@ -223,21 +231,23 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
     array([1.95, 1.08])
     """
+    late = method.deadline.with_grace()
     if method.by_batches:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         enough = NEAR if method.dense else max(LOW, method.resolution)
-        steps = Descents(lambda: max(FINE, STEP_SHARE * method.resolution))
-        search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS)
+        fine = max(FINE, STEP_SHARE * method.resolution)
+        steps = Descents(lambda: fine, late)
+        search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS, late)
         theta = search.point.theta
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
     if not method.dense:
         tol = max(tol, LOW)
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
-    return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter)
+    return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter, late)
 
 
 def nearer(posterior, theta, move, hyper):

@@ -92,7 +92,7 @@ def train(posterior, start, settings):
         steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES, shorter)
     elif method.by_gradients:
         rule = FairReestimation(posterior, method, hyper, settings.free, tol)
-        steps = Descents(lambda: rule.descent_tol)
+        steps = Descents(lambda: rule.descent_tol, settings.deadline)
     else:
         rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)

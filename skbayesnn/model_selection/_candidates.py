@@ -3,14 +3,12 @@
 import time
 import warnings
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 from numpy.ma import MaskedArray
 from sklearn.exceptions import FitFailedWarning
 
 from skbayesnn.estimators import final_step
-from skbayesnn.inference import Deadline
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 NO_TIME = object()  # an estimator without max_time
@@ -21,18 +19,6 @@ class TooLate(Exception):
     """The time of a search had passed before a candidate was begun."""
 
 
-class Clock(NamedTuple):
-    """When a search began and is to end, in seconds since the epoch."""
-
-    begun: float
-    deadline: Deadline
-
-    @property
-    def so_far(self):
-        """Seconds since the search began."""
-        return time.time() - self.begun
-
-
 @contextmanager
 def _no_longer_than(model, deadline):
     """Give the fit of a model what is left of the time, if it can be given any."""
@@ -41,7 +27,7 @@ def _no_longer_than(model, deadline):
     if own is NO_TIME or np.isinf(deadline.at):
         yield
         return
-    left = max(deadline.at - time.time(), SHORTEST)
+    left = max(deadline.left, SHORTEST)
     last.max_time = left if own is None else min(own, left)
     try:
         yield
@@ -49,34 +35,31 @@ def _no_longer_than(model, deadline):
         last.max_time = own
 
 
-def fit_candidate(model, X, y, fit_params, label, clock, is_first):
+def fit_candidate(model, X, y, fit_params, deadline, is_first):
     """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``.
 
     Candidates other than the first are not begun after the deadline.
     """
     start, error = time.perf_counter(), None
-    if clock.deadline.passed and not is_first:
+    if deadline.passed and not is_first:
         model, error = None, TooLate("max_time had passed before this candidate was begun")
     else:
         try:
-            with _no_longer_than(model, clock.deadline):
+            with _no_longer_than(model, deadline):
                 model.fit(X, y, **fit_params)
         except Exception as failure:
             model, error = None, failure
-    seconds = time.perf_counter() - start
-    if label is not None:
-        found = _line(describe(model)) if error is None else _said(error)
-        print(f"{label}: {found} ({seconds:.1f} s, {clock.so_far:.0f} s so far)", flush=True)
-    return model, seconds, error
+    return model, time.perf_counter() - start, error
 
 
-def _said(error):
-    """What became of a candidate without a fit."""
-    return "not tried" if isinstance(error, TooLate) else f"failed: {error}"
-
-
-def _line(row):
-    return f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+def told(model, seconds, error):
+    """What a line of progress says of a candidate."""
+    if error is None:
+        row = describe(model)
+        found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+    else:
+        found = "not tried" if isinstance(error, TooLate) else f"failed: {error}"
+    return f"{found} ({seconds:.1f} s)"
 
 
 def report_failures(fits):

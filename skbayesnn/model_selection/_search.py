@@ -3,11 +3,10 @@
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
-from time import time
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -28,14 +27,14 @@ from skbayesnn.estimators import (
     final_step,
 )
 from skbayesnn.estimators._parameters import positive
-from skbayesnn.inference import Deadline
+from skbayesnn.inference import Deadline, in_order, reporter
 from skbayesnn.model_selection._candidates import (
-    Clock,
     TooLate,
     fit_candidate,
     report_failures,
     results_table,
     simplest_of_best,
+    told,
 )
 from skbayesnn.predictive import stacking_weights, tempered_weights
 
@@ -83,8 +82,9 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         the time that is left. The first candidate is always fitted. The search then ends with the
         best of those fitted, and warns.
     verbose : int, default=0
-        If positive, print a line per candidate: its log evidence, the verdict, its time and the
-        time so far.
+        If positive, print a line per candidate: its log evidence, the verdict, its time, the time
+        so far, and about how much is left. With ``tqdm`` installed a terminal or notebook shows a
+        progress bar, too.
 
     Attributes
     ----------
@@ -188,24 +188,30 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         self._check_averaging(candidates)
         if self.max_time is not None:
             positive(self, "max_time")
-        clock, labels = Clock(time(), Deadline.after(self.max_time)), self._labels(params)
+        deadline = Deadline.after(self.max_time)
+        labels = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
         with warnings.catch_warnings():
             if self.max_time is not None:  # the search says it once
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
-            fits = Parallel(n_jobs=self.n_jobs)(
-                delayed(fit_candidate)(model, X, y, fit_params, label, clock, is_first=i == 0)
-                for i, (model, label) in enumerate(zip(candidates, labels, strict=True))
-            )
+            tasks = [
+                (model, X, y, fit_params, deadline, i == 0) for i, model in enumerate(candidates)
+            ]
+            fits, progress = [], reporter(self.verbose, deadline)
+            with progress.over("candidates", np.ones(len(tasks))) as step:
+                for fit in in_order(self.n_jobs, (delayed(fit_candidate)(*task) for task in tasks)):
+                    fits.append(fit)
+                    number = f"[{len(fits)}/{len(tasks)}] {labels[len(fits) - 1]}"
+                    step(f"{number}: {told(*fit)}" if progress.listens else None)
         report_failures(fits)
-        self._warn_of_time(clock, fits)
+        self._warn_of_time(deadline, fits)
         self.estimators_ = [model for model, *_ in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
         return self
 
-    def _warn_of_time(self, clock, fits):
+    def _warn_of_time(self, deadline, fits):
         """Warn if the search was broken off."""
-        if clock.deadline.passed:
+        if deadline.passed:
             n_tried = sum(not isinstance(error, TooLate) for _, _, error in fits)
             warnings.warn(
                 f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
@@ -229,13 +235,6 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                     f"{', '.join(cls.__name__ for cls in able)} (or a pipeline that ends in one); "
                     f"got {type(final_step(model)).__name__}."
                 )
-
-    def _labels(self, params):
-        """What is printed before the result of every candidate; ``None`` for silence."""
-        if not self.verbose:
-            return [None] * len(params)
-        texts = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
-        return [f"[{i}/{len(params)}] {text}" for i, text in enumerate(texts, 1)]
 
     def _choose(self, fit_params):
         """Set what depends on the evidences."""

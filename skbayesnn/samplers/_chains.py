@@ -167,7 +167,9 @@ def advance(energy, chains, plan, step_size, move=None):
     return chains._replace(phase=phase, count=count), info
 
 
-def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, progress=None):
+def warm_up(
+    energy, chains, plan, n_transitions, curvature=None, move=None, progress=None, is_late=None
+):
     """Let the chains find the typical set and tune themselves.
 
     Parameters
@@ -184,6 +186,8 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
         the energy, a phase and the chains' generators to a phase.
     progress : callable, optional
         Called after every transition with the chains and what happened.
+    is_late : callable, optional
+        Called after every transition; if it is true the warm-up ends there.
 
     Returns
     -------
@@ -223,6 +227,8 @@ def warm_up(energy, chains, plan, n_transitions, curvature=None, move=None, prog
                 total, used, begin = 0.0, 0, i + 1
         if progress is not None:
             progress(chains, info)
+        if is_late is not None and is_late():
+            break
     return chains
 
 

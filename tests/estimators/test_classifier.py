@@ -358,7 +358,7 @@ def test_progress_is_printed_on_demand(capsys):
     assert capsys.readouterr() == ("", "")
     fit(verbose=1)
     out, _ = capsys.readouterr()
-    assert out.count("start completed: log evidence") == 2
+    assert out.count("of 2: log evidence") == 2
     assert out.startswith("60 rows, 9 weights: training by steps with Gauss-Newton curvature")
     assert len(out.splitlines()) == 3
 

@@ -1,7 +1,8 @@
 """max_time: a fit that is broken off keeps what it has."""
 
 import pickle
-from time import monotonic
+from dataclasses import replace
+from time import monotonic, time
 
 import numpy as np
 import pytest
@@ -13,7 +14,23 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import Deadline
+from skbayesnn.inference import (
+    BOLD,
+    Deadline,
+    Descents,
+    Method,
+    Problem,
+    Search,
+    ascend,
+    complete,
+    find_mode,
+    measure,
+    random_starts,
+)
+from skbayesnn.inference._sampled_evidence import anneal_both_ways
+from skbayesnn.inference._sampling_starts import positions_of_minima
+from skbayesnn.posterior import Gaussian
+from skbayesnn.samplers import anneal
 from tests.tools import result_of
 
 RNG = np.random.default_rng(0)
@@ -71,8 +88,124 @@ def test_only_positive_seconds(max_time):
         EvidenceMLPRegressor((), max_time=max_time).fit(X, Y)
 
 
-def test_deadlines():
-    assert not Deadline().passed
-    assert not Deadline.after(None).passed
-    assert not Deadline.after(1000.0).passed
-    assert Deadline.after(0.0).passed
+def test_deadlines(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("skbayesnn.inference._deadline.time", lambda: now[0])
+    for never in (Deadline(), Deadline.after(None), Deadline().part(0.5)):
+        assert (never.passed, never.overdue, never.left) == (False, False, np.inf)
+    ten, brief = Deadline.after(10.0), Deadline.after(0.1)
+    half = ten.part(0.5)
+    for seconds, expected in (
+        (4.0, (False, False, False, False)),
+        (6.0, (True, False, False, False)),
+        (11.0, (True, True, False, False)),
+        (16.0, (True, True, True, True)),
+    ):
+        now[0] = seconds
+        found = half.passed, ten.passed, ten.overdue, ten.with_grace().passed
+        assert found == expected
+        assert ten.left == max(10.0 - seconds, 0.0)
+    now[0] = 1.0
+    assert (brief.passed, brief.overdue) == (True, False)
+    now[0] = 1.2
+    assert brief.overdue
+
+
+PASSED, OVERDUE = Deadline(time() - 1.0, 1e6), Deadline(time() - 1.0)
+
+
+def posed_with(deadline, sizes=(3,)):
+    problem = Problem(X, Y[:, None] / Y.std(), np.ones(60), Gaussian.per_output(1))
+    posterior, settings = problem.posed(sizes)
+    return posterior, settings._replace(deadline=deadline)
+
+
+def test_a_search_goes_on_to_the_minimum_until_it_is_overdue():
+    rng = np.random.default_rng(0)
+    start = random_starts(posed_with(Deadline())[0], [rng])[0]
+    found = {}
+    for name, deadline in (("never", Deadline()), ("passed", PASSED), ("overdue", OVERDUE)):
+        posterior, settings = posed_with(deadline)
+        method = Method.choose(posterior, settings)
+        found[name] = find_mode(posterior, method, start.theta, start.hyper)
+    np.testing.assert_array_equal(found["never"].point.theta, found["passed"].point.theta)
+    assert found["never"].converged
+    assert found["overdue"].n_iter == 0
+    assert not found["overdue"].converged
+
+
+def test_descents_end_in_the_middle():
+    posterior, settings = posed_with(Deadline())
+    start = random_starts(posterior, [np.random.default_rng(0)])[0]
+    given = posterior, Search(Method.choose(posterior, settings).point(posterior, *start[:2]))
+    whole = Descents(lambda: 1e-9).trial(*given)
+    ended = Descents(lambda: 1e-9, OVERDUE).trial(*given)
+    assert 0.0 < ended.gain < whole.gain
+
+
+def test_precisions_are_refined_while_there_is_time():
+    posterior, settings = posed_with(Deadline())
+    start = random_starts(posterior, [np.random.default_rng(0)])[0]
+    method = Method.choose(posterior, settings)
+    search = find_mode(posterior, method, start.theta, start.hyper)
+    given = search, settings.free, BOLD, 1e-3
+    assert not np.array_equal(
+        ascend(posterior, method, *given).search.point.hyper.alpha, search.point.hyper.alpha
+    )
+    late = Method.choose(*posed_with(PASSED))
+    assert ascend(posterior, late, *given).search is search
+    minimum = complete(posterior, start.theta, start.hyper, settings._replace(deadline=PASSED))
+    assert np.isfinite(minimum.log_evidence)  # at the precisions of training
+    np.testing.assert_array_equal(minimum.hyper.alpha, start.hyper.alpha)
+
+
+def test_annealing_keeps_the_rounds_that_were_completed(monkeypatch):
+    model = EvidenceMLPRegressor((2,), n_restarts=1, noise="constant", random_state=0).fit(X, Y)
+    fit = model._result
+    assert measure(replace(fit, problem=replace(fit.problem, deadline=PASSED)), 0, True) is None
+    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.PRECISE", 0.0)  # a second round
+    joint, starts = positions_of_minima(fit, fit.minima)
+    seed = np.random.SeedSequence(0)
+    both = anneal_both_ways(joint, starts, seed)
+    calls = []
+
+    class AfterTheFirst(Deadline):
+        @property
+        def passed(self):
+            return len(calls) >= 2
+
+    def counted(*args, **kwargs):
+        found = anneal(*args, **kwargs)
+        calls.append(1)
+        return found
+
+    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.anneal", counted)
+    once = anneal_both_ways(joint, starts, seed, deadline=AfterTheFirst())
+    assert len(both.estimates) > len(once.estimates) == 2
+    assert once.estimates == both.estimates[:2]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
+    model = HMCMLPRegressor(
+        (2,), n_chains=2, n_warmup=10**6, n_draws=10**6, thin=1, max_time=1.0, n_jobs=n_jobs
+    )
+    start = monotonic()
+    with pytest.warns(ConvergenceWarning, match="max_time=1 seconds"):
+        model.set_params(random_state=0).fit(X, Y)
+    assert monotonic() - start < 60
+    assert 4 <= model.diagnostics_.n_draws < 10**6
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+@pytest.mark.parametrize("noise", ["auto", "input_dependent", "correlated", "student_t"])
+def test_rounds_between_means_and_noise_end(noise):
+    targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
+    model = EvidenceMLPRegressor(
+        (4,), noise=noise, n_restarts=50, max_iter=10**6, tol=1e-12, max_time=0.5, random_state=0
+    )
+    start = monotonic()
+    with pytest.warns(ConvergenceWarning, match="max_time=0.5 seconds"):
+        model.fit(X, targets)
+    assert monotonic() - start < 30
+    assert np.all(np.isfinite(model.predict(X, return_std=True)[1]))

@@ -670,7 +670,7 @@ def test_progress_is_printed_on_demand(capsys):
     fit(verbose=1)
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.count("start completed: log evidence") == 2
+    assert out.count("of 2: log evidence") == 2
     assert out.startswith("50 rows, 13 weights: training by steps with Gauss-Newton curvature")
     assert len(out.splitlines()) == 3
 

@@ -193,7 +193,7 @@ class TestEstimators:
         model = EvidenceMLPRegressor(n_restarts=2, random_state=0, verbose=1).fit(X, y)
         out = capsys.readouterr().out
         assert out.count("hidden layers (") == len(model.growth_)
-        assert "noise, by log density of rows held out: constant" in out
+        assert "input_dependent noise: log density of rows held out" in out
         assert model.noise_ == "input_dependent"
         assert all(np.isfinite(c.held_out_log_density) for c in model.growth_)
         std = model.predict_std(np.array([[-1.0, 0.0], [1.0, 0.0]]))

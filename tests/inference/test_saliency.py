@@ -68,7 +68,7 @@ def test_path_of_a_linear_model_in_closed_form():
     problem = make_problem(**GIVEN)
     posed = problem.posed(())
     (minimum,) = find_minima(*posed, seeds_of(0, (), 1))
-    best, path = prune_weights(None, posed.posterior, minimum, posed.settings)
+    best, path = prune_weights(posed.posterior, minimum, posed.settings)
     kept, y = list(range(5)), problem.y[:, 0]
     for before, step in zip([None, *path], path, strict=False):
         if step.weight is not None:
@@ -136,7 +136,7 @@ def test_nothing_is_taken_out_where_there_is_no_evidence():
     problem = make_problem(limits=make_problem().limits._replace(dense=0, dual_doubles=0))
     posed = problem.posed((2,))
     minimum = find_minima(*posed, seeds_of(0, (2,), 1))[0]
-    assert prune_weights(None, posed.posterior, minimum, posed.settings) == (minimum, ())
+    assert prune_weights(posed.posterior, minimum, posed.settings) == (minimum, ())
 
 
 def test_an_empty_group_changes_nothing():

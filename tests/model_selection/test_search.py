@@ -288,7 +288,7 @@ def test_progress_tells_the_time_so_far(capsys):
     EvidenceSearch(REGRESSOR, WIDTHS, verbose=1).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert all(re.search(r"\(\d+\.\d s, \d+ s so far\)$", line) for line in lines)
+    assert all(re.search(r" \(\d+\.\d s\); \d+ s so far", line) for line in lines)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -303,12 +303,8 @@ def test_no_time_is_left_for_others(n_jobs, capsys):
     assert all(str(v).startswith("not tried") for v in search.results_["verdict"][1:])
     assert np.isnan(search.results_["log_evidence"][1:]).all()
     assert search.best_estimator_.max_time is None
-    if n_jobs is None:
-        assert [line.count("not tried") for line in capsys.readouterr().out.splitlines()] == [
-            0,
-            1,
-            1,
-        ]
+    lines = capsys.readouterr().out.splitlines()  # of this process, whoever has fitted
+    assert [line.count("not tried") for line in lines] == [0, 1, 1]
 
 
 def test_enough_time_changes_nothing():

@@ -1,0 +1,335 @@
+"""Progress: what is told, when, and by whom."""
+
+import sys
+from time import sleep
+
+import numpy as np
+import pytest
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.inference import (
+    Bars,
+    Deadline,
+    Lines,
+    Problem,
+    Progress,
+    Relay,
+    Stage,
+    Together,
+    find_minima,
+    relayed,
+    reporter,
+    seconds_of_start,
+)
+from skbayesnn.model_selection import EvidenceSearch
+from skbayesnn.posterior import Gaussian
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (60, 2))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(60)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr("skbayesnn.inference._progress.monotonic", lambda: self.now)
+
+
+def lines(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+# --- stages --------------------------------------------------------------------------------------
+
+
+def test_what_is_left_by_the_speed_so_far(monkeypatch):
+    clock = Clock(monkeypatch)
+    stage = Stage("starts", 1, [1.0, 3.0, 4.0])
+    assert np.isnan(stage.left)
+    clock.now += 2.0
+    stage.n_done = 1
+    assert stage.left == 14.0
+    clock.now += 6.0
+    stage.n_done = 2
+    assert stage.left == 8.0
+    stage.n_done = 3
+    assert stage.left == 0.0
+    stage.n_done = 4  # more than was foreseen
+    assert np.isnan(stage.left)
+
+
+def test_lines_tell_time_so_far_and_left(monkeypatch, capsys):
+    clock, progress = Clock(monkeypatch), Lines()
+    with progress.over("starts", [1.0] * 3) as step:
+        clock.now += 2.0
+        step("first")
+        clock.now += 1.0
+        step()
+        step("third")
+    clock.now += 1.0
+    with progress.over("noise models", [1.0]) as step:
+        step("one more")
+    assert lines(capsys) == [
+        "first; 2 s so far, about 4 s left for starts",
+        "third; 3 s so far",
+        "one more; 4 s so far",
+    ]
+
+
+def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
+    clock, progress = Clock(monkeypatch), Lines()
+    with progress.over("short", [1.0, 1.0], seconds=9.0):
+        pass
+    with progress.over("starts", [1.0] * 4, seconds=61.0) as step:
+        clock.now += 20.0
+        step()
+    with progress.over("hidden layers", [1.0, 1.0], is_open=True, seconds=240.0):
+        pass
+    with progress.over("sampling", [1.0] * 100) as step:  # nobody knew how long it would take
+        clock.now += 0.5
+        step()
+        assert "sampling" not in capsys.readouterr().out.splitlines()[-1]
+        clock.now += 3.5
+        step()
+        step()
+    assert lines(capsys) == ["sampling: this will take about 3 minutes"]
+
+
+def test_what_was_announced(monkeypatch, capsys):
+    Clock(monkeypatch)
+    with Lines().over("starts", [1.0] * 4, seconds=61.0):
+        pass
+    with Lines().over("hidden layers", [1.0], is_open=True, seconds=240.0):
+        pass
+    with Lines().over("hidden layers", [1.0], is_open=True, seconds=3 * 3600.0):
+        pass
+    assert lines(capsys) == [
+        "starts: this will take about 60 s",
+        "hidden layers: this will take at least about 4 minutes",
+        "hidden layers: this will take at least about 3 hours",
+    ]
+
+
+def test_no_fit_takes_longer_than_its_deadline(capsys):
+    progress = Lines(1, Deadline.after(20.0))
+    with progress.over("starts", [1.0, 1.0], seconds=1000.0):
+        pass
+    assert lines(capsys) == ["starts: this will take about 20 s"]
+    with Lines(1, Deadline.after(5.0)).over("starts", [1.0, 1.0], seconds=1000.0):
+        pass
+    assert lines(capsys) == []
+
+
+@pytest.mark.parametrize(("verbose", "expected"), [(1, ["outer"]), (2, ["inner", "said", "outer"])])
+def test_verbosity_is_depth(capsys, verbose, expected):
+    progress = Lines(verbose)
+    with progress.over("candidates", [1.0]) as step:
+        with progress.over("starts", [1.0]) as inner:
+            inner("inner")
+        progress.say("said")
+        step("outer")
+    assert [line.split(";")[0] for line in lines(capsys)] == expected
+
+
+def test_a_stage_ends_whatever_happens(capsys):
+    progress = Lines()
+    with pytest.raises(KeyboardInterrupt), progress.over("starts", [1.0]):
+        raise KeyboardInterrupt
+    with progress.over("starts", [1.0]) as step:
+        step("again")
+    assert lines(capsys) == ["again; 0 s so far"]
+
+
+def test_several_are_told_the_same(capsys):
+    together = Together(Progress(), Lines(1), Lines(2))
+    with together.over("candidates", [1.0]) as step:
+        with together.over("starts", [1.0]) as inner:
+            inner("inner")
+        step("outer")
+    together.say("said")
+    found = [line.split(";")[0] for line in lines(capsys)]
+    assert found == ["inner", "outer", "outer", "said", "said"]
+
+
+# --- bars ----------------------------------------------------------------------------------------
+
+
+class Bar:
+    """What `Bars` needs of ``tqdm``."""
+
+    def __init__(self, total, desc, leave):
+        self.total, self.desc, self.n, self.texts, self.closed = total, desc, 0, [], False
+        assert not leave
+        bars.append(self)
+
+    def update(self):
+        self.n += 1
+
+    def write(self, text):
+        self.texts.append(text)
+
+    def close(self):
+        self.closed = True
+
+
+bars = []
+
+
+@pytest.fixture(autouse=True)
+def _no_bars():
+    bars.clear()
+
+
+def test_bars_of_the_outer_stages(capsys):
+    progress = Bars(1, Deadline(), Bar)
+    with progress.over("candidates", [1.0, 1.0], is_open=True) as step:
+        for i in range(3):
+            with progress.over("starts", [1.0]) as inner:
+                inner("inner")
+            step(f"candidate {i}")
+    with progress.over("evidence") as step:
+        step("evidence")
+    progress.say("after all bars")
+    first, second = bars
+    assert (first.desc, first.n, first.total, first.closed) == ("candidates", 3, 3, True)
+    assert (second.desc, second.n, second.total, second.closed) == ("evidence", 1, None, True)
+    assert [text.split(";")[0] for text in first.texts] == [f"candidate {i}" for i in range(3)]
+    assert lines(capsys) == ["after all bars"]
+
+
+def test_bars_where_they_are_shown(monkeypatch):
+    tqdm = pytest.importorskip("tqdm")
+    assert type(reporter(0)) is Progress
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    assert type(reporter(1)) is Lines
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    shown = reporter(1)
+    assert type(shown) is Bars
+    assert issubclass(shown._bar, tqdm.tqdm)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert type(reporter(1)) is Lines
+
+
+def test_bars_of_a_fit(monkeypatch, capsys):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    EvidenceMLPRegressor((2,), n_restarts=2, noise="constant", random_state=0, verbose=1).fit(X, Y)
+    out, err = capsys.readouterr()
+    assert out.count("start 2 of 2: log evidence") == 1
+    assert "starts:" in err
+    assert "0/2" in err  # later states may come too fast to be shown
+
+
+# --- from other processes ------------------------------------------------------------------------
+
+
+def test_numbers_are_relayed_in_order():
+    found = []
+    with relayed(lambda *numbers: found.append(numbers), 2) as relay:
+        for i in range(50):
+            relay(i, -i)
+        sleep(0.3)
+        relay(50, -50)
+    assert found == [(i, -i) for i in range(51)]
+
+
+def test_no_relay_to_where_nobody_listens(tmp_path):
+    path = tmp_path / "numbers"
+    Relay(str(path))(1.0, 2.0)
+    assert not path.exists()
+
+
+# --- fits ----------------------------------------------------------------------------------------
+
+
+def test_growth_has_a_line_for_every_network(capsys):
+    options = {"n_restarts": 1, "noise": "constant", "measure_evidence": False, "random_state": 0}
+    silent = EvidenceMLPRegressor(**options).fit(X, Y)
+    assert lines(capsys) == []
+    model = EvidenceMLPRegressor(verbose=1, **options).fit(X, Y)
+    found = [line for line in lines(capsys) if line.startswith("hidden layers (")]
+    assert len(found) == len(model.growth_)
+    for line, candidate in zip(found, model.growth_, strict=True):
+        sizes, evidence = candidate.hidden_layer_sizes, candidate.log_evidence
+        assert line.startswith(f"hidden layers {sizes}: log evidence {evidence:.2f}; ")
+    np.testing.assert_array_equal(model.predict(X), silent.predict(X))
+    EvidenceMLPRegressor(verbose=2, **options).fit(X, Y)
+    more = lines(capsys)
+    assert sum(line.startswith("start 1 of 1: ") for line in more) == len(model.growth_)
+    assert sum(" weights: training by " in line for line in more) >= len(model.growth_)
+
+
+@pytest.mark.measured
+def test_noise_and_evidence_have_lines(capsys):
+    heavy = Y + 0.3 * np.random.default_rng(1).standard_t(1.5, 60)
+    model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0, verbose=1).fit(X, heavy)
+    found = lines(capsys)
+    value = model.evidence_report_.noise_log_evidences["student_t"]
+    assert any(line.startswith(f"student_t noise: log evidence {value:.2f}; ") for line in found)
+    plain = EvidenceMLPRegressor((2,), n_restarts=1, noise="constant", random_state=0, verbose=1)
+    plain.fit(X, Y)
+    value, error = plain.log_evidence_, plain.log_evidence_std_
+    words = f"evidence measured by annealing: log evidence {value:.2f} +- {error:.2f}; "
+    assert lines(capsys)[-1].startswith(words)
+
+
+@pytest.mark.filterwarnings("ignore:The chains have not converged")
+def test_other_processes_are_heard(capsys):
+    """In this process, which notebooks show, whatever the others print."""
+    options = {"n_restarts": 3, "noise": "constant", "random_state": 0, "n_jobs": 2}
+    EvidenceMLPRegressor((2,), verbose=1, **options).fit(X, Y)
+    found = [line for line in lines(capsys) if line.startswith("start ")]
+    assert [line[:12] for line in found] == [f"start {i} of 3" for i in (1, 2, 3)]
+    chains = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "thin": 1, "evidence": False}
+    one = HMCMLPRegressor((2,), random_state=0, **chains).fit(X, Y)
+    assert lines(capsys) == []
+    two = HMCMLPRegressor((2,), random_state=0, verbose=1, n_jobs=2, **chains).fit(X, Y)
+    found = [line for line in lines(capsys) if line.startswith("transition ")]
+    assert [line.split(":")[0] for line in found] == [
+        f"transition {i} of 40 ({'warm-up' if i <= 20 else 'sampling'})" for i in range(4, 44, 4)
+    ]
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    EvidenceSearch(
+        EvidenceMLPClassifier(n_restarts=1, random_state=0),
+        {"hidden_layer_sizes": [(), (1,)]},
+        n_jobs=2,
+        verbose=1,
+    ).fit(X, Y > 0)
+    first, second = (line for line in lines(capsys) if line.startswith("["))
+    assert first.startswith("[1/2] hidden_layer_sizes=(): log evidence ")
+    assert second.startswith("[2/2] hidden_layer_sizes=(1,): log evidence ")
+
+
+# --- forecasts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [(), (4,), (16,)])
+@pytest.mark.parametrize("limits", [{}, {"dense": 0}, {"batch_rows": 50, "dense": 0}])
+def test_forecasts_in_every_regime(sizes, limits):
+    """Positive, larger for more steps, and without any influence on the search."""
+    problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1))
+    posed = problem.posed(sizes)
+    settings = posed.settings
+    settings = settings._replace(
+        limits=settings.limits._replace(batch_steps=300, **limits), max_iter=5
+    )
+    seconds = seconds_of_start(posed.posterior, settings)
+    assert 0.0 < seconds < 600.0
+    seeds = np.random.SeedSequence(0).spawn(1)
+    before = find_minima(posed.posterior, settings, seeds)
+    seconds_of_start(posed.posterior, settings)
+    after = find_minima(posed.posterior, settings, seeds)
+    np.testing.assert_array_equal(before[0].theta, after[0].theta)
+
+
+def test_forecasts_grow_with_the_work():
+    times = []
+    for n in (50, 5000):
+        inputs = np.random.default_rng(0).standard_normal((n, 4))
+        problem = Problem(inputs, inputs[:, :1], np.ones(n), Gaussian.per_output(1))
+        posterior, settings = problem.posed((8,))
+        settings = settings._replace(limits=settings.limits._replace(batch_rows=10**9))
+        times.append(seconds_of_start(posterior, settings))
+    assert times[1] > 3.0 * times[0]

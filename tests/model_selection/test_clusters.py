@@ -1,0 +1,73 @@
+"""Starts and candidates spread over clusters; skipped where Dask or Ray is not installed."""
+
+from contextlib import ExitStack, contextmanager
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.model_selection import EvidenceSearch
+
+pytestmark = pytest.mark.filterwarnings("default")  # of Dask and Ray, and what they import
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 2))
+Y = np.sin(X[:, 0]) + 0.1 * RNG.standard_normal(40)
+MODEL = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0)
+CHAINS = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "thin": 1, "evidence": False}
+SAMPLER = HMCMLPRegressor((2,), random_state=0, **CHAINS)
+SEARCH = EvidenceSearch(MODEL, {"hidden_layer_sizes": [(), (1,), (2,)]})
+MODELS = {"starts": MODEL, "chains": SAMPLER, "candidates": SEARCH}
+
+
+@contextmanager
+def dask():
+    """Two local workers; yields what counts the tasks that they have done."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with ExitStack() as stack:
+        cluster = stack.enter_context(distributed.LocalCluster(**options))
+        client = stack.enter_context(distributed.Client(cluster))
+        stack.enter_context(joblib.parallel_config("dask"))
+        client.get_task_stream()  # from now on tasks are kept account of
+        yield lambda: len(client.get_task_stream())
+
+
+@contextmanager
+def ray():
+    """The same; Ray does not count tasks for others."""
+    library = pytest.importorskip("ray")
+    register_ray = pytest.importorskip("ray.util.joblib").register_ray
+    library.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        register_ray()
+        with joblib.parallel_config("ray"):
+            yield None
+    finally:
+        library.shutdown()
+
+
+def found(model):
+    """Everything that must be the same wherever it was computed."""
+    values = [*model.predict(X, return_std=True), np.array(model.log_evidence_)]
+    if hasattr(model, "results_"):
+        values += [model.results_["log_evidence"], model.weights_]
+    return values
+
+
+@pytest.mark.measured  # as the workers do, which know nothing of the settings of tests
+@pytest.mark.parametrize("cluster", [dask, ray], ids=["dask", "ray"])
+def test_a_cluster_finds_the_same_to_the_last_bit(cluster, capsys):
+    here = {name: found(model.fit(X, Y)) for name, model in MODELS.items()}
+    with cluster() as n_tasks:
+        for name, model in MODELS.items():
+            before = n_tasks and n_tasks()
+            model.set_params(n_jobs=2, verbose=1).fit(X, Y)
+            for one, other in zip(here[name], found(model), strict=True):
+                assert_array_equal(one, other)
+            assert n_tasks is None or n_tasks() >= before + 2  # the workers have done it
+    out = capsys.readouterr().out
+    assert "start 2 of 2: log evidence " in out
+    assert "[3/3] hidden_layer_sizes=(2,): log evidence " in out

@@ -1,0 +1,120 @@
+"""What is released: versions, the source distribution, links that work on a package index."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+URL = "https://github.com/someone/skbayesnn"
+RELEASED = ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml")
+FOLDERS = ("doc", "examples", "skbayesnn", "tests")
+MADE = re.compile(r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_core\.c$")
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def field(text, name):
+    return re.search(rf'^{name}: "?(.*?)"?$', text, re.M)[1]
+
+
+@pytest.fixture
+def prepare():
+    path = ROOT / "doc" / "contributing" / "prepare_release.py"
+    spec = importlib.util.spec_from_file_location("prepare_release", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The repository without what is made from it."""
+    for name in RELEASED:
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in FOLDERS:
+        ignore = shutil.ignore_patterns(
+            "__pycache__", "*.so", "*.pyd", "generated", "auto_examples"
+        )
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
+    return tmp_path
+
+
+def test_one_version():
+    given = project()["version"]
+    assert given == version("skbayesnn")
+    assert field((ROOT / "CITATION.cff").read_text("utf-8"), "version") == given
+    newest = re.search(
+        r"^## (\S+) \((.+)\)$", (ROOT / "doc" / "changes.md").read_text("utf-8"), re.M
+    )
+    assert newest[1] == given
+
+
+def test_addresses_are_everywhere_or_nowhere():
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert ("urls" in project()) == ("repository-code:" in citation)
+
+
+def test_a_copy_is_prepared_for_a_package_index(prepare, copied):
+    prepare.prepare(copied, f"{URL}/")
+    urls = tomllib.loads((copied / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    assert (
+        urls["Source"]
+        == URL
+        == field((copied / "CITATION.cff").read_text("utf-8"), "repository-code")
+    )
+    before, after = ((root / "README.md").read_text("utf-8") for root in (ROOT, copied))
+    links = re.findall(r"\]\(([^)\s]+)\)", before)
+    there = re.findall(r"\]\(([^)\s]+)\)", after)
+    assert len(there) == len(links)
+    tag = f"v{project()['version']}"
+    for old, new in zip(links, there, strict=True):
+        if old.startswith(("https:", "#")):
+            assert new == old
+            continue
+        kind = "raw" if old.endswith((".png", ".svg")) else "blob"
+        assert new == f"{URL}/{kind}/{tag}/{old}"
+        assert (ROOT / old.partition("#")[0]).exists()
+    with pytest.raises(SystemExit, match="URLs already"):
+        prepare.prepare(copied, URL)
+
+
+@pytest.mark.parametrize("url", ["skbayesnn", "https://github.com/someone", "http://a.b/c/d"])
+def test_only_addresses_of_repositories(prepare, copied, url):
+    with pytest.raises(SystemExit, match="not the address"):
+        prepare.prepare(copied, url)
+
+
+def test_other_links_are_left_alone(prepare):
+    text = "[a](https://x.org/a) [b](#b) [c](mailto:a@b) [d](d.md#e) ![f](g/h.png) [i](../j)"
+    assert prepare.absolute(text, URL, "v1") == (
+        f"[a](https://x.org/a) [b](#b) [c](mailto:a@b) [d]({URL}/blob/v1/d.md#e) "
+        f"![f]({URL}/raw/v1/g/h.png) [i]({URL}/blob/v1/../j)"
+    )
+
+
+@pytest.mark.slow
+def test_source_distribution_has_all_it_needs(copied):
+    """To compile, to test, and to build the site."""
+    setuptools = pytest.importorskip("setuptools", minversion="77")
+    pytest.importorskip("Cython")
+    assert setuptools
+    build = "import setuptools.build_meta as b; b.build_sdist('made')"
+    subprocess.run([sys.executable, "-c", build], cwd=copied, check=True, capture_output=True)
+    (archive,) = (copied / "made").glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    wanted = {str(path.relative_to(ROOT).as_posix()) for path in files}
+    wanted = {name for name in wanted if not MADE.search(name)} | set(RELEASED)
+    assert wanted - names == set()
+    assert not [name for name in names if MADE.search(name)]
