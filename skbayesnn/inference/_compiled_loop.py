@@ -21,7 +21,7 @@ try:
 except ImportError:  # installed without a compiler
     _loops = None
 
-AT_ONCE = 50  # steps between looks at the clock
+AT_ONCE = 20  # steps between looks at the clock
 
 
 class Plan(NamedTuple):
