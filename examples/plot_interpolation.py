@@ -43,7 +43,7 @@ y = truth(X[:, 0]) + NOISE * rng.standard_normal(40)
 # %%
 # Every model
 # -----------
-# A model that is linear in its weights is an estimator without hidden layer
+# A model that is linear in its weights is an estimator without a hidden layer
 # behind a transformer. ``standardize=False`` keeps the sizes of the features,
 # which belong to the model. The precision of the weights and the noise level
 # are inferred in each.

@@ -1,6 +1,6 @@
 """Fixed basis functions as scikit-learn transformers (MacKay 1992, chapter 2).
 
-In front of an estimator without hidden layer they make MacKay's linear interpolation models, whose
+In front of an estimator without a hidden layer they make MacKay's linear interpolation models, whose
 evidence is that of networks on the same data::
 
     make_pipeline(
