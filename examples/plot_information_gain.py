@@ -162,7 +162,7 @@ for point, gain in zip(points[:, 0], marginal.T, strict=True):
     assert gain[here] > 0.9 * gain.max()
     assert np.isclose(gain[here], total[here])
 assert mean_marginal[far].max() < 0.1 * top
-assert np.ptp(chosen) > 4 * np.ptp(largest)
+assert np.ptp(chosen) > 2 * np.ptp(largest)
 
 # %%
 # Classification

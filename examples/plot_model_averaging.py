@@ -146,6 +146,7 @@ ax.set(
     xlabel="gain over the choice by evidence\n(log density, nats per wine)",
     ylim=(6.5, -0.5),
 )
+ax.locator_params(axis="x", nbins=5)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 

@@ -5,10 +5,12 @@ In the pages a comment that readers do not see says where numbers come from:
 * ``<!-- table: NAME -->`` before a table: its cells are those of ``NAME.csv``, or of the function
   in `TABLES` that makes them of the rows of a run.
 * ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
-  decimal number in it. The expression, of the functions in `NAMES`, must round to the figure;
-  ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
+  number in it that needs a source. The expression, of the functions in `NAMES`, must round to the
+  figure; ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
 
-A decimal number without either is an error. After a new run ``python -m tests.test_numbers`` puts
+Decimal numbers need a source, as do integers from 1,000 on (with a comma) and those that measure:
+before ``%``, seconds, nats, times or errors, or as in ``19 of 20``. What is said in words without
+a number has its test in `test_claims.py`. After a new run ``python -m tests.test_numbers`` puts
 the new tables into the pages and prints which other numbers have to be changed by hand.
 """
 
@@ -37,8 +39,13 @@ BENCHMARKS = ROOT / "tests" / "benchmarks"
 PAGES = [ROOT / "README.md", ROOT / "doc" / "index.md", *sorted((ROOT / "doc/guide").glob("*.md"))]
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"^<!-- (table|numbers):?(.*?)-->$", re.MULTILINE | re.DOTALL)
-NOT_PROSE = re.compile(r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+")
-DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
+NOT_PROSE = re.compile(
+    r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+|95 % interval"
+)
+NUMBER = r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?<!,)"
+UNITS = r"(?:%|s\b|seconds?\b|minutes?\b|nats?\b|times\b|errors?\b|MB\b|of \d)"
+MEASURED = re.compile(rf"{NUMBER}(?:(?:,| to| and| or| ±)+ [-+]?{NUMBER})* ?{UNITS}")
+NEEDS_SOURCE = re.compile(r"(?<![\w.,])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)(?![\w]|,\d)")
 DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss": 3, "fit_s": 1}
 CLASSES = ("pima", "synthetic", "glass")
 SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
@@ -310,6 +317,21 @@ NAMES = {
 # --- pages ----------------------------------------------------------------------------------------
 
 
+def figures_of(prose):
+    """Numbers that need a source."""
+    prose = " ".join(prose.split())
+    measured = " ".join(match[0] for match in MEASURED.finditer(prose))
+    return [*NEEDS_SOURCE.findall(prose), *re.findall(NUMBER, measured)]
+
+
+def as_figure(result, figure):
+    """A result with the digits of the figure in the text."""
+    digits = len(figure.partition(".")[2])
+    return (
+        result if isinstance(result, str) else f"{result:{',' if ',' in figure else ''}.{digits}f}"
+    )
+
+
 def cells_of(block):
     """A Markdown table as lists of cells."""
     lines = [line for line in block.strip().split("\n") if not re.match(r"^ *\|[-| ]+\|$", line)]
@@ -342,14 +364,13 @@ def disagreements(block, table, numbers, code):
         figure, expression = (part.strip() for part in line.split(" : "))
         from_page = {"code": figure if figure in code else "missing", "example": figure}
         result = eval(expression, {**NAMES, **from_page})
-        digits = len(figure.partition(".")[2])
-        text = result if isinstance(result, str) else f"{result:.{digits}f}"
+        text = as_figure(result, figure)
         if text != figure:
             problems.append(f"{expression} is {text}, not {figure}")
         if figure not in " ".join(block.split()):
             problems.append(f"{figure} is not in the text")
-        named |= set(DECIMAL.findall(figure))
-    problems += [f"{d} has no source" for d in DECIMAL.findall(prose) if d not in named]
+        named |= set(re.findall(NUMBER, figure))
+    problems += [f"{f} has no source" for f in dict.fromkeys(figures_of(prose)) if f not in named]
     return problems
 
 

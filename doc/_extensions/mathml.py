@@ -21,6 +21,7 @@ FUNCTION = re.compile(
     r"(?<!<msub>)(?<!<msup>)(?<!<munder>)(?<!<msubsup>)"
     r"<mi>(log|ln|exp|min|max|sin|cos|det)</mi>(?!<mo[^>]*>(?:&#x00028;|\())"
 )
+WORD_JOINER = "&#8288;"
 STYLED = re.compile(r'<(m[in]) mathvariant="(bold|bold-italic|sans-serif|script)">([^<]+)</\1>')
 
 
@@ -51,8 +52,8 @@ def styled(letter, style):
 
 
 def visit_inline(self, node):
-    """A formula within a line."""
-    self.body.append(mathml(node.astext(), node, "inline"))
+    """A formula within a line, joined to the comma or bracket that follows."""
+    self.body.append(mathml(node.astext(), node, "inline") + WORD_JOINER)
     raise SkipNode
 
 
