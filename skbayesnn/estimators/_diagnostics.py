@@ -110,7 +110,7 @@ class Diagnostics(Printed):
             ("To do", self.advice),
             ("Draws", f"{self.n_chains} chains of {self.n_draws} draws"),
             ("Largest R-hat of outputs", f"{self.r_hat:.3f}"),
-            ("Effective draws, smallest", effective),
+            ("Effective sample size", effective),
             (
                 "Error of posterior means",
                 f"at most {self.bulk_ess**-0.5:.2f} of their error bars",  # Vehtari et al. 2021
@@ -139,7 +139,7 @@ class Diagnostics(Printed):
                 (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")
                 for name, value in self.hyper_r_hat.items()
             ]
-            tables.append(Table("Hyperparameters", rows, ("name", "R-hat", "effective draws")))
+            tables.append(Table("Hyperparameters", rows, ("name", "R-hat", "effective sample size")))
         return tables
 
 

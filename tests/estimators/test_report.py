@@ -9,7 +9,7 @@ import sklearn
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.estimators._printed import Printed, Table
+from skbayesnn.estimators._printed import WIDTH, Printed, Table
 from skbayesnn.estimators._verdict import REMEDIES, verdict_of_measurement, verdict_of_minimum
 from skbayesnn.inference import Trouble
 
@@ -65,7 +65,9 @@ def test_ten_lines_verdict_first(noise):
 
 def test_auto_noise_still_fits_in_ten_lines(model):
     assert len(model.evidence_report_.noise_log_evidences) > 1
-    assert len(repr(model.evidence_report_).splitlines()) <= 10
+    lines = repr(model.evidence_report_).splitlines()
+    assert len(lines) <= 10
+    assert max(map(len, lines)) <= WIDTH
 
 
 def test_full_has_all_terms_groups_and_minima(model):
@@ -121,6 +123,17 @@ def test_text_display_of_scikit_learn_is_respected(model):
 def test_a_table_is_aligned():
     table = Table("What", [("a", "1.0"), ("long", "-10.25")], ("name", "value"))
     assert table.text() == "What:\n  name   value\n  a        1.0\n  long  -10.25"
+
+
+def test_long_lines_are_wrapped():
+    class Long(Printed):
+        def _summary(self):
+            return [("Verdict", "doubtful: " + 20 * "a reason; ")]
+
+    first, *more = repr(Long()).splitlines()
+    assert max(map(len, [first, *more])) <= WIDTH
+    assert first.startswith("Verdict: doubtful")
+    assert all(line.startswith("    a reason;") for line in more)
 
 
 def test_heading_and_words_are_escaped():
