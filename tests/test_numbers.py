@@ -28,7 +28,7 @@ import pytest
 import skbayesnn.estimators._comparison as comparison
 import skbayesnn.estimators._diagnostics as diagnostics
 from skbayesnn.estimators._verdict import LARGEST_ERROR
-from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
+from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits, _batches, _engine
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._growth import OF_MANY_ROWS
 from skbayesnn.posterior import LogUniform
@@ -43,7 +43,8 @@ NOT_PROSE = re.compile(
     r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+|95 % interval"
 )
 NUMBER = r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?<!,)"
-UNITS = r"(?:%|s\b|seconds?\b|minutes?\b|nats?\b|times\b|errors?\b|MB\b|of \d)"
+UNITS = r"(?:%|s\b|(?:processor )?seconds?\b|minutes?\b|nats?\b|times\b|errors?\b|MB\b"
+UNITS += rf"|of {NUMBER})"
 MEASURED = re.compile(rf"{NUMBER}(?:(?:,| to| and| or| ±)+ [-+]?{NUMBER})* ?{UNITS}")
 NEEDS_SOURCE = re.compile(r"(?<![\w.,])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)(?![\w]|,\d)")
 DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss": 3, "fit_s": 1}
@@ -115,6 +116,20 @@ def lead(data):
     return min(gain(data, "LL", "evidence", model) for model in others)
 
 
+def seconds(data, model):
+    """Of a fit, mean over the splits."""
+    if any((row["data"], row["model"]) == (data, model) for row in rows_of("side_by_side")):
+        return mean(data, model, "fit_s")
+    found = [r for r in rows_of("side_by_side_earlier") if (r["data"], r["model"]) == (data, model)]
+    return float(found[0]["fit_s"].split()[0]) if found else math.nan
+
+
+def span(numbers, digits=0):
+    """From the smallest to the largest, those left out that were not measured."""
+    numbers = [number for number in numbers if not math.isnan(number)]
+    return f"{min(numbers):.{digits}f} to {max(numbers):.{digits}f}"
+
+
 def showcase(model, column):
     """Mean over the splits of the README's example."""
     return float(np.mean([float(r[column]) for r in rows_of("showcase") if r["model"] == model]))
@@ -162,6 +177,16 @@ def side_by_side(data):
         for source, line in published()[data].items()
     ]
     return [["model", "splits", *columns, "fit, CPU s"], *ours, *theirs]
+
+
+def errors():
+    """By how much the error of the default differs from that of others."""
+    names = {"gaussian process": "Gaussian process", "boosting": "boosting", "forest": "forest"}
+    lines = [["data", *names.values()]]
+    for data in SETS:
+        found = [differences(data, "RMSE", "evidence", model) for model in names]
+        lines.append([data, *(with_error(each, 2) for each in found)])
+    return lines
 
 
 def first_splits():
@@ -279,6 +304,7 @@ def sequential():
 TABLES = {
     "showcase": showcase_table,
     "sequential": sequential,
+    "errors": errors,
     "first splits": first_splits,
     "which_estimator gaussian": gaussian_beside_samples,
     "which_estimator seconds": partial(cost, "processor s", lambda s: 0 if s >= 9.95 else 1),
@@ -291,6 +317,8 @@ NAMES = {
     "SIGNIFICANT": SIGNIFICANT,
     "TEMPERATURE": TEMPERATURE,
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
+    "batches": _batches,
+    "engine": _engine,
     "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,
     "comparison": comparison,
@@ -308,7 +336,10 @@ NAMES = {
     "mean": mean,
     "mean_coverage": lambda: 100 * np.mean([mean(s, "evidence", "coverage") for s in SETS]),
     "SETS": SETS,
+    "CLASSES": CLASSES,
     "r_hats": r_hats,
+    "seconds": seconds,
+    "span": span,
     "size_gain": lambda data: gain(data, "LL", "evidence, constant noise", "evidence, (16,)"),
     "summary": summary,
 }

@@ -77,7 +77,7 @@ class Diagnostics(Printed):
 
     @property
     def stuck(self):
-        """Whether more than a tenth of the trajectories were given up, and most not accepted."""
+        """Whether more than a tenth of the trajectories diverged, and most were not accepted."""
         many = self.divergences > LARGEST_SHARE * self.n_transitions
         return many and not self.acceptance > LEAST_ACCEPTANCE
 
@@ -89,7 +89,7 @@ class Diagnostics(Printed):
         if not self.converged:
             return f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}"
         if self.stuck:
-            return f"doubtful: {self.divergences} trajectories were given up"
+            return f"doubtful: {self.divergences} trajectories diverged"
         return "converged"
 
     @property

@@ -53,7 +53,7 @@ class Table(NamedTuple):
         sides = ["left" if i in self.left else "right" for i in range(len(cells))]
         return "<tr>{}</tr>".format(
             "".join(
-                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                f'<{tag} style="text-align: {side}; padding: 0 1em 0 0">{escape(cell)}</{tag}>'
                 for cell, side in zip(cells, sides, strict=True)
             )
         )
