@@ -139,7 +139,8 @@ class Diagnostics(Printed):
                 (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")
                 for name, value in self.hyper_r_hat.items()
             ]
-            tables.append(Table("Hyperparameters", rows, ("name", "R-hat", "effective sample size")))
+            header = "name", "R-hat", "effective sample size"
+            tables.append(Table("Hyperparameters", rows, header))
         return tables
 
 
