@@ -89,7 +89,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
-        What predicts.
+        How predictions are combined.
 
         * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
           posterior by that measurement. Otherwise as ``"tempered"``, but with each minimum at
@@ -123,7 +123,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         weights are optimised again and their precisions are inferred anew. The network of highest
         evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
     max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has limits of its own. With more
+        Training steps per start; the refinement at the minimum has its own limits. With more
         than two classes and more than 1e9 rows times squared weights, one step is a descent of up
         to 1000 quasi-Newton steps, followed by a re-estimation of the precisions. The same holds
         with more than 3,000 weights or 1e10 rows times squared weights, if there are no more
@@ -190,7 +190,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
     prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the weights taken out of the best minimum in their order, with
+        With ``prune="saliency"``: the removed weights of the best minimum in order, with
         ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``.
     n_iter_ : int
         Largest number of training steps of any start.

@@ -72,8 +72,8 @@ class HMCMLP(BayesianMLP):
         check_is_fitted(fitted)
         if fitted._result.problem.groups is not None:
             raise ValueError(
-                "Samplers know priors of mean zero only: an evidence estimator with prior_mean, "
-                "prior_precision or an estimator as prior cannot be continued by sampling."
+                "Samplers support only priors with mean zero: an evidence estimator with "
+                "prior_mean, prior_precision or an estimator as prior cannot be continued by sampling."
             )
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
@@ -89,8 +89,8 @@ class HMCMLP(BayesianMLP):
     def _check_engine_parameters(self):
         if is_estimator(self.prior):
             raise ValueError(
-                "Samplers know priors of mean zero only: prior must be 'single', 'layer', 'ard' or "
-                "an array of labels. An estimator as prior is possible with evidence estimators."
+                "Samplers support only priors with mean zero: prior must be 'single', 'layer', "
+                "'ard' or an array of labels. An estimator as prior is possible with evidence estimators."
             )
         self._check_sampler()
         for name in ("n_chains", "n_draws"):
@@ -136,8 +136,8 @@ class HMCMLP(BayesianMLP):
             )
         if self.sampler == "metropolis" and self._of_transitions.keys() & set(OF_THE_DYNAMICS):
             raise ValueError(
-                "n_steps and persistence are parameters of dynamics, which sampler='metropolis' "
-                "has not. For more steps between draws raise thin."
+                "sampler='metropolis' has no n_steps and no persistence. For more steps between draws "
+                "raise thin."
             )
 
     @property
@@ -342,7 +342,7 @@ class HMCMLP(BayesianMLP):
             dims["noise_sd"] = ["output"]
         if rows and self._result.problem.variances is not None:
             raise ValueError(
-                "to_inference_data has no densities of rows with known measurement errors. Use "
+                "to_inference_data does not support known measurement errors of rows. Use "
                 "rows=False."
             )
         if rows:

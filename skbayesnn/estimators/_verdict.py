@@ -35,9 +35,7 @@ class Verdict(NamedTuple):
     advice: str
 
 
-TRUSTED = Verdict(
-    "trusted", "Use the fit. You can compare its evidence with that of other models."
-)
+TRUSTED = Verdict("trusted", "Use the fit. You can compare its evidence with that of other models.")
 NOT_MEASURED = Verdict(
     "not measured", "Use the fit. If a few nats of evidence matter, set measure_evidence=True."
 )

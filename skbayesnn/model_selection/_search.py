@@ -209,7 +209,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             n_tried = sum(not isinstance(error, TooLate) for _, _, error in fits)
             warnings.warn(
                 f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
-                f"{len(fits)} candidates were tried, the last of them perhaps not to the end. "
+                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
                 "Raise max_time, or try fewer candidates.",
                 ConvergenceWarning,
                 stacklevel=3,

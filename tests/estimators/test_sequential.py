@@ -338,10 +338,10 @@ def test_a_matrix_of_more_weights_than_are_formed():
 
 def test_samplers_refuse():
     for sampler in (HMCMLPRegressor, HMCMLPClassifier):
-        with pytest.raises(ValueError, match="Samplers know priors of mean zero only"):
+        with pytest.raises(ValueError, match="Samplers support only priors with mean zero"):
             sampler((), prior=FITTED).fit(X, y > 0)
     informed = EvidenceMLPRegressor((), prior_mean=MEAN).fit(X, y)
-    with pytest.raises(ValueError, match="Samplers know priors of mean zero only"):
+    with pytest.raises(ValueError, match="Samplers support only priors with mean zero"):
         HMCMLPRegressor.from_evidence(informed)
 
 
