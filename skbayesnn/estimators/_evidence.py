@@ -182,8 +182,8 @@ class EvidenceMLP(BayesianMLP):
         """Set the fitted attributes."""
         if any(minimum.precision is None for _, minimum in result.pool):
             raise ValueError(
-                "The posterior is numerically singular: neither the prior nor the data determine some "
-                "weights. Use a larger prior_precision, other units, or smaller weights."
+                "The posterior is numerically singular: neither the prior nor the data determine "
+                "some weights. Use a larger prior_precision, other units, or smaller weights."
             )
         self._keep_common(result)
         predictors = combined(result, self.combine)

@@ -73,7 +73,8 @@ class HMCMLP(BayesianMLP):
         if fitted._result.problem.groups is not None:
             raise ValueError(
                 "Samplers support only priors with mean zero: an evidence estimator with "
-                "prior_mean, prior_precision or an estimator as prior cannot be continued by sampling."
+                "prior_mean, prior_precision or an estimator as prior cannot be continued by "
+                "sampling."
             )
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
@@ -90,7 +91,7 @@ class HMCMLP(BayesianMLP):
         if is_estimator(self.prior):
             raise ValueError(
                 "Samplers support only priors with mean zero: prior must be 'single', 'layer', "
-                "'ard' or an array of labels. An estimator as prior is possible with evidence estimators."
+                "'ard' or an array of labels. Evidence estimators also take an estimator as prior."
             )
         self._check_sampler()
         for name in ("n_chains", "n_draws"):
@@ -136,8 +137,8 @@ class HMCMLP(BayesianMLP):
             )
         if self.sampler == "metropolis" and self._of_transitions.keys() & set(OF_THE_DYNAMICS):
             raise ValueError(
-                "sampler='metropolis' has no n_steps and no persistence. For more steps between draws "
-                "raise thin."
+                "sampler='metropolis' has no n_steps and no persistence. For more steps between "
+                "draws raise thin."
             )
 
     @property

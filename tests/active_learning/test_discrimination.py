@@ -125,7 +125,7 @@ def test_errors():
         model_discrimination(X)
     with pytest.raises(TypeError, match="must be a fitted EvidenceMLPRegressor, EvidenceMLP"):
         model_discrimination(sampled("one"), X)
-    with pytest.raises(ValueError, match=r"Only one minimum .* nothing to tell apart"):
+    with pytest.raises(ValueError, match=r"Only one minimum .* no alternatives to compare"):
         model_discrimination(linear("one"), X)
 
 
