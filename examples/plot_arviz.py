@@ -38,16 +38,15 @@ draws = {noise: model.to_inference_data() for noise, model in models.items()}
 
 # %%
 # Weights have names, and the noise is in units of ``y``. R-hat of single
-# weights says little, because hidden units may change places. ``diagnostics_``
-# compares the outputs of the networks instead.
+# weights is not meaningful, because hidden units may change places.
+# ``diagnostics_`` compares the outputs of the networks instead.
 
 print(models["student_t"].diagnostics_)
-print(
-    arviz.summary(
-        draws["student_t"],
-        var_names=["noise_sd", "degrees_of_freedom", "prior_sd"],
-    )
+summary = arviz.summary(
+    draws["student_t"],
+    var_names=["noise_sd", "degrees_of_freedom", "prior_sd"],
 )
+print(summary[["mean", "sd", "ess_bulk", "ess_tail", "r_hat"]])
 
 # %%
 # How well does a model predict a row that it was not trained on? Leave-one-out
