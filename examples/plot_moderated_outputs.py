@@ -75,11 +75,11 @@ assert factor > 2
 # %%
 # Six Gaussians
 # -------------
-# There are two classes of three round Gaussians each, and 100 points. The contours of the most
-# probable outputs are parallel up to the edge of the picture. Those of the
-# moderated outputs spread where there are no points. ``combine="best"`` uses
-# the Gaussian around the best minimum, as MacKay does. By default the average
-# is over networks drawn from the posterior.
+# There are two classes of three round Gaussians each, and 100 points. The
+# contours of the most probable outputs are parallel up to the edge of the
+# picture. Those of the moderated outputs spread where there are no points.
+# ``combine="best"`` uses the Gaussian around the best minimum, as MacKay does.
+# By default the average is over networks drawn from the posterior.
 
 CENTRES = np.array(
     [

@@ -4,8 +4,9 @@ Decisions with unequal costs, and refusing to decide
 
 Is a tumour malignant? A missed tumour costs ten times as much as a false alarm.
 There is a third choice: a further examination, which settles the matter at a
-price. If the probability of each outcome is right, the cheapest decision follows
-from it. Here the models learn from 57 patients and decide for 512 others.
+price. If the probability of each outcome is right, the cheapest decision
+follows from it. Here the models learn from 57 patients and decide for 512
+others.
 
 What to look for: with so few rows the most probable outputs are overconfident.
 Moderated outputs average over the uncertainty of the weights. Their true costs
@@ -65,8 +66,8 @@ def bill(decision, malignant, price=EXAMINATION):
 # %%
 # Ten training sets
 # -----------------
-# Each tenth of the patients is the training set once, and the models predict the
-# others. With ``hidden_layer_sizes="auto"`` the evidence decides how many
+# Each tenth of the patients is the training set once, and the models predict
+# the others. With ``hidden_layer_sizes="auto"`` the evidence decides how many
 # hidden units there are: none. A network with two hidden units is fitted as
 # well, to show the effect of moderation if the weights are very uncertain. Both
 # fits are small, so moderated outputs are averages over networks drawn from the
