@@ -65,7 +65,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     averaging : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        What predicts.
+        How predictions are combined.
 
         * ``"best"``: the candidate of highest evidence.
         * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
