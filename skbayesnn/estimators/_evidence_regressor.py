@@ -44,12 +44,12 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Which weights share a precision.
 
         * ``"single"``: all weights and biases.
-        * ``"layer"``: the weights of each layer; the biases of each hidden layer are a group of
-          their own.
+        * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
+          separate group.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
-          input are a group of their own.
+          input form a separate group.
         * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
-          biases of the outputs are a group of their own, ``"intercept"``.
+          biases of the outputs form a separate group, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
         * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
@@ -147,7 +147,7 @@ default="auto"
     prune : {"saliency"} or None, default=None
         ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
         ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions are inferred anew. The network of highest
+        weights are optimised again and their precisions inferred again. The network of highest
         evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
         Weights are removed under constant noise. Fits with other noise models start from the
         remaining network.
