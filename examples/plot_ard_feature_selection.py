@@ -5,10 +5,10 @@ Feature selection by automatic relevance determination
 Friedman's function depends on five inputs; here there are ten more. Two of the
 five act together. One acts by its square, so it is not correlated with the
 target. One of the other ten is a noisy copy of an input that matters. With
-``prior="ard"`` every input has a prior of its own, whose width is inferred, and
-inputs without effect are switched off (MacKay 1994; Neal 1996). What to look
-for: the network finds the five inputs and nothing else. Univariate tests miss
-the square, select the copy, or both.
+``prior="ard"`` the width of the prior is inferred for each input, and inputs
+without effect are switched off (MacKay 1994; Neal 1996). What to look for: the
+network finds the five inputs and nothing else. Univariate tests miss the
+square, select the copy, or both.
 """
 
 import matplotlib.pyplot as plt
@@ -100,9 +100,9 @@ assert table["p_value"]["square"] > 0.05
 # Selection in a pipeline
 # -----------------------
 # ``SelectFromModel`` takes the relevances by name. The next step sees only the
-# chosen columns. For comparison: all columns, with one prior for all inputs;
-# the five columns of largest F; and the ARD network by itself, which needs no
-# selection.
+# chosen columns. It is compared with three others: all columns, with one prior
+# for all inputs; the five columns of largest F; and the ARD network alone,
+# which needs no selection.
 
 select = SelectFromModel(
     EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0),

@@ -4,16 +4,18 @@ Find the minimum of an expensive function
 
 Bayesian optimisation finds the lowest point of a function with as few noisy
 measurements as possible. Thompson sampling (Thompson 1933) draws a function
-from the posterior and measures next where this function is lowest. This is
-where the minimum probably is, or where it may be because there are no
-measurements yet. ``sample_y`` draws the functions, and the loop has four lines.
-What should be seen: the error bars contain the function, and after twelve
+from the posterior and measures next where this function is lowest. So it
+measures where the minimum probably is, and also where it may be because there
+are no measurements yet. ``sample_y`` draws the functions.
+
+What you should see: the error bars contain the function, and after twelve
 measurements all runs have found the minimum. Random search finds it in one run
 out of three.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.stats import beta
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor
@@ -113,8 +115,8 @@ fig.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
 plt.show()
 
 # %%
-# The error bars are honest: over all runs and fits, the true function lies
-# inside ±2 standard deviations nearly everywhere, the minimum included.
+# Are the error bars right? Over all runs and fits, the true function lies
+# inside ±2 standard deviations nearly everywhere, also at the minimum.
 
 distances = np.array(
     [
@@ -134,7 +136,8 @@ print(f"largest distance at the minimum: {at_minimum.max():.1f} sd")
 # Both methods finally choose a place: where the predictive mean is lowest, or
 # where random search has measured the lowest value. A run has found the minimum
 # if the objective at this place is within the noise of its lowest value. Random
-# search starts from the same four points and is repeated two hundred times.
+# search starts from the same four points and is repeated two hundred times. The
+# error bars are 68 % intervals for the fraction (of a Beta distribution).
 
 
 def random_search(seed):
@@ -167,7 +170,9 @@ for (name, values), colour, marker in zip(
     found.items(), [GREY, BLUE], "so", strict=True
 ):
     share = values.mean(axis=0)
-    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    successes = values.sum(axis=0)
+    posterior = beta(successes + 0.5, len(values) - successes + 0.5)
+    error = np.abs(posterior.ppf([[0.16], [0.84]]) - share)
     style = {
         "color": colour,
         "marker": marker,

@@ -4,10 +4,11 @@ Are the error bars right?
 
 Good error bars are as short as they can be while the measurements still lie
 inside. This example predicts the content of flavanoids in 178 wines from twelve
-other measurements, and checks the error bars by cross-validation. What should
-be seen: errors a fifth smaller than those of linear regression and no larger
-than those of a Gaussian process, and intervals that contain as many
-measurements as they should.
+other measurements, and checks the error bars by cross-validation.
+
+What you should see: the errors are a fifth smaller than those of linear
+regression and no larger than those of a Gaussian process. The intervals contain
+as many measurements as they should.
 """
 
 import matplotlib.pyplot as plt
@@ -97,20 +98,19 @@ assert model.hidden_layer_sizes_ == (4,)
 
 # %%
 # These numbers come from a fast approximation. The chosen network is small, so
-# its evidence is measured as well. The report says what the evidence is made
-# of, how many weights the data determine, and whether the number can be
-# trusted.
+# its evidence is measured as well. The report shows the terms of the evidence,
+# how many weights the data determine, and whether you can trust it.
 
 print(model.evidence_report_.full())
 
 # %%
 # Cross-validation
 # ----------------
-# Every wine is now predicted by a model that was trained without it, in five
-# folds. Other estimators do the same: a Gaussian process, Bayesian linear
-# regression, and scikit-learn's network with its default settings.
-# scikit-learn's network has no error bars; it gets the standard deviation of
-# its training residuals.
+# In five folds, a model predicts every wine that it was not trained on. Three
+# other estimators do the same: a Gaussian process, Bayesian linear regression,
+# and scikit-learn's network with its default settings. scikit-learn's network
+# has no error bars, so it gets the standard deviation of its training
+# residuals.
 
 gaussian_process = GaussianProcessRegressor(
     ConstantKernel() * RBF(3.0) + WhiteKernel(0.5), normalize_y=True

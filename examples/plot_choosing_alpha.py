@@ -118,8 +118,8 @@ plt.show()
 # The report of a fit has the terms of its evidence. The misfit grows with
 # ``alpha``, because the weights can no longer follow the points. The Occam
 # factor, the fraction of the prior volume that the data leave, grows too. The
-# evidence is highest where the two balance. The right panel shows the errors on
-# two further sets of points.
+# evidence is highest where the two balance. The lowest panel shows the errors
+# on two further sets of points.
 
 alphas = np.geomspace(1e-4, 1e3, 36)
 fits = [fit(alpha, NOISE) for alpha in alphas]
@@ -195,8 +195,8 @@ plt.show()
 # What to look for: the maximum of the evidence (grey line) lies where the two
 # curves of the middle panel cross, ``gamma = 2 alpha E_W`` (equations 2.22-2.24
 # of the thesis): the inferred ``alpha`` satisfies it. The errors on the two
-# test sets are smallest in different places, and hardly larger at the value
-# chosen by the evidence.
+# test sets are smallest at different values of ``alpha``. At the value that the
+# evidence chooses they are hardly larger.
 
 w = np.append(chosen[-1].coefs_[0], chosen[-1].intercepts_[0])
 print(

@@ -63,10 +63,10 @@ def log_loss(model, X, y, moderated=True):
 # %%
 # Weight decay rates and widths
 # -----------------------------
-# One precision for all weights, fixed at nine values, in networks of three
-# widths. Of two starts the one of higher evidence is kept. All evidences are
-# Gaussian approximations (``measure_evidence=False``), so the comparison is
-# fair.
+# Networks of three widths have one precision for all weights, which is fixed at
+# nine values. Of two starts the one with the higher evidence is kept. All
+# evidences are Gaussian approximations (``measure_evidence=False``), so the
+# comparison is fair.
 
 ALPHAS, WIDTHS = np.geomspace(1e-3, 10, 9), [(2,), (4,), (8,)]
 model = EvidenceMLPClassifier(
@@ -166,10 +166,10 @@ assert evidence[0].max() < evidence[2].max() - 5
 # %%
 # Boundaries
 # ----------
-# Eight hidden units, fitted three times: with very weak weight decay (as
-# above), with the single weight decay rate that the evidence infers, and with
-# one for each layer, the default. The lines are where both classes are equally
-# probable; the dashed line is the best possible one.
+# A network of eight hidden units is fitted three times: with very weak weight
+# decay (as above), with the single weight decay rate that the evidence infers,
+# and with one for each layer (the default). On the lines both classes are
+# equally probable. The dashed line is the best possible boundary.
 
 BOUNDARIES = {
     "alpha = 0.001": {"prior": "single", "weight_precision": 1e-3},

@@ -3,9 +3,9 @@ Error ellipses of outputs that err together
 ===========================================
 
 A tracker follows a point along a curve. Its two coordinates share a source of
-error, so that measurements lie in a narrow, tilted ellipse around the truth.
-Noise of each coordinate by itself makes an upright ellipse of it.
-``noise="correlated"`` finds the tilt, and the evidence says that it is there.
+error, so the measurements lie in a narrow, tilted ellipse around the truth. A
+model with independent noise of both coordinates has upright ellipses.
+``noise="correlated"`` finds the tilt, and the evidence supports it.
 """
 
 import matplotlib.pyplot as plt
@@ -91,9 +91,10 @@ axes[1].set(xlabel="first coordinate")
 plt.show()
 
 # %%
-# What should be seen: the blue ellipses have the tilt and the shape of the
-# black ones, which are those of the true noise; the orange ones are upright.
-# The log density of new measurements, both coordinates together, is higher:
+# What you should see: the blue ellipses have the tilt and the shape of the
+# black ones, which show the true noise. The orange ones are upright. The joint
+# log density of both coordinates of new measurements is higher with correlated
+# noise:
 
 later = rng.uniform(-2.5, 2.5, (500, 1))
 new, density = measure(later), {}

@@ -43,7 +43,7 @@ y = truth(X[:, 0]) + NOISE * rng.standard_normal(40)
 # %%
 # Every model
 # -----------
-# A model that is linear in its weights is an estimator without hidden layer
+# A model that is linear in its weights is an estimator without a hidden layer
 # behind a transformer. ``standardize=False`` keeps the sizes of the features,
 # which belong to the model. The precision of the weights and the noise level
 # are inferred in each.
@@ -66,8 +66,8 @@ network = make_pipeline(
 # known beforehand. With a log-uniform prior between 0.1 and 10 the evidence of
 # the family is the average over a grid, which is the ``log_evidence_`` of a
 # search. It is lower than the evidence of the best width by the Occam factor of
-# ``r``. The same is done for the degree of the polynomials and the order of the
-# splines: every value in the range has the same prior probability.
+# ``r``. The same holds for the degree of the polynomials and the order of the
+# splines. Every value in the range has the same prior probability.
 
 WIDTHS, ORDERS, DEGREES = np.geomspace(0.1, 10.0, 13), range(1, 9), range(4, 25)
 
@@ -417,7 +417,8 @@ plt.show()
 # narrow radial functions are best, then splines of low order. Hermite functions
 # have no advantage there. Polynomials that span the same functions differ by
 # many nats, as their priors do: powers need large weights that cancel, and
-# orthonormal Legendre polynomials give high degrees as much room as low ones.
+# orthonormal Legendre polynomials allow high degrees as large a share as low
+# ones.
 
 line, curve = columns["broken line"], columns["Hermite curve"]
 families_of_line = {name: line[name][2] for name in names}

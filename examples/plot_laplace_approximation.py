@@ -114,9 +114,10 @@ assert abs(found - log_constant) < 0.1
 # Error against the number of data
 # --------------------------------
 # A neuron with one input and a bias. The exact evidence is a sum over a grid of
-# both weights, eight standard deviations wide in every direction. Twelve data
-# sets of each size, with weights drawn from the prior. The next term of the
-# expansion that starts with Laplace's approximation is of order ``1 / N``.
+# both weights, eight standard deviations wide in every direction. There are
+# twelve data sets of each size, with weights drawn from the prior. The next
+# term of the expansion that starts with Laplace's approximation is of order ``1
+# / N``.
 
 ALPHA = 0.25
 side = np.linspace(-8, 8, 91)

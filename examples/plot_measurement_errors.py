@@ -2,9 +2,9 @@
 Measurements with known error bars
 ==================================
 
-Often every measurement comes with an error bar. Given to ``fit`` as
-``measurement_std``, these make precise rows count for more, and only what they
-do not explain is left to the noise level.
+Often every measurement has a known error bar. If you pass these to ``fit`` as
+``measurement_std``, precise rows have more weight, and the noise level
+describes only the remaining scatter.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +26,9 @@ errors = 0.05 * 10 ** rng.uniform(0, 1.6, 80)  # from 0.05 to 2
 y = signal(X) + np.hypot(errors, 0.3) * rng.standard_normal(80)
 
 # %%
-# Three fits: without error bars, with error bars and an inferred noise level
-# beside them, and with error bars alone. The true noise beside the errors is
-# 0.3.
+# There are three fits: without error bars, with error bars and an additional
+# inferred noise level, and with error bars alone. The additional noise in the
+# data has standard deviation 0.3.
 
 
 def make_model(**options):
@@ -54,8 +54,8 @@ for name, model in models.items():
     )
 
 # %%
-# The band is the epistemic error bar: what the data leave open of the
-# function. The noise of a new measurement comes on top of it.
+# The band shows the uncertainty of the function (the epistemic error bar),
+# without the noise of a new measurement.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"  # Okabe and Ito
 plt.rcParams.update(
@@ -82,10 +82,9 @@ axes[1].set(xlabel="input $x$", xlim=(0, 10))
 plt.show()
 
 # %%
-# What should be seen: with error bars the curve follows the precise
-# measurements, and its band is narrower by a third. Error bars alone are
-# trusted too much here: the curve bends to meet precise rows, and the evidence
-# is lower.
+# What you should see: with error bars the curve follows the precise
+# measurements, and its band is narrower by a third. Without an additional noise
+# level the curve bends to meet precise rows, and the evidence is lower.
 
 width = {
     name: model.predict_std(grid, kind="epistemic").mean()
@@ -100,8 +99,8 @@ for other in ("no error bars", "error bars alone"):
 assert 0.2 < models["error bars"].noise_std_ < 0.4
 
 # %%
-# A row to predict has no error bar yet. If its error is known, give it as
-# well: here to see how well held-out rows are predicted.
+# A new row has no measurement error yet. If its error is known, pass it as
+# well, here to judge the predictions of held-out rows.
 
 train = np.arange(80) % 4 > 0
 plain = make_model(noise="constant").fit(X[train], y[train])

@@ -2,14 +2,14 @@
 Mixed columns: a pipeline, and a search over it
 ===============================================
 
-Tables have numerical columns, categories and missing values. scikit-learn
-prepares them, and an estimator of this package ends the pipeline. A search by
-evidence compares whole pipelines, preparation included, with one fit per
-candidate. The data are generated, so the true function and the true noise are
-known: how long a batch of concrete takes to set. What to look for: the search
-finds that one numerical column needs a logarithm and that the network needs
-hidden units. Its choice is also the best on new rows, and its error bars are
-right.
+A table has numerical columns, categories and missing values. scikit-learn
+prepares them, and an estimator of this package is the last step of the
+pipeline. A search by evidence compares whole pipelines, including the
+preparation, with one fit per candidate. The target is the time that a batch of
+concrete takes to set. The data are generated, so the true function and the
+noise are known. What to look for: the search finds that one numerical column
+needs a logarithm and that the network needs hidden units. Its choice is also
+the best on new rows, and its error bars are right.
 """
 
 import matplotlib.pyplot as plt
@@ -75,8 +75,8 @@ print(X.head())
 # The pipeline
 # ------------
 # Missing numbers are replaced by the median of the column, and an additional
-# column marks them. Missing categories become a category of their own. The
-# search will vary the treatment of the column of retarder. The network scales
+# column marks them. Missing categories become another category. The search will
+# try the column of retarder with and without a logarithm. The network scales
 # its own inputs.
 
 
@@ -153,8 +153,9 @@ print(
 )
 
 # %%
-# The evidence, found from 250 training rows alone, and the error on 500 new
-# rows agree about the best candidate, and nearly about the order of all.
+# The evidence comes from 250 training rows alone. It agrees with the error on
+# 500 new rows about the best candidate, and nearly about the order of all
+# candidates.
 
 BLUE, ORANGE = "#0072B2", "#D55E00"  # Okabe and Ito
 plt.rcParams.update(

@@ -69,9 +69,9 @@ print(
 )
 
 # %%
-# The display draws evidence, the terms it is made of, and the test error. The
-# gain in misfit from more hidden units and their Occam factor nearly cancel,
-# and the evidence decides by what is left. The test error falls.
+# The display draws the evidence, its terms, and the test error. With more
+# hidden units the fit gets better and the Occam factor smaller. Both nearly
+# cancel, so the evidences are close. The test error falls.
 
 EvidenceDisplay.from_estimator(
     search, "hidden_layer_sizes", X.iloc[test], y.iloc[test]
@@ -146,18 +146,16 @@ ax.set(
     xlabel="gain over the choice by evidence\n(log density, nats per wine)",
     ylim=(6.5, -0.5),
 )
+ax.locator_params(axis="x", nbins=5)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where evidence and test error disagree, the model is wrong in some way, or the
-# approximation is rough (MacKay 1992, section 7.1). The verdicts tell how well
-# the evidence is known. That of the networks is measured to about half a nat,
-# which is little beside the differences in the table; that of linear
-# regression, for which Student-t noise was chosen here, is a Gaussian
-# approximation. So the model is more likely to be wrong. If one candidate is
-# best both by evidence and by its predictions, stacking gives it all the
-# weight.
+# If evidence and test error disagree, the model is wrong in some way, or the
+# approximation is rough (MacKay 1992, section 7.1). The verdicts show how
+# accurate the evidence is. Those of the networks were measured, with standard
+# errors of up to a nat. That of linear regression, for which Student-t noise
+# was chosen here, is a Gaussian approximation.
 
 for i, sizes in enumerate(SIZES):
     print(sizes, searches[0].results_["verdict"][i])

@@ -59,8 +59,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The approximation is wrong by less than 0.02, yet by a large factor where the
-# probability is tiny. ``predict_proba`` uses exact quadrature.
+# The error of the approximation is below 0.02, but tiny probabilities are wrong
+# by a large factor. ``predict_proba`` uses exact quadrature.
 
 tail = psi(np.array([-9.0]), 2.0)[0]
 factor = expit(-9.0 / np.sqrt(1 + np.pi * 4 / 8)) / tail
@@ -75,11 +75,11 @@ assert factor > 2
 # %%
 # Six Gaussians
 # -------------
-# Two classes, three round Gaussians each, 100 points. The contours of the most
-# probable outputs are parallel up to the edge of the picture. Those of the
-# moderated outputs spread where there are no points. ``combine="best"`` takes
-# the Gaussian around the best minimum, as the text does, so that nothing need
-# be measured. By default the average is over networks drawn from the posterior.
+# There are two classes of three round Gaussians each, and 100 points. The
+# contours of the most probable outputs are parallel up to the edge of the
+# picture. Those of the moderated outputs spread where there are no points.
+# ``combine="best"`` uses the Gaussian around the best minimum, as MacKay does.
+# By default the average is over networks drawn from the posterior.
 
 CENTRES = np.array(
     [
@@ -106,10 +106,10 @@ display = ModeratedBoundaryDisplay.from_estimator(
 plt.show()
 
 # %%
-# What to look for: nearly the same line of probability 1/2 in both. (It would
-# be the very same if the Gaussian over the weights were centred at the most
-# probable ones; the library centres it where it is closest to the posterior.)
-# On the edge of the picture the moderated probabilities are nearer to 1/2.
+# What to look for: the line of probability 1/2 is nearly the same in both. (It
+# would be exactly the same if the Gaussian were centred at the most probable
+# weights. The library uses the Gaussian that is closest to the posterior.) At
+# the edge of the picture the moderated probabilities are closer to 1/2.
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
@@ -128,8 +128,9 @@ assert np.mean(np.abs(moderated - 0.5)) < 0.9 * np.mean(np.abs(sure - 0.5))
 # %%
 # Moderated outputs predict better
 # --------------------------------
-# Many data sets and networks: the mean log loss, minus log probability of the
-# true class, on 2000 new points, with either set of outputs.
+# For many data sets and networks, the picture compares the mean log loss (minus
+# the log probability of the true class) of both sets of outputs, on 2000 new
+# points.
 
 X_test, y_test = draw(2000, np.random.default_rng(1))
 
@@ -171,8 +172,8 @@ plt.show()
 
 # %%
 # What to look for: nearly all networks lie on the line or below it, where the
-# moderated outputs predict better. Networks that are too certain gain most. The
-# others lose nothing.
+# moderated outputs predict better. Overconfident networks gain most. The others
+# lose nothing.
 
 gain = losses[:, 0] - losses[:, 1]
 print(

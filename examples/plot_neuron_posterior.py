@@ -55,10 +55,10 @@ def exact(n):
 # The Gaussian approximation
 # --------------------------
 # ``EvidenceMLPClassifier`` finds the most probable weights, and a Gaussian
-# around them from the second derivatives of ``M`` there. The neuron of the book
-# has no bias here; a prior of its own, with a large precision, holds the bias
-# at zero. Evidences are not measured: what is shown here is how good that of
-# the Gaussian is. The Gaussian is ``posterior_[0]``.
+# around them from the second derivatives of ``M`` there. The neuron has no
+# bias: a separate prior with a large precision holds the bias at zero.
+# Evidences are not measured, because this example shows how good that of the
+# Gaussian is. The Gaussian is ``posterior_[0]``.
 
 
 def fit(n):
@@ -83,9 +83,9 @@ A = ALPHA * np.eye(2) + (X.T * p * (1 - p)) @ X
 assert np.allclose(np.linalg.inv(A), covariances[80], rtol=1e-3)
 
 # %%
-# Above, the points so far with the exact predictions: averages of the neuron's
-# output over the posterior. Below, the posterior, and the Gaussian's contours
-# of one and two standard deviations.
+# The upper pictures show the points so far and the exact predictions, which are
+# averages of the neuron's output over the posterior. The lower ones show the
+# posterior, and contours of the Gaussian at one and two standard deviations.
 
 BLUE, ORANGE, YELLOW = "#0072B2", "#D55E00", "#F0E442"  # Okabe and Ito
 CLASSES = LinearSegmentedColormap.from_list(
@@ -231,11 +231,11 @@ plt.show()
 # %%
 # What to look for: the moderated outputs have the shape of the exact averages.
 # How much worse than the exact averages do both predict, in nats per new point
-# of the plane? Where there are few points, the most probable neuron is much too
-# certain and has a high loss. The moderated outputs lose almost nothing. Their
-# Gaussian is not the one of the pictures above, around the most probable
-# weights, but the one closest to the skewed posterior: its centre lies further
-# up the tail of steep neurons.
+# of the plane? With few points, the most probable neuron is much too certain
+# and has a high loss. The moderated outputs lose almost nothing. Their Gaussian
+# is not the one of the pictures above, around the most probable weights, but
+# the one closest to the skewed posterior: its centre lies further up the tail
+# of steep neurons.
 
 print("excess log loss over the exact average (nats per point)")
 print("points  most probable  moderated")

@@ -138,10 +138,10 @@ axes[2].spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: below, the blue curve follows the dashed one to within some
-# 20 per cent. The report has the terms of both networks; a noise network that
-# is not needed switches itself off, and the evidence then is that of constant
-# noise, a little less.
+# What to look for: in the lowest panel the blue curve follows the dashed one
+# closely. The report has the terms of both networks. A noise network that is
+# not needed switches itself off. The evidence is then slightly below that of
+# constant noise.
 
 print(models["unequal", "input_dependent"].evidence_report_.full())
 central = np.abs(grid[:, 0]) < 2.7

@@ -75,10 +75,11 @@ plt.show()
 
 # %%
 # What to look for: with the single precision the evidence has a peak at 8 to 10
-# units. Small networks cannot describe the arm, large ones waste prior
-# probability. With one precision per layer units that are not needed are
-# switched off and removed, so that the evidence falls less. In general the test
-# error is smaller where the evidence is higher.
+# units. Small networks cannot describe the arm, and large ones waste prior
+# probability. With one precision per layer, units that are not needed are
+# switched off and removed, so the evidence hardly falls. Open circles are
+# doubtful: the fit did not converge. The test error is smaller where the
+# evidence is higher.
 
 print(
     f"chosen: {search.best_params_}, test error "
@@ -93,8 +94,8 @@ assert np.all(layer[1:] > single[1:])
 assert error_in_cm(search, X_test, y_test) < 1.1 * min(errors)
 
 # %%
-# What the hill is made of
-# ------------------------
+# Why the evidence has a peak
+# ---------------------------
 # The likelihood of the best fit rises with every unit. The Occam factor, the
 # share of the prior probability that the data leave to the weights, falls.
 # Their sum has the peak.
@@ -129,11 +130,10 @@ display = EvidenceVersusTestDisplay.from_estimator(
 plt.show()
 
 # %%
-# What to look for: the prior per layer has a higher evidence and smaller
-# errors, except for one fit of 20 units, far on the left, whose training had
-# not ended after the 300 steps that ``max_iter`` allows. Over all fits,
-# evidence and error agree. Among the good fits of this prior the errors are
-# nearly equal, and the order by evidence means little.
+# What to look for: over all fits, evidence and error agree. The prior per layer
+# has a higher evidence and smaller errors, except with 5 units, which are too
+# few for the arm. Among the other fits with this prior the errors are nearly
+# equal, and the order by evidence means little.
 
 together = spearmanr(display.log_evidence, display.test_error).statistic
 print(

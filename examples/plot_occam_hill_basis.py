@@ -50,7 +50,7 @@ def search(basis, name, values):
 # %%
 # Polynomials
 # -----------
-# The evidence by the degree, the terms that it consists of, and the error on
+# The pictures show the evidence for each degree, its terms, and the error on
 # 500 new points. Each model has inferred its own weight decay rate and noise
 # level.
 
@@ -139,11 +139,11 @@ for ax in axes[1]:
 plt.show()
 
 # %%
-# What to look for: too few functions leave gaps between them. From some sixteen
-# on nothing changes any more, neither the evidence nor the test error nor the
-# number of well-determined weights; the weights become smaller, as the number
-# of functions that add up grows. You can therefore use as many as you like: the
-# prior defines the model, not the number of functions.
+# What to look for: too few functions leave gaps between them. From about
+# sixteen functions on, neither the evidence nor the test error nor the number
+# of well-determined weights changes. The weights become smaller as more
+# functions add up. So you can use as many as you like: the prior defines the
+# model, not the number of functions.
 
 plateau = np.array(CENTRES) >= 20
 top = np.array(radial.results_["log_evidence"])

@@ -63,8 +63,9 @@ def network(n_units, **sd):
 # %%
 # What the groups do
 # ------------------
-# Twelve hidden units. From left to right: a reference; larger output weights;
-# larger hidden weights; larger hidden weights and hidden biases.
+# The network has twelve hidden units. The pictures show, from left to right: a
+# reference; larger output weights; larger hidden weights; larger hidden weights
+# and hidden biases.
 
 x = np.linspace(-1, 1, 401)[:, None]
 CASES = {
@@ -120,10 +121,10 @@ assert wild["hidden layer × 8"][0] < 3 * wild["hidden layer × 8"][1]
 # %%
 # More and more units
 # -------------------
-# One, three, ten and a thousand hidden units. The standard deviation of the
-# output weights is ``1 / H^(1/2)``, so that the variance of the function is
-# always the same. Beside them the limit, the Gaussian process whose covariance
-# is that of a single unit's output, ``E h(x) h(x')``.
+# The networks have one, three, ten and a thousand hidden units. The standard
+# deviation of the output weights is ``1 / H^(1/2)``, so the variance of the
+# function is always the same. The last picture shows the limit: the Gaussian
+# process with the covariance of a single unit's output, ``E h(x) h(x')``.
 
 NUMBERS = [1, 3, 10, 1000]
 S_HIDDEN, S_BIAS = 5.0, 0.1

@@ -13,7 +13,7 @@ C. MacKay (PhD thesis, 1992, section 3.5) proposes the evidence.
 The data are made like those of C. M. Bishop (*Pattern Recognition and Machine
 Learning*, 2006, figure 6.10, after I. T. Nabney). The target is a sine of the
 first input, with noise. The second input is a noisy copy of the first. The
-third has nothing to do with either.
+third has no effect.
 """
 
 import matplotlib.pyplot as plt
@@ -94,10 +94,10 @@ for name, model in models.items():
 # %%
 # What to look for: pruning finds the same small network from both priors. Its
 # evidence is higher than with ARD, which cannot remove single weights of an
-# input that matters. Where there were data, pruned networks predict best.
-# Outside they may be far too sure, because they take the structure that was
-# chosen as certain. The evidence of that structure is too high for the same
-# reason.
+# input that matters. Where there are training data, pruned networks predict
+# best. Outside their error bars may be much too narrow, because they treat the
+# chosen structure as certain. The evidence of that structure is too high for
+# the same reason.
 
 plain, pruned, ard = (scores[name] for name in ("plain", "pruned", "ARD"))
 assert pruned[0] > plain[0] + 0.05
@@ -107,8 +107,8 @@ assert pruned[1] < ard[1]
 # %%
 # The evidence along the way
 # --------------------------
-# ``prune_path_`` lists what every step has cost or gained. The path goes on
-# beyond the best network until the evidence has fallen by ten nats.
+# ``prune_path_`` lists the evidence after every step. The path continues beyond
+# the best network until the evidence has fallen by ten nats.
 
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito
 plt.rcParams.update(
@@ -143,10 +143,11 @@ for step in path[1:]:
     )
 
 # %%
-# What is left
-# ------------
-# The weights from the inputs to the hidden units, for inputs of standard
-# deviation 1, relative to the largest. Grey ones are exactly zero.
+# The remaining weights
+# ---------------------
+# The picture shows the weights from the inputs to the hidden units, for inputs
+# of standard deviation 1, relative to the largest. Grey weights are exactly
+# zero.
 
 fig, axes = plt.subplots(
     1, 4, figsize=(7.1, 1.9), sharey=True, layout="constrained"
@@ -170,7 +171,8 @@ plt.show()
 # %%
 # What to look for: ARD switches the copy and the useless input off. Their
 # weights are tiny. The pruned networks have lost these weights, and hidden
-# units as well. The rest can be read: three hyperbolic tangents make a sine.
+# units as well. The result is easy to interpret: three hyperbolic tangents make
+# a sine.
 
 assert np.all(models["pruned"].coefs_[0][1:] == 0)
 assert models["pruned"].coefs_[0].shape[1] <= 4

@@ -4,11 +4,14 @@ Decisions with unequal costs, and refusing to decide
 
 Is a tumour malignant? A missed tumour costs ten times as much as a false alarm.
 There is a third choice: a further examination, which settles the matter at a
-price. The cheapest decision follows from the probability, if the probability is
-right. Here 57 patients are known and 512 others are to be decided. What to look
-for: with so few rows the most probable outputs are overconfident. Moderated
-outputs, which average over the uncertainty of the weights, cost what they
-predict, and no more than those of logistic regression.
+price. If the probability of each outcome is right, the cheapest decision
+follows from it. Here the models learn from 57 patients and decide for 512
+others.
+
+What to look for: with so few rows the most probable outputs are overconfident.
+Moderated outputs average over the uncertainty of the weights. Their true costs
+agree with their expected costs, and are no higher than those of logistic
+regression.
 """
 
 # sphinx_gallery_thumbnail_number = 3
@@ -32,10 +35,10 @@ malignant = y == 0
 # %%
 # Decisions
 # ---------
-# With probability ``p`` that the tumour is malignant, sending the patient home
-# costs ``10 p`` on average, treatment ``1 - p``, and a further examination 0.3,
-# whatever it finds. The smallest of the three is the expected cost. Between ``p
-# = 0.03`` and ``p = 0.7`` that is the examination.
+# Let ``p`` be the probability that the tumour is malignant. On average, sending
+# the patient home costs ``10 p``, treatment costs ``1 - p``, and a further
+# examination always costs 0.3. The decision with the smallest cost is best. For
+# ``p`` between 0.03 and 0.7 this is the examination.
 
 MISSED, FALSE_ALARM, EXAMINATION = 10.0, 1.0, 0.3
 
@@ -63,8 +66,8 @@ def bill(decision, malignant, price=EXAMINATION):
 # %%
 # Ten training sets
 # -----------------
-# Each tenth of the patients once is the training set, and the others are
-# predicted. With ``hidden_layer_sizes="auto"`` the evidence decides how many
+# Each tenth of the patients is the training set once, and the models predict
+# the others. With ``hidden_layer_sizes="auto"`` the evidence decides how many
 # hidden units there are: none. A network with two hidden units is fitted as
 # well, to show the effect of moderation if the weights are very uncertain. Both
 # fits are small, so moderated outputs are averages over networks drawn from the
@@ -241,7 +244,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# These are the numbers.
+# The same as numbers:
 
 mean = {name: rows.mean(axis=0) for name, rows in table.items()}
 assert all(sizes == () for sizes in chosen)

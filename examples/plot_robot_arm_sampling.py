@@ -55,11 +55,11 @@ X_test = draw_angles(1000, rng)
 y_test = hand(X_test) + NOISE * rng.standard_normal(X_test.shape)
 
 # %%
-# The chains start at the minima of an evidence fit; ``from_evidence`` takes its
-# model over as well. The settings are modest, so that the example takes less
-# than a minute; the defaults are 8 chains of 500 draws. ``diagnostics_`` judges
-# by the outputs of the networks: precisions of hidden layers move more slowly,
-# without much consequence for the predictions.
+# ``from_evidence`` uses the model of an evidence fit, and the chains start at
+# its minima. There are fewer draws than by default, so that the example takes
+# less than a minute. ``diagnostics_`` uses the outputs of the networks.
+# Precisions of hidden layers converge more slowly, which hardly matters for the
+# predictions.
 
 evidence_fit = EvidenceMLPRegressor(
     (16,), noise="shared", n_restarts=4, random_state=0
@@ -71,9 +71,9 @@ print(sampling.diagnostics_.full())
 print(sampling.comparison_)
 
 # %%
-# The spread of predictions is the standard deviation of the position that is
-# due to the weights, both coordinates together. Here it is in centimetres, over
-# the plane of the two angles.
+# The spread of predictions is the standard deviation of the position due to the
+# weights, for both coordinates together. The picture shows it in centimetres,
+# over the plane of the two angles.
 
 
 def spread(model, angles):

@@ -2,13 +2,12 @@
 Well-determined weights, and a prior that depends on the units
 ==============================================================
 
-More of D. J. C. MacKay's study of the robot arm (*Bayesian Methods for Adaptive
-Models*, PhD thesis, 1992, section 3.4 and the figures there);
-:ref:`sphx_glr_auto_examples_plot_occam_hill.py` shows the evidence and the test
-error. How many weights of a network do the data determine, and how large are
-they expected to be, as hidden units are added? And why did MacKay abandon the
-prior with one precision for all weights? Because its results change if the hand
-is measured in centimetres.
+This example continues :ref:`sphx_glr_auto_examples_plot_occam_hill.py`, after
+D. J. C. MacKay's study of the robot arm (*Bayesian Methods for Adaptive
+Models*, PhD thesis, 1992, section 3.4). It shows how many weights the data
+determine, and how large they are, as hidden units are added. It also shows why
+MacKay abandoned the prior with one precision for all weights: its results
+change if the hand is measured in centimetres.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -157,12 +156,13 @@ output = sds[:, names.index("output")]
 assert np.all(output > 4 * sds[:, names.index("hidden1_weights")])
 
 # %%
-# What the training error promises
-# --------------------------------
-# J. Moody's generalised prediction error adds to the training error what the
-# well-determined weights have taken from it, ``(chi^2 + 2 gamma) / N`` in units
-# of the noise variance (section 3.5 of the thesis); it is in every report. The
-# picture is for the single precision. The errors are of new noisy measurements.
+# Generalised prediction error
+# ----------------------------
+# J. Moody's generalised prediction error estimates the error of new targets
+# from the training error, ``(chi^2 + 2 gamma) / N`` in units of the noise
+# variance (section 3.5 of the thesis). It is in every report. The picture shows
+# it for the single precision. The test errors include the noise of new
+# measurements.
 
 
 def with_noise(error):
@@ -220,9 +220,9 @@ assert all(p > t for p, t in zip(promised, training, strict=True))
 # --------------------
 # A network can absorb a change of units: hidden weights for radians become
 # hidden weights for degrees. A prior with one precision for all weights cannot,
-# since it ties input and output weights together (section 3.4). Eight hidden
-# units, ``standardize=False``, four systems of units. Log evidences are
-# densities of positions in metres throughout.
+# since it ties input and output weights together (section 3.4). The example
+# fits eight hidden units with ``standardize=False`` in four systems of units.
+# All log evidences are densities of positions in metres.
 
 UNITS = {"rad, m": (1, 1), "rad, cm": (1, 100), "deg, m": (180 / np.pi, 1)}
 UNITS["deg, cm"] = (180 / np.pi, 100)
@@ -269,10 +269,10 @@ plt.show()
 
 # %%
 # What to look for: with the single precision the evidence depends on the units
-# by more than a hundred nats. With a precision for each layer it hardly does;
-# what is left are different minima that the random starts have found. (With the
-# default ``standardize=True`` all inputs and outputs are brought to unit
-# variance first, which removes the dependence for any prior.)
+# by more than a hundred nats. With a precision for each layer it hardly does.
+# The remaining differences are due to different minima that the random starts
+# have found. (With the default ``standardize=True`` all inputs and outputs are
+# brought to unit variance first, which removes the dependence for any prior.)
 
 spread = {
     prior: np.ptp([evidence[prior, name] for name in UNITS]) for prior in PRIORS

@@ -6,10 +6,11 @@ The posterior of the points seen so far is the prior of the next one (Bishop
 2006, section 3.3.1). Here ``partial_fit`` draws his figure 3.7: a line
 ``y = a x + b`` is learnt from 20 points, each of which is a batch.
 
-What you should see: the prior is a circle. After one point it is a ridge, of
-all lines through that point. After 20 points it is a spot around the true
-intercept and slope, and the lines drawn from the posterior are nearly one. The
-last section checks that nothing was lost.
+What you should see: before any data the distribution of intercept and slope is
+a circle (the prior). After one point it is a ridge: all lines through that
+point. After 20 points it is a small spot around the true values (cross), and
+the lines drawn from the posterior nearly coincide. The last section checks that
+learning in batches loses nothing here.
 """
 
 import matplotlib.pyplot as plt
@@ -26,8 +27,8 @@ line = np.array([[-1.0], [1.0]])
 # %%
 # The model
 # ---------
-# No hidden layer, given precisions of weights and noise, and no scaling inside:
-# then the posterior is a Gaussian in closed form.
+# There is no hidden layer, the precisions of weights and noise are given, and
+# nothing is scaled. The posterior is then a Gaussian in closed form.
 
 model = EvidenceMLPRegressor(
     (),
@@ -48,8 +49,8 @@ def plot_weights(ax, mean, covariance):
         ax.fill(
             *(mean[:, None] + radius * circle), color="C0", alpha=0.25, lw=0
         )
-    ax.plot(INTERCEPT, SLOPE, "k+", ms=10)
-    ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
+    ax.plot(INTERCEPT, SLOPE, "k+", ms=8)
+    ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), box_aspect=1)
 
 
 def weights_of(functions):
@@ -60,38 +61,39 @@ def weights_of(functions):
 
 
 # %%
-# Point after point
-# -----------------
-# ``sample_y`` draws functions. Two points of each tell its intercept and slope.
+# One point after the other
+# -------------------------
+# ``sample_y`` draws functions. Two points of each give its intercept and slope.
 
-fig, axes = plt.subplots(4, 2, figsize=(5.2, 9.6), layout="constrained")
+plt.rcParams.update({"font.size": 9, "axes.linewidth": 0.6})
+fig, axes = plt.subplots(
+    2, 4, figsize=(6.5, 3.7), sharey=True, layout="constrained"
+)
 plot_weights(axes[0, 0], np.zeros(2), np.eye(2) / ALPHA)
 prior = np.random.default_rng(0).standard_normal((2, 6)) / np.sqrt(ALPHA)
-axes[0, 1].plot(line, prior[0] + prior[1] * line, color="C3", lw=1)
-axes[0, 0].set_title("intercept and slope")
-axes[0, 1].set_title("lines drawn")
-row = 1
+axes[1, 0].plot(line, prior[0] + prior[1] * line, color="C1", lw=1)
+shown = iter(axes.T[1:])
 for n in range(20):
     model.partial_fit(X[[n]], y[[n]])
     if n + 1 in (1, 2, 20):
+        above, below = next(shown)
         weights = weights_of(model.sample_y(line, 4000))
-        plot_weights(axes[row, 0], weights.mean(axis=1), np.cov(weights))
-        axes[row, 1].plot(line, model.sample_y(line, 6), color="C3", lw=1)
-        axes[row, 1].plot(X[: n + 1], y[: n + 1], "o", mfc="none", color="C0")
-        row += 1
-for n, (left, right) in zip((0, 1, 2, 20), axes, strict=True):
-    left.set_ylabel(f"{n} points\nslope" if n != 1 else "1 point\nslope")
-    right.set(xlim=(-1, 1), ylim=(-1.5, 1.5), aspect=2 / 3)
-axes[-1, 0].set_xlabel("intercept")
-axes[-1, 1].set_xlabel("x")
+        plot_weights(above, weights.mean(axis=1), np.cov(weights))
+        below.plot(line, model.sample_y(line, 6), color="C1", lw=1)
+        below.plot(X[: n + 1], y[: n + 1], "o", mfc="none", color="C0", ms=4)
+for n, (above, below) in zip((0, 1, 2, 20), axes.T, strict=True):
+    above.set(title=f"{n} point{'s' * (n != 1)}", xlabel="intercept")
+    below.set(xlabel="$x$", xlim=(-1, 1), box_aspect=1)
+axes[0, 0].set_ylabel("slope")
+axes[1, 0].set_ylabel("lines drawn, $y$")
 plt.show()
 
 # %%
-# Nothing was lost
-# ----------------
+# The same result as one fit
+# --------------------------
 # One fit of all points has the same weights, error bars and evidence. The
-# evidence of the batches is a sum by the chain rule: how well each point was
-# predicted from those before it.
+# evidence of the batches is a sum by the chain rule. Each term shows how well
+# the points before a point predict it.
 
 at_once = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
 for some in (model, at_once):

@@ -74,8 +74,9 @@ for sampler, n_steps in [("langevin", 1), ("hmc", 100)]:
     print(model.diagnostics_)
 
 # %%
-# How much do 10,000 gradients tell? The effective sample size is the number of
-# independent draws that would determine the mean of a weight equally well.
+# How many independent draws are 10,000 gradients worth? The effective sample
+# size is the number of independent draws that would determine the mean of a
+# weight equally well.
 
 ess = {sampler: bulk_ess(drawn).min() for sampler, drawn in weights.items()}
 per_gradient = {
@@ -91,7 +92,8 @@ for name in models:
 print(f"Hamiltonian Monte Carlo: {gain:.0f} times as many per gradient")
 
 # %%
-# Traces of one chain each, and below them where all four chains went.
+# The upper pictures show the traces of one chain each, the lower ones the draws
+# of all four chains.
 
 # Okabe and Ito: safe for colour-blind readers
 BLUE, ORANGE = "#0072B2", "#D55E00"
@@ -160,9 +162,9 @@ plt.show()
 
 # %%
 # What to look for: the Langevin method accepts nearly all of its steps (MacKay:
-# 93 %), but they are small and their directions random, so that in 10,000 steps
-# it crosses the distribution once or twice. A trajectory of a hundred steps may
-# cross it in one go.
+# 93 %), but they are small and have random directions. In 10,000 steps it
+# crosses the distribution only once or twice. A single trajectory of a hundred
+# steps may cross it.
 #
 # Most of the drawn neurons are steeper than the optimised one: the classes can
 # be separated, so that only the prior keeps the weights from growing.

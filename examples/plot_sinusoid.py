@@ -6,8 +6,8 @@ This example follows figures 3.8 and 3.9 of C. M. Bishop, *Pattern Recognition
 and Machine Learning* (2006). A model with nine Gaussian basis functions and a
 given prior and noise learns a sinusoid from 2, 4, 8 and 25 noisy points. The
 error bars shrink around each new point. Far outside the range of the basis
-functions they stay narrow, although there are no points: this model is wrongly
-certain there. The error bars of a network grow.
+functions they stay narrow, although there are no points. This model is
+overconfident there. The error bars of a network grow.
 """
 
 import matplotlib.pyplot as plt
@@ -156,8 +156,8 @@ assert np.mean(residual < 2 * widths[-1]) > 0.8
 # %%
 # Far from the data
 # -----------------
-# The same model, and a network of eight hidden units with the same known noise,
-# over a wider range.
+# The pictures show the same model, and a network of eight hidden units with the
+# same known noise, over a wider range.
 
 wide = np.linspace(-1, 2, 301)[:, None]
 network = EvidenceMLPRegressor((8,), noise_std=NOISE, random_state=0).fit(X, y)
@@ -187,7 +187,7 @@ plt.show()
 # and how far it rises. Neither knows that the function is periodic. The true
 # function leaves the band on the left even at two standard deviations; on the
 # right it leaves the band that is drawn, but stays within two of them. Error
-# bars are those of the model, and hold as far as it does.
+# bars are only right where the model is right.
 
 outside = (wide[:, 0] < -0.5) | (wide[:, 0] > 1.5)
 inside = (wide[:, 0] > 0) & (wide[:, 0] < 1)

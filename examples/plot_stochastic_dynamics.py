@@ -24,8 +24,8 @@ from skbayesnn.samplers import bulk_ess
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 # %%
-# A posterior that is known
-# -------------------------
+# A known posterior
+# -----------------
 # A model that is linear in its weights, with known noise and prior, has a
 # Gaussian posterior. The Hessian ``A`` of its energy is the inverse of the
 # covariance. Its largest eigenvalue belongs to the direction that the data
@@ -152,8 +152,8 @@ plt.show()
 # %%
 # What to look for: draws of stochastic dynamics lie on the curve of the known
 # bias: with small steps a few per cent, near the limit several times the true
-# variance. Hamiltonian Monte Carlo has the right variance at every step size;
-# but rejects some trajectories.
+# variance. Hamiltonian Monte Carlo has the right variance at every step size,
+# but it rejects some trajectories.
 
 for f, *row in zip(
     FRACTIONS, *ratios.values(), expected, acceptance["hmc"], strict=True
@@ -205,8 +205,8 @@ for name in LABELS:
     assert abs(mean_energy - wanted) < 4 * error
 
 # %%
-# What following the gradient is worth
-# ------------------------------------
+# The value of the gradient
+# -------------------------
 # Inputs far from zero make the posterior long and narrow: slope and intercept
 # can change together as long as the line passes through the data. Each sampler
 # gets the same number of evaluations of the energy, 20 per kept draw. In the
@@ -256,10 +256,10 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What should be seen: Hamiltonian trajectories give several times as many
-# independent draws as diffusion for the same work. All have the right variance
-# here: the bias of stochastic dynamics is in the short direction, where its
-# steps are long.
+# What you should see: for the same work, Hamiltonian trajectories give an
+# effective sample size several times that of diffusion. All have the right
+# variance here: the bias of stochastic dynamics is in the short direction,
+# where its steps are long.
 
 assert (
     independent["Hamiltonian, 1 to 39 steps"] > 3 * independent["random walk"]

@@ -55,9 +55,9 @@ print(
 print(f"measurements inside:            {inside.sum()} of {len(inside)}")
 
 # %%
-# The log evidence compares models on the training rows alone; the report says
-# whether it can be trusted. ``print(model.evidence_report_.full())`` shows what
-# it is made of.
+# The log evidence compares models on the training rows alone. The report says
+# whether you can trust it. ``print(model.evidence_report_.full())`` shows all
+# its terms.
 
 print(f"log evidence: {model.log_evidence_:.1f} nats")
 print(model.evidence_report_)

@@ -5,10 +5,12 @@ In the pages a comment that readers do not see says where numbers come from:
 * ``<!-- table: NAME -->`` before a table: its cells are those of ``NAME.csv``, or of the function
   in `TABLES` that makes them of the rows of a run.
 * ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
-  decimal number in it. The expression, of the functions in `NAMES`, must round to the figure;
-  ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
+  number in it that needs a source. The expression, of the functions in `NAMES`, must round to the
+  figure; ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
 
-A decimal number without either is an error. After a new run ``python -m tests.test_numbers`` puts
+Decimal numbers need a source, as do integers from 1,000 on (with a comma) and those that measure:
+before ``%``, seconds, nats, times or errors, or as in ``19 of 20``. What is said in words without
+a number has its test in `test_claims.py`. After a new run ``python -m tests.test_numbers`` puts
 the new tables into the pages and prints which other numbers have to be changed by hand.
 """
 
@@ -26,7 +28,7 @@ import pytest
 import skbayesnn.estimators._comparison as comparison
 import skbayesnn.estimators._diagnostics as diagnostics
 from skbayesnn.estimators._verdict import LARGEST_ERROR
-from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
+from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits, _batches, _engine
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._growth import OF_MANY_ROWS
 from skbayesnn.posterior import LogUniform
@@ -37,8 +39,14 @@ BENCHMARKS = ROOT / "tests" / "benchmarks"
 PAGES = [ROOT / "README.md", ROOT / "doc" / "index.md", *sorted((ROOT / "doc/guide").glob("*.md"))]
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"^<!-- (table|numbers):?(.*?)-->$", re.MULTILINE | re.DOTALL)
-NOT_PROSE = re.compile(r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+")
-DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
+NOT_PROSE = re.compile(
+    r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+|95 % interval"
+)
+NUMBER = r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?<!,)"
+UNITS = r"(?:%|s\b|(?:processor )?seconds?\b|minutes?\b|nats?\b|times\b|errors?\b|MB\b"
+UNITS += rf"|of {NUMBER})"
+MEASURED = re.compile(rf"{NUMBER}(?:(?:,| to| and| or| ±)+ [-+]?{NUMBER})* ?{UNITS}")
+NEEDS_SOURCE = re.compile(r"(?<![\w.,])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)(?![\w]|,\d)")
 DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss": 3, "fit_s": 1}
 CLASSES = ("pima", "synthetic", "glass")
 SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
@@ -108,6 +116,20 @@ def lead(data):
     return min(gain(data, "LL", "evidence", model) for model in others)
 
 
+def seconds(data, model):
+    """Of a fit, mean over the splits."""
+    if any((row["data"], row["model"]) == (data, model) for row in rows_of("side_by_side")):
+        return mean(data, model, "fit_s")
+    found = [r for r in rows_of("side_by_side_earlier") if (r["data"], r["model"]) == (data, model)]
+    return float(found[0]["fit_s"].split()[0]) if found else math.nan
+
+
+def span(numbers, digits=0):
+    """From the smallest to the largest, those left out that were not measured."""
+    numbers = [number for number in numbers if not math.isnan(number)]
+    return f"{min(numbers):.{digits}f} to {max(numbers):.{digits}f}"
+
+
 def showcase(model, column):
     """Mean over the splits of the README's example."""
     return float(np.mean([float(r[column]) for r in rows_of("showcase") if r["model"] == model]))
@@ -155,6 +177,16 @@ def side_by_side(data):
         for source, line in published()[data].items()
     ]
     return [["model", "splits", *columns, "fit, CPU s"], *ours, *theirs]
+
+
+def errors():
+    """By how much the error of the default differs from that of others."""
+    names = {"gaussian process": "Gaussian process", "boosting": "boosting", "forest": "forest"}
+    lines = [["data", *names.values()]]
+    for data in SETS:
+        found = [differences(data, "RMSE", "evidence", model) for model in names]
+        lines.append([data, *(with_error(each, 2) for each in found)])
+    return lines
 
 
 def first_splits():
@@ -272,6 +304,7 @@ def sequential():
 TABLES = {
     "showcase": showcase_table,
     "sequential": sequential,
+    "errors": errors,
     "first splits": first_splits,
     "which_estimator gaussian": gaussian_beside_samples,
     "which_estimator seconds": partial(cost, "processor s", lambda s: 0 if s >= 9.95 else 1),
@@ -284,6 +317,8 @@ NAMES = {
     "SIGNIFICANT": SIGNIFICANT,
     "TEMPERATURE": TEMPERATURE,
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
+    "batches": _batches,
+    "engine": _engine,
     "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,
     "comparison": comparison,
@@ -301,13 +336,31 @@ NAMES = {
     "mean": mean,
     "mean_coverage": lambda: 100 * np.mean([mean(s, "evidence", "coverage") for s in SETS]),
     "SETS": SETS,
+    "CLASSES": CLASSES,
     "r_hats": r_hats,
+    "seconds": seconds,
+    "span": span,
     "size_gain": lambda data: gain(data, "LL", "evidence, constant noise", "evidence, (16,)"),
     "summary": summary,
 }
 
 
 # --- pages ----------------------------------------------------------------------------------------
+
+
+def figures_of(prose):
+    """Numbers that need a source."""
+    prose = " ".join(prose.split())
+    measured = " ".join(match[0] for match in MEASURED.finditer(prose))
+    return [*NEEDS_SOURCE.findall(prose), *re.findall(NUMBER, measured)]
+
+
+def as_figure(result, figure):
+    """A result with the digits of the figure in the text."""
+    digits = len(figure.partition(".")[2])
+    return (
+        result if isinstance(result, str) else f"{result:{',' if ',' in figure else ''}.{digits}f}"
+    )
 
 
 def cells_of(block):
@@ -342,14 +395,13 @@ def disagreements(block, table, numbers, code):
         figure, expression = (part.strip() for part in line.split(" : "))
         from_page = {"code": figure if figure in code else "missing", "example": figure}
         result = eval(expression, {**NAMES, **from_page})
-        digits = len(figure.partition(".")[2])
-        text = result if isinstance(result, str) else f"{result:.{digits}f}"
+        text = as_figure(result, figure)
         if text != figure:
             problems.append(f"{expression} is {text}, not {figure}")
         if figure not in " ".join(block.split()):
             problems.append(f"{figure} is not in the text")
-        named |= set(DECIMAL.findall(figure))
-    problems += [f"{d} has no source" for d in DECIMAL.findall(prose) if d not in named]
+        named |= set(re.findall(NUMBER, figure))
+    problems += [f"{f} has no source" for f in dict.fromkeys(figures_of(prose)) if f not in named]
     return problems
 
 

@@ -21,6 +21,16 @@ FUNCTION = re.compile(
     r"(?<!<msub>)(?<!<msup>)(?<!<munder>)(?<!<msubsup>)"
     r"<mi>(log|ln|exp|min|max|sin|cos|det)</mi>(?!<mo[^>]*>(?:&#x00028;|\())"
 )
+ACCENT = re.compile(
+    r'<mover(?: accent="true")?>((?:(?!<mover).)*?)<mo[^>]*>&#x(002D9|000AF|0005E|0007E);</mo>'
+)
+ACCENTS = {
+    "002D9": "00307",
+    "000AF": "00304",
+    "0005E": "00302",
+    "0007E": "00303",
+}  # combining ones fit their letter
+WORD_JOINER = "&#8288;"
 STYLED = re.compile(r'<(m[in]) mathvariant="(bold|bold-italic|sans-serif|script)">([^<]+)</\1>')
 
 
@@ -33,6 +43,9 @@ def mathml(latex, node, display):
     except Exception as error:
         logging.getLogger(__name__).warning("formula: %r", error, location=node)
         return f"<code>{escape(latex)}</code>"
+    found = ACCENT.sub(
+        lambda m: f'<mover accent="true">{m[1]}<mo stretchy="false">&#x{ACCENTS[m[2]]};</mo>', found
+    )
     found = FUNCTION.sub(r'<mi>\1</mi><mspace width="0.17em" />', found)
     return STYLED.sub(lambda m: f"<{m[1]}>{styled(unescape(m[3]), m[2])}</{m[1]}>", found)
 
@@ -51,8 +64,8 @@ def styled(letter, style):
 
 
 def visit_inline(self, node):
-    """A formula within a line."""
-    self.body.append(mathml(node.astext(), node, "inline"))
+    """A formula within a line, joined to the comma or bracket that follows."""
+    self.body.append(mathml(node.astext(), node, "inline") + WORD_JOINER)
     raise SkipNode
 
 

@@ -92,7 +92,7 @@ def model_discrimination(
     if X_candidates is None and models:
         models, X_candidates = models[:-1], models[-1]
     if not models:
-        raise TypeError("Needed are fitted models, and X_candidates as the last argument.")
+        raise TypeError("Pass one or more fitted models, and X_candidates as the last argument.")
     allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS
     found = [resolve(model, allowed) for model in models]
     _check_comparable([model for model, _ in found])
@@ -141,8 +141,9 @@ def _of_minima(found, X_candidates):
     ]
     if len(views) < 2:
         raise ValueError(
-            "Only one minimum of this model has a share in its predictions, so there is nothing to "
-            "tell apart. Use more n_restarts or another combine, or give several models."
+            "Only one minimum of this model has a share in its predictions, so there are no "
+            "alternatives to compare. Use more n_restarts or another combine, or give several "
+            "models."
         )
     return views
 
@@ -176,7 +177,7 @@ def _check_comparable(models):
         if is_classifier(first):
             if not np.array_equal(first.classes_, other.classes_):
                 raise ValueError(
-                    f"The models know different classes: {first.classes_} and {other.classes_}."
+                    f"The models have different classes: {first.classes_} and {other.classes_}."
                 )
         elif first.n_outputs_ != other.n_outputs_:
             raise ValueError(

@@ -159,8 +159,8 @@ def _check_inverse(transformer, y, t, spread):
     apart = np.abs(taken_back - y) > ROUND_TRIP * np.max(np.abs(y), axis=0)
     if np.any(apart | (np.abs(transformed(transformer, taken_back) - t) > ROUND_TRIP * spread)):
         raise ValueError(
-            "The transformation of the targets and its inverse do not lead back to y: give "
-            "functions of which one undoes the other (np.log and np.exp)."
+            "The transformation of the targets and its inverse do not lead back to y: give a "
+            "function and its inverse, such as np.log and np.exp."
         )
     if t.shape[1] > 1:
         shifts = np.diag(np.where(t[0] < t.max(axis=0), t.max(axis=0), t.min(axis=0)) - t[0])

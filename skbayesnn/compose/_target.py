@@ -383,8 +383,7 @@ class TransformedTargetRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimat
         if not np.all(np.isfinite(slopes)):
             wrong = np.asarray(y)[~np.isfinite(slopes)][0]
             raise ValueError(
-                f"The transformation has no finite slope at y = {wrong}, so that there is no "
-                "density."
+                f"The transformation has no finite slope at y = {wrong}, so there is no density."
             )
         return self._ask("log_predictive_density", X, self._shaped(t)) + slopes
 

@@ -64,7 +64,7 @@ class Hill:
 
 
 class EvidenceDisplay(Display):
-    """Evidence against a parameter of the model, the terms it is made of, and test error.
+    """Evidence against a parameter of the model, its terms, and test error.
 
     The evidence is the best fit's likelihood times the Occam factor, the fraction of the prior's
     volume that the data leave to the weights (MacKay 1992, chapter 2). Larger models fit better

@@ -17,7 +17,7 @@ QUANTILES = (0.1587, 0.8413)  # of a Gaussian at one standard deviation on eithe
 class RelevanceDisplay(Display):
     """Prior standard deviations of the weights of every input, sorted.
 
-    With ``prior="ard"`` each input has a precision ``alpha`` of its own; its relevance is
+    With ``prior="ard"`` each input has its own precision ``alpha``; its relevance is
     ``alpha^(-1/2)`` (MacKay 1994; Neal 1996), in units of
     standardised inputs. Create it with `from_estimator`.
 

@@ -174,7 +174,7 @@ class Classification(ClassifierMixin):
             classes, shares = class_shares(y)
             if not np.array_equal(classes, self.classes_):
                 raise ValueError(
-                    f"y has columns for the classes {classes}, while the model knows "
+                    f"y has columns for the classes {classes}, but the model was fitted with "
                     f"{self.classes_}."
                 )
             return np.sum(shares * log_proba, axis=1)
@@ -225,8 +225,8 @@ class Classification(ClassifierMixin):
         for label, weight in given.items():
             if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
                 raise ValueError(
-                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. Rows "
-                    "of a class that is not wanted are to be left out."
+                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. "
+                    "To exclude a class, leave out its rows."
                 )
 
     def _check_rows(self, X, y, sample_weight):

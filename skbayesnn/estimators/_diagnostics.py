@@ -77,7 +77,7 @@ class Diagnostics(Printed):
 
     @property
     def stuck(self):
-        """Whether more than a tenth of the trajectories were given up, and most not accepted."""
+        """Whether more than a tenth of the trajectories diverged, and most were not accepted."""
         many = self.divergences > LARGEST_SHARE * self.n_transitions
         return many and not self.acceptance > LEAST_ACCEPTANCE
 
@@ -89,7 +89,7 @@ class Diagnostics(Printed):
         if not self.converged:
             return f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}"
         if self.stuck:
-            return f"doubtful: {self.divergences} trajectories were given up"
+            return f"doubtful: {self.divergences} trajectories diverged"
         return "converged"
 
     @property
@@ -110,7 +110,7 @@ class Diagnostics(Printed):
             ("To do", self.advice),
             ("Draws", f"{self.n_chains} chains of {self.n_draws} draws"),
             ("Largest R-hat of outputs", f"{self.r_hat:.3f}"),
-            ("Effective draws, smallest", effective),
+            ("Effective sample size", effective),
             (
                 "Error of posterior means",
                 f"at most {self.bulk_ess**-0.5:.2f} of their error bars",  # Vehtari et al. 2021
@@ -139,7 +139,8 @@ class Diagnostics(Printed):
                 (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")
                 for name, value in self.hyper_r_hat.items()
             ]
-            tables.append(Table("Hyperparameters", rows, ("name", "R-hat", "effective draws")))
+            header = "name", "R-hat", "effective sample size"
+            tables.append(Table("Hyperparameters", rows, header))
         return tables
 
 

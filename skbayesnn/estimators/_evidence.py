@@ -121,13 +121,13 @@ class EvidenceMLP(BayesianMLP):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""
         if getattr(self, "noise", "constant") in ("student_t", "input_dependent", "correlated"):
             raise ValueError(
-                f"noise={self.noise!r} is not possible with partial_fit, which hands on what is "
-                "known of constant noise levels. Use noise='constant' or 'shared'."
+                f"noise={self.noise!r} is not possible with partial_fit, which needs constant "
+                "noise levels. Use noise='constant' or 'shared'."
             )
         if self.measure_evidence is True:
             raise ValueError(
-                "measure_evidence=True is not possible with partial_fit: annealing knows nothing "
-                "of earlier batches. Use measure_evidence='auto' or False."
+                "measure_evidence=True is not possible with partial_fit: annealing does not "
+                "include earlier batches. Use measure_evidence='auto' or False."
             )
         if not self.__sklearn_is_fitted__():
             return None
@@ -145,8 +145,8 @@ class EvidenceMLP(BayesianMLP):
         """Set the fitted attributes."""
         if any(minimum.precision is None for _, minimum in result.pool):
             raise ValueError(
-                "The posterior is numerically singular: neither the prior nor the data tell enough "
-                "of some weights. Use a larger prior_precision, other units, or smaller weights."
+                "The posterior is numerically singular: neither the prior nor the data determine "
+                "some weights. Use a larger prior_precision, other units, or smaller weights."
             )
         self._keep_common(result)
         predictors = combined(result, self.combine)

@@ -46,12 +46,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Which weights share a precision.
 
         * ``"single"``: all weights and biases.
-        * ``"layer"``: the weights of each layer; the biases of each hidden layer are a group of
-          their own.
+        * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
+          separate group.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
-          input are a group of their own.
+          input form a separate group.
         * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
-          biases of the outputs are a group of their own, ``"intercept"``.
+          biases of the outputs form a separate group, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
         * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
@@ -98,7 +98,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
-        What predicts.
+        How predictions are combined.
 
         * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
           posterior by that measurement. Otherwise as ``"tempered"``, but with each minimum at
@@ -129,10 +129,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     prune : {"saliency"} or None, default=None
         ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
         ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions are inferred anew. The network of highest
+        weights are optimised again and their precisions inferred again. The network of highest
         evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
     max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has limits of its own. With more
+        Training steps per start; the refinement at the minimum has its own limits. With more
         than two classes and more than 1e9 rows times squared weights, one step is a descent of up
         to 1000 quasi-Newton steps, followed by a re-estimation of the precisions. The same holds
         with more than 3,000 weights or 1e10 rows times squared weights, if there are no more
@@ -201,7 +201,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
     prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the weights taken out of the best minimum in their order, with
+        With ``prune="saliency"``: the removed weights of the best minimum in order, with
         ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``.
     n_iter_ : int
         Largest number of training steps of any start.

@@ -48,12 +48,12 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Which weights share a precision.
 
         * ``"single"``: all weights and biases.
-        * ``"layer"``: the weights of each layer; the biases of each hidden layer are a group of
-          their own.
+        * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
+          separate group.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
-          input are a group of their own.
+          input form a separate group.
         * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
-          biases of the outputs are a group of their own, ``"intercept"``.
+          biases of the outputs form a separate group, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
         * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
@@ -126,7 +126,7 @@ default="auto"
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
-        What predicts.
+        How predictions are combined.
 
         * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
           posterior by that measurement. Otherwise as ``"tempered"``, but with each minimum at
@@ -161,12 +161,12 @@ default="auto"
     prune : {"saliency"} or None, default=None
         ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
         ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions are inferred anew. The network of highest
+        weights are optimised again and their precisions inferred again. The network of highest
         evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
-        Weights are removed under constant noise. Fits with other noise models start from what
-        remains.
+        Weights are removed under constant noise. Fits with other noise models start from the
+        remaining network.
     max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has limits of its own. With more
+        Training steps per start; the refinement at the minimum has its own limits. With more
         than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
         step is a descent of up to 1000 quasi-Newton steps, followed by a re-estimation of the
         precisions. There is then no evidence.
@@ -245,7 +245,7 @@ default="auto"
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
     prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the weights taken out of the best minimum in their order, with
+        With ``prune="saliency"``: the removed weights of the best minimum in order, with
         ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant noise.
     n_iter_ : int
         Largest number of training steps of any start.
@@ -341,8 +341,9 @@ default="auto"
         precisions that were inferred, and no unit is pruned. For linear models
         (``hidden_layer_sizes=()``) with ``weight_precision`` and ``noise_std`` given and
         ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
-        3.3.1). For networks a Gaussian at one minimum stands for all that was learnt. A noise level
-        that is inferred has a Gamma prior from the second batch on, worth the earlier targets.
+        3.3.1). For networks, a Gaussian at one minimum replaces the earlier posterior. From the
+        second batch on, an inferred noise level has a Gamma prior that counts like the earlier
+        targets.
 
         Parameters
         ----------
@@ -401,7 +402,7 @@ default="auto"
         """Correlation of correlated noise between outputs, at the best minimum."""
         check_is_fitted(self)
         if self.noise_ != "correlated":
-            raise AttributeError("noise_correlation_ is there with noise='correlated' only.")
+            raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
         return self._result.best.likelihood.correlation.copy()
 
     @property

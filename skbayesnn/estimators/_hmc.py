@@ -73,8 +73,8 @@ class HMCMLP(BayesianMLP):
         check_is_fitted(fitted)
         if len(vars(fitted).get("batch_log_evidences_", ())) > 1:
             raise ValueError(
-                "The estimator has learnt in batches, of which it keeps the last one only. Give it "
-                "as prior of a sampler, or fit it to all rows."
+                "The estimator has learnt in batches and keeps only the last one. Use it as prior= "
+                "of a sampler, or fit it to all rows."
             )
         shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
         taken = {name: fitted.get_params()[name] for name in shared}
@@ -136,8 +136,8 @@ class HMCMLP(BayesianMLP):
             )
         if self.sampler == "metropolis" and self._of_transitions.keys() & set(OF_THE_DYNAMICS):
             raise ValueError(
-                "n_steps and persistence are parameters of dynamics, which sampler='metropolis' "
-                "has not. For more steps between draws raise thin."
+                "sampler='metropolis' has no n_steps and no persistence. For more steps between "
+                "draws raise thin."
             )
 
     @property
@@ -342,7 +342,7 @@ class HMCMLP(BayesianMLP):
             dims["noise_sd"] = ["output"]
         if rows and self._result.problem.variances is not None:
             raise ValueError(
-                "to_inference_data has no densities of rows with known measurement errors. Use "
+                "to_inference_data does not support known measurement errors of rows. Use "
                 "rows=False."
             )
         if rows:

@@ -113,8 +113,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     init : {"modes", "prior"} or fitted estimator, default="modes"
         Where the chains start.
 
-        * ``"modes"``: each chain at a minimum of its own.
-        * ``"prior"``: at draws from the prior.
+        * ``"modes"``: each chain starts at its own minimum.
+        * ``"prior"``: the chains start at draws from the prior.
         * A fitted `EvidenceMLPClassifier`: the first chains start at its minima (see
           `from_evidence`).
     evidence : bool, default=True

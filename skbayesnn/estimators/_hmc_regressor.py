@@ -134,8 +134,8 @@ default="auto"
     init : {"modes", "prior"} or fitted estimator, default="modes"
         Where the chains start.
 
-        * ``"modes"``: each chain at a minimum of its own.
-        * ``"prior"``: at draws from the prior.
+        * ``"modes"``: each chain starts at its own minimum.
+        * ``"prior"``: the chains start at draws from the prior.
         * A fitted `EvidenceMLPRegressor`: the first chains start at its minima (see
           `from_evidence`).
     evidence : bool, default=True
@@ -320,7 +320,7 @@ default="auto"
         """Correlation of correlated noise between outputs, posterior mean."""
         check_is_fitted(self)
         if self.noise_ != "correlated":
-            raise AttributeError("noise_correlation_ is there with noise='correlated' only.")
+            raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
         return np.mean(self._draws.noise.correlation, axis=0)
 
     @property

@@ -33,8 +33,8 @@ class MissingInputs:
         empty = np.flatnonzero(gaps[sample_weight > 0].all(axis=0))
         if len(empty):
             raise ValueError(
-                f"Columns {empty.tolist()} of X hold NaN in all rows of positive weight: there is "
-                "nothing to learn of them. Leave them out."
+                f"Columns {empty.tolist()} of X hold NaN in all rows of positive weight, so "
+                "they give no information. Leave them out."
             )
 
     def _filled(self, rows):
@@ -80,4 +80,4 @@ class MissingInputs:
         if not isinstance(self._ensemble, FillingEnsemble):
             raise ValueError(MISSING)
         if not allowed:
-            raise ValueError("Input X contains NaN, while complete rows are needed here.")
+            raise ValueError("Input X contains NaN, but this method needs complete rows.")

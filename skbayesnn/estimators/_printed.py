@@ -1,9 +1,12 @@
 """How reports print themselves: in a few lines, in full on request, folded in notebooks."""
 
 from html import escape
+from textwrap import fill
 from typing import NamedTuple
 
 from sklearn import get_config
+
+WIDTH = 80  # columns of the summary
 
 
 class Table(NamedTuple):
@@ -50,7 +53,7 @@ class Table(NamedTuple):
         sides = ["left" if i in self.left else "right" for i in range(len(cells))]
         return "<tr>{}</tr>".format(
             "".join(
-                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                f'<{tag} style="text-align: {side}; padding: 0 1em 0 0">{escape(cell)}</{tag}>'
                 for cell, side in zip(cells, sides, strict=True)
             )
         )
@@ -64,7 +67,10 @@ class Printed:
     """
 
     def __repr__(self):
-        return "\n".join(f"{heading}: {what}" for heading, what in self._summary())
+        return "\n".join(
+            fill(f"{heading}: {what}", WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            for heading, what in self._summary()
+        )
 
     def full(self):
         """Everything as text.

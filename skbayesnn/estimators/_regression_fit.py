@@ -62,9 +62,8 @@ class RegressionFit(Regression):
             return X, y, sample_weight
         if self.noise in OTHER:
             raise ValueError(
-                f"measurement_std adds to the noise level of an output by itself, which "
-                f"noise={self.noise!r} does not have. Use noise='constant' or 'shared', or leave "
-                "measurement_std out."
+                f"measurement_std is not possible with noise={self.noise!r}. Use "
+                "noise='constant' or 'shared', or leave measurement_std out."
             )
         if np.isnan(X).any():
             raise ValueError(

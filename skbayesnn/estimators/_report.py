@@ -9,8 +9,8 @@ from skbayesnn.estimators._verdict import verdict_of_measurement, verdict_of_min
 from skbayesnn.inference import SIGNIFICANT, is_measured
 
 SUSPICIONS = {
-    "input_dependent": "Noise seems to depend on the inputs",
-    "student_t": "Noise seems to have heavier tails than a Gaussian",
+    "input_dependent": "larger at some inputs",
+    "student_t": "heavy tails",
 }
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
@@ -207,7 +207,7 @@ class EvidenceReport(Printed):
             ("Network", self._network_line()),
             (
                 "Weights",
-                f"{self.n_weights}, of which {self.n_targets:g} targets determine {gamma:.1f}",
+                f"{self.n_weights}; the {self.n_targets:g} targets determine {gamma:.1f} of them",
             ),
         ]
         if self.informed:
@@ -225,8 +225,8 @@ class EvidenceReport(Printed):
             method = "" if self.verdict == "trusted" else " by Laplace's approximation"
             return f"{self.log_evidence:.2f} nats{method}"
         return (
-            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by annealing; "
-            f"{self.laplace_log_evidence:.2f} by Laplace's approximation"
+            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by annealing "
+            f"(Laplace: {self.laplace_log_evidence:.2f})"
         )
 
     def _network_line(self):
@@ -234,7 +234,7 @@ class EvidenceReport(Printed):
         if hidden:
             line = f"hidden units {hidden}"
         elif any(m.hidden_layer_sizes for m in self.minima):
-            line = "No hidden layer was needed: a linear model has the highest evidence"
+            line = "No hidden layer was needed: linear model"
         else:
             line = "linear"
         return line if n == 1 else f"{line}; best of {n} distinct minima"
@@ -242,17 +242,17 @@ class EvidenceReport(Printed):
     def _noise_lines(self):
         """Tests that suggest other noise models, and the evidence of these."""
         compared, lines = self.noise_log_evidences, []
-        advice = "" if compared else ': compare noise="auto"'
+        advice = "" if compared else '; try noise="auto"'
         found = [
             f"{SUSPICIONS[noise]} (p = {p:.0e})"
             for noise, p in self.noise_p_values.items()
             if p < SIGNIFICANT
         ]
         if found:
-            lines.append(("Residuals", "; ".join(found) + advice))
+            lines.append(("Residuals", ", ".join(found) + advice))
         if len(compared) > 1:
             each = ", ".join(f"{noise} {value:.2f}" for noise, value in compared.items())
-            lines.append(("Log evidence of the noise models", each))
+            lines.append(("Noise models", f"{each} nats"))
         return lines
 
     def _tables(self):

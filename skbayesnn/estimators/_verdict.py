@@ -18,13 +18,13 @@ REMEDIES = {
     Trouble.NOT_REACHED: ANOTHER_SEARCH,
     Trouble.SINGULAR: "Remove inputs that repeat others, or use fewer hidden units.",
     Trouble.STRUCTURED: FEWER,
-    Trouble.BATCHES: "Compare models on held-out rows; predictions have error bars.",
+    Trouble.BATCHES: "Use predictions and error bars. Compare models on held-out rows.",
     Trouble.NOISE_NETWORK: "Try another random_state, or smaller noise_hidden_layer_sizes.",
 }
 
 
 class Verdict(NamedTuple):
-    """What is thought of a log evidence, and what to do about it.
+    """Whether a log evidence can be trusted, and what to do.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class Verdict(NamedTuple):
     advice: str
 
 
-TRUSTED = Verdict("trusted", "Use it, and compare it with that of other models of these targets.")
+TRUSTED = Verdict("trusted", "Use the fit. You can compare its evidence with that of other models.")
 NOT_MEASURED = Verdict(
-    "not measured", "If a few nats matter, fit with measure_evidence=True; else use it."
+    "not measured", "Use the fit. If a few nats of evidence matter, set measure_evidence=True."
 )
 BEYOND_MEASURING = Verdict(
-    "not measured", "Use it, but do not decide by a few nats: such a model cannot be measured."
+    "not measured", "Use the fit, but ignore differences of evidence of a few nats."
 )
 
 
@@ -60,12 +60,12 @@ def verdict_of_measurement(measurement):
         return TRUSTED
     return Verdict(
         f"doubtful: standard error of {error:.1f} nats",
-        "Do not decide by a few nats; fewer hidden units are measured more accurately.",
+        "Ignore differences of evidence of a few nats, or use fewer hidden units.",
     )
 
 
 def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
-    """What speaks against the Gaussian approximation at a minimum; or whether it is exact.
+    """Reasons to doubt the Gaussian approximation at a minimum, or that it is exact.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _doubts(minimum, targets_per_weight):
         (
             not minimum.exact,
             "Gauss-Newton Hessian: the evidence is approximate",
-            "Use the error bars, but do not compare evidences closely.",
+            "Use the error bars, but ignore small differences of evidence.",
         ),
         (not minimum.converged, "the hyperparameters did not converge", ANOTHER_SEARCH),
         (

@@ -137,7 +137,7 @@ def total_log_evidence(minima):
 
 
 def seeds_of(entropy, hidden_layer_sizes, n_starts):
-    """One seed per random start; without hidden layer there is one minimum."""
+    """One seed per random start; without a hidden layer there is one minimum."""
     return np.random.SeedSequence(entropy).spawn(n_starts if hidden_layer_sizes else 1)
 
 

@@ -1,4 +1,4 @@
-"""Where to start without hidden layer: the evidence may have several maxima, and is cheap there."""
+"""Where to start without a hidden layer, as the evidence is cheap but may have several maxima."""
 
 from typing import NamedTuple
 

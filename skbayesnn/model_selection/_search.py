@@ -64,7 +64,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     averaging : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        What predicts.
+        How predictions are combined.
 
         * ``"best"``: the candidate of highest evidence.
         * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
@@ -215,7 +215,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             n_tried = sum(not isinstance(error, TooLate) for _, _, error in fits)
             warnings.warn(
                 f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
-                f"{len(fits)} candidates were tried, the last of them perhaps not to the end. "
+                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
                 "Raise max_time, or try fewer candidates.",
                 ConvergenceWarning,
                 stacklevel=3,

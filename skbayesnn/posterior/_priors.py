@@ -172,9 +172,9 @@ def weight_groups(network, prior, feature_names=None):
     prior : str or array-like of shape (k,)
         ``"single"``: one group. ``"layer"``: per hidden layer its weights and its biases, and the
         output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
-        split by input. Without hidden layer the output layer is the first layer. An array gives the
-        label of every weight, in the order of ``theta``. ``"+intercept"`` after one of the names:
-        the biases of the outputs are a group of their own, ``"intercept"``.
+        split by input. Without a hidden layer the output layer is the first layer. An array gives
+        the label of every weight, in the order of ``theta``. With ``"+intercept"`` after a name,
+        the biases of the outputs form a separate group ``"intercept"``.
     feature_names : list of str, optional
         Names of the inputs, for the groups of ``"ard"``.
 

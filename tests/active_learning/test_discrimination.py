@@ -121,11 +121,11 @@ def test_errors():
             model_discrimination(one, one, X, probabilities=wrong)
     with pytest.raises(TypeError, match="got 'linear'"):
         model_discrimination(one, "linear", X)
-    with pytest.raises(TypeError, match="Needed are fitted models, and X_candidates as the last"):
+    with pytest.raises(TypeError, match="Pass one or more fitted models, and X_candidates"):
         model_discrimination(X)
     with pytest.raises(TypeError, match="must be a fitted EvidenceMLPRegressor, EvidenceMLP"):
         model_discrimination(sampled("one"), X)
-    with pytest.raises(ValueError, match=r"Only one minimum .* nothing to tell apart"):
+    with pytest.raises(ValueError, match=r"Only one minimum .* no alternatives to compare"):
         model_discrimination(linear("one"), X)
 
 

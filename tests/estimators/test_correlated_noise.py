@@ -86,7 +86,7 @@ def test_covariance_of_highest_evidence():
     assert_allclose(found, sigma, rtol=1e-4)
     assert_allclose(model.noise_std_, np.sqrt(np.diag(sigma)), rtol=1e-4)
     correlation = sigma[0, 1] / np.sqrt(np.prod(np.diag(sigma)))
-    assert_allclose(model.noise_correlation_[0, 1], correlation, rtol=1e-6)
+    assert_allclose(model.noise_correlation_[0, 1], correlation, rtol=1e-5)
     at_best = model.log_evidence_ - model.evidence_report_.noise_occam
     assert at_best == pytest.approx(value, abs=1e-6)
 
@@ -325,7 +325,7 @@ def test_bad_input(kind):
         fit(kind, (X, y[:, 0]))
     with pytest.raises(ValueError, match="infers the whole covariance"):
         fit(kind, (X, y), noise_std=0.1)
-    with pytest.raises(ValueError, match="noise='correlated' does not have"):
+    with pytest.raises(ValueError, match="not possible with noise='correlated'"):
         kind((), noise="correlated").fit(X, y, measurement_std=0.1)
 
 
@@ -340,7 +340,7 @@ def test_outputs_with_priors_of_their_own_are_not_sampled():
 @each_regressor
 def test_correlation_is_told_of_this_noise_only(kind):
     model = fit(kind, make_rows(), noise="constant")
-    with pytest.raises(AttributeError, match="noise='correlated' only"):
+    with pytest.raises(AttributeError, match="only with noise='correlated'"):
         _ = model.noise_correlation_
 
 

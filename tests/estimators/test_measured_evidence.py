@@ -115,7 +115,7 @@ def test_attributes(regressor):
     lines = repr(report).splitlines()
     assert lines[0] == "Verdict: trusted"
     assert lines[2].startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
-    assert f"{report.laplace_log_evidence:.2f} by Laplace" in lines[2]
+    assert f"(Laplace: {report.laplace_log_evidence:.2f})" in lines[2]
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
 
 

@@ -331,7 +331,7 @@ def test_bad_errors(kind, errors, error, message):
 @each_regressor
 @pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
 def test_noise_without_a_level_is_refused(kind, noise):
-    with pytest.raises(ValueError, match=f"noise='{noise}' does not have"):
+    with pytest.raises(ValueError, match=f"not possible with noise='{noise}'"):
         fit(kind, make_rows(), noise=noise)
 
 

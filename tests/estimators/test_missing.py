@@ -172,7 +172,7 @@ def test_what_needs_complete_rows():
         lambda: information_gain(model, ROWS),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="contains NaN, while complete rows are needed"):
+        with pytest.raises(ValueError, match="contains NaN, but this method needs complete rows"):
             call()
 
 
