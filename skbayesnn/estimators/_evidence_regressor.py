@@ -87,9 +87,9 @@ default="auto"
           chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
           Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.01) or Student-t noise (p < 0.5). These are then fitted as well,
-          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
-          of that. Means under input-dependent noise are combined with those under constant noise.
+          input-dependent (p < 0.01), Student-t (p < 0.5) or, for several outputs, correlated noise
+          (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
+          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise are combined with those under constant noise.
           If ``noise_std`` is given, the noise is constant.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.
@@ -312,7 +312,11 @@ default="auto"
 
     @available_if(learns_in_batches)
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        measurement_std: ArrayLike | None = None,
     ) -> Self:
         """Learn from one more batch: the posterior of the earlier ones is its prior.
 
@@ -322,7 +326,9 @@ default="auto"
         (``hidden_layer_sizes=()``) with ``weight_precision`` and ``noise_std`` given and
         ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
         3.3.1). For networks a Gaussian at one minimum stands for all that was learnt. A noise level
-        that is inferred has a Gamma prior from the second batch on, worth the earlier targets.
+        that is inferred has a Gamma prior from the second batch on, worth the earlier targets; if
+        these have a known ``measurement_std``, it has the maximum and the curvature of what they
+        tell.
 
         Parameters
         ----------
@@ -332,6 +338,8 @@ default="auto"
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known errors of the targets of this batch, as for `fit`.
 
         Returns
         -------
@@ -343,7 +351,8 @@ default="auto"
         ValueError
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
-        return self._learn(X, y, sample_weight, earlier=self._before_batch(), batch={})
+        given = sample_weight, measurement_std
+        return self._learn(X, y, *given, earlier=self._before_batch(), batch={})
 
     def _keep(self, result, rows):
         super()._keep(result, rows)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
 from skbayesnn.estimators._measurements import as_errors
-from skbayesnn.estimators._parameters import fixed_values, is_estimator, layer_sizes, one_of
+from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
 from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.posterior import Gaussian, MeasuredGaussian
@@ -64,16 +64,6 @@ class RegressionFit(Regression):
                 f"measurement_std adds to the noise level of an output by itself, which "
                 f"noise={self.noise!r} does not have. Use noise='constant' or 'shared', or leave "
                 "measurement_std out."
-            )
-        if np.isnan(X).any():
-            raise ValueError(
-                "measurement_std is not possible together with missing inputs. Leave out rows with "
-                "NaN in X, or measurement_std."
-            )
-        if is_estimator(self.prior):
-            raise ValueError(
-                "measurement_std is not possible with an estimator as prior. Leave it out, or give "
-                "prior_mean and prior_precision."
             )
         return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
 

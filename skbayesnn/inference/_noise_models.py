@@ -24,7 +24,7 @@ from skbayesnn.inference._noise_network import (
     train_with_noise,
 )
 from skbayesnn.inference._profile import integrated
-from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
+from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
 from skbayesnn.inference._search import (
     ALONE,
     distinct,
@@ -65,11 +65,21 @@ def noise_minima(posed):
 class ConstantNoise:
     """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
-    p_value = None
     tried_below = 0.0  # the p value of its test below which it is tried
     plain = True  # whether minima under constant noise are its own
     hides = False  # whether under constant noise it hides what larger networks could learn
     measurable = True  # whether annealing can begin at its minima
+
+    def p_value(self, posed, residuals):
+        """Of a test for this noise; ``None`` where it is not to be chosen.
+
+        Parameters
+        ----------
+        posed : Posed
+            Under constant noise.
+        residuals : Residuals
+        """
+        return None
 
     def hidden_layer_sizes(self, problem):
         """Of a network of its own: there is none."""
@@ -132,6 +142,24 @@ class ConstantNoise:
         return Positions(joint, theta, hyper, known)
 
 
+class Residuals(NamedTuple):
+    """Residuals under constant noise.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, n_outputs)
+        Each divided by its expected standard deviation.
+    weight : ndarray of shape (n,)
+        Repetitions of the rows.
+    degrees : float
+        Rows less the weights of each output that they determine.
+    """
+
+    values: np.ndarray
+    weight: np.ndarray
+    degrees: float
+
+
 class Positions(NamedTuple):
     """Where chains start.
 
@@ -177,9 +205,10 @@ class StudentTNoise(ConstantNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import NOISE_MODELS
-    >>> residuals = np.random.default_rng(0).standard_t(2, (100, 1))
-    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals, np.ones(100)) < 0.001)
+    >>> from skbayesnn.inference import NOISE_MODELS, Residuals
+    >>> values = np.random.default_rng(0).standard_t(2, (100, 1))
+    >>> residuals = Residuals(values, np.ones(100), degrees=98.0)
+    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals) < 0.001)
     True
     """
 
@@ -188,9 +217,9 @@ class StudentTNoise(ConstantNoise):
     plain = False
     measurable = False
 
-    def p_value(self, X, residuals, sample_weight):
+    def p_value(self, posed, residuals):
         """Of a test for this noise: `heavy_tails`."""
-        return heavy_tails(residuals, sample_weight)
+        return heavy_tails(residuals.values, residuals.weight)
 
     def pose(self, problem, posed):
         """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
@@ -244,9 +273,9 @@ class InputDependentNoise(ConstantNoise):
     plain = False
     measurable = False
 
-    def p_value(self, X, residuals, sample_weight):
+    def p_value(self, posed, residuals):
         """Of a test for this noise: `noise_trend`."""
-        return noise_trend(X, residuals, sample_weight)
+        return noise_trend(posed.posterior.X, residuals.values, residuals.weight)
 
     def hidden_layer_sizes(self, problem):
         """Of the noise network."""
@@ -343,8 +372,21 @@ def _with_noise(progress, posed, plan, old):
 class CorrelatedNoise(ConstantNoise):
     """Gaussian noise with one covariance matrix between the outputs for all rows."""
 
+    tried_below = 0.01
     plain = False
     measurable = False
+
+    def p_value(self, posed, residuals):
+        """Of a test for this noise: `correlated_outputs`.
+
+        It is not chosen where the prior has a mean or a matrix, or tells the outputs of a unit
+        apart: samplers integrate output weights out, of all outputs together.
+        """
+        network, groups = posed.posterior.network, posed.posterior.groups
+        last = network.layers(groups.labels)[-1]
+        if network.n_outputs == 1 or not groups.centred or np.any(last != last[:, :1]):
+            return None
+        return correlated_outputs(*residuals)
 
     def pose(self, problem, posed):
         """As `ConstantNoise.pose`; searches begin without correlations."""
@@ -388,7 +430,7 @@ class CorrelatedNoise(ConstantNoise):
 NOISE_MODELS = {
     "constant": ConstantNoise(),
     "shared": ConstantNoise(),
-    "correlated": CorrelatedNoise(),
     "input_dependent": InputDependentNoise(),
     "student_t": StudentTNoise(),
+    "correlated": CorrelatedNoise(),
 }

@@ -65,7 +65,7 @@ def learnt(fit):
         return None
     labels = np.zeros(len(best.theta), dtype=int)
     prior = GaussianPrior(labels, ["weights"], best.theta, matrix)
-    return Learnt(best.network, prior, _known_noise(fit))
+    return Learnt(best.network, prior, _known_noise(fit, own))
 
 
 def _is_definite(matrix):
@@ -76,10 +76,17 @@ def _is_definite(matrix):
     return bool(np.all(np.isfinite(matrix)))
 
 
-def _known_noise(fit):
-    """Of every inferred noise level as much as its well-determined targets tell."""
+def _known_noise(fit, own):
+    """Of every inferred noise level as much as its well-determined targets tell.
+
+    Beside known errors the likelihood of a level is not a Gamma density. That of the same maximum
+    and curvature in ``ln beta`` stands for it: its ``n`` is twice the curvature.
+    """
     best, free = fit.best, fit.posed.settings.free.beta
     if fit.noise not in ("constant", "shared") or not np.any(free):
         return None
-    counts = np.where(free, np.maximum(best.noise_counts - best.noise_gamma, 0.0), 0.0)
+    counts = best.noise_counts - best.noise_gamma
+    if not own.likelihood.linear:
+        counts = 2.0 * np.diagonal(own.level_information(best.theta, best.hyper.beta))
+    counts = np.where(free, np.maximum(counts, 0.0), 0.0)
     return KnownNoise(counts, 0.5 * counts / best.hyper.beta)
