@@ -101,6 +101,8 @@ class Posterior:
         What earlier data tell about the noise levels, under Gaussian noise.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
+    by_inputs : ndarray of shape (n, n_outputs, n_outputs), optional
+        See `Targets`.
 
     Examples
     --------
@@ -128,6 +130,7 @@ class Posterior:
     factors: np.ndarray | None = None
     known_noise: KnownNoise | None = None
     variances: np.ndarray | None = None
+    by_inputs: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
@@ -188,9 +191,9 @@ class Posterior:
 
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
-        factors = None if self.factors is None else self.factors[rows]
-        variances = None if self.variances is None else self.variances[rows]
-        return Targets(self.y[rows], self.sample_weight[rows], factors, variances)
+        known = self.factors, self.variances, self.by_inputs
+        known = (None if some is None else some[rows] for some in known)
+        return Targets(self.y[rows], self.sample_weight[rows], *known)
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
