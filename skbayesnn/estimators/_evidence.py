@@ -161,6 +161,11 @@ class EvidenceMLP(BayesianMLP):
                 f"noise={self.noise!r} is not possible with partial_fit, which hands on what is "
                 "known of constant noise levels. Use noise='constant' or 'shared'."
             )
+        if getattr(self, "input_std", None) is not None:
+            raise ValueError(
+                "input_std is not possible with partial_fit: earlier batches were learnt with the "
+                "slopes of earlier weights. Fit all rows at once."
+            )
         if self.measure_evidence is True:
             raise ValueError(
                 "measure_evidence=True is not possible with partial_fit: annealing knows nothing "

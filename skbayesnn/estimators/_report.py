@@ -297,7 +297,8 @@ def make_report(fit, minima, shares, noise_std):
     measured = None
     if fit.measurement is not None:
         measured = verdict_of_measurement(fit.measurement)
-    kind = posterior.is_quadratic, is_measured(fit, wanted=True)
+    exact = posterior.is_quadratic and fit.problem.input_variances is None
+    kind = exact, is_measured(fit, wanted=True)
     reports = [
         _report_of(
             minimum,

@@ -23,6 +23,7 @@ from skbayesnn.inference._noise_network import (
     settle,
     train_with_noise,
 )
+from skbayesnn.inference._noisy_inputs import with_noisy_inputs
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
 from skbayesnn.inference._search import (
@@ -45,15 +46,24 @@ from skbayesnn.posterior import (
     JointPosterior,
     MeasuredGaussian,
     MeasuredJoint,
+    NoisyInputGaussian,
+    NoisyInputsGaussian,
+    NoisyInputsJoint,
     StudentT,
     StudentTJoint,
+    at_slopes,
     correlation_coordinates,
+    with_input_noise,
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
 NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
 FARTHEST = 3.0  # coordinate of a correlation, a priori standard normal, of starts
-JOINTS = {MeasuredGaussian: MeasuredJoint}  # of likelihoods that need one of their own
+JOINTS = {
+    MeasuredGaussian: MeasuredJoint,
+    NoisyInputGaussian: NoisyInputsJoint,
+    NoisyInputsGaussian: NoisyInputsJoint,
+}  # of likelihoods that need one of their own
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -65,6 +75,7 @@ def noise_minima(posed):
 class ConstantNoise:
     """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
+    by_name = True  # whether users may ask for it by its name
     tried_below = 0.0  # the p value of its test below which it is tried
     plain = True  # whether minima under constant noise are its own
     hides = False  # whether under constant noise it hides what larger networks could learn
@@ -427,10 +438,39 @@ class CorrelatedNoise(ConstantNoise):
         )
 
 
+class NoisyInputs(ConstantNoise):
+    """Gaussian noise of constant level beside that which known noise of the inputs makes."""
+
+    by_name = False
+    plain = False
+    measurable = False
+
+    def pose(self, problem, posed):
+        """As `ConstantNoise.pose`."""
+        likelihood = with_input_noise(posed.posterior.likelihood, problem.input_variances)
+        return posed._replace(posterior=replace(posed.posterior, likelihood=likelihood))
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """As `ConstantNoise.search`; see `with_noisy_inputs`."""
+        workers.announced(*posed, len(previous))
+        return distinct(workers.run(with_noisy_inputs, [(posed, old) for old in previous]), posed)
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """As `ConstantNoise.positions`, each with the noise at its slopes."""
+        there = super().positions(problem, posed, tuned, starts, minima, seeds, from_prior)
+        known = []
+        for i, theta in enumerate(there.theta):
+            own = at_slopes(posed.posterior, theta)
+            given = len(theta), theta[None], there.hyper.select([i])
+            known.append(_known(own, posed.settings, *given))
+        return there._replace(known=np.concatenate(known))
+
+
 NOISE_MODELS = {
     "constant": ConstantNoise(),
     "shared": ConstantNoise(),
     "input_dependent": InputDependentNoise(),
     "student_t": StudentTNoise(),
     "correlated": CorrelatedNoise(),
+    "noisy_inputs": NoisyInputs(),
 }

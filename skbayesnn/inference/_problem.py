@@ -60,6 +60,8 @@ class Problem:
         What earlier data tell about the noise levels.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
+    input_variances : ndarray of shape (n_features,), optional
+        Of the noise of the inputs, where it is known.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     exact : bool
@@ -95,6 +97,7 @@ class Problem:
     noise_precision: tuple | None = None
     known_noise: KnownNoise | None = None
     variances: np.ndarray | None = None
+    input_variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     exact: bool = True
     max_iter: int = 300
@@ -119,9 +122,9 @@ class Problem:
 
     @property
     def noise_is_given(self):
-        """Whether the user has fixed any noise level, or given measurement errors."""
+        """Whether the user has fixed any noise level, or given errors of targets or inputs."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
-        return fixed or self.variances is not None
+        return fixed or self.variances is not None or self.input_variances is not None
 
     def posed(self, hidden_layer_sizes):
         """The posterior of a network, under constant noise, and settings of its search."""

@@ -26,6 +26,7 @@ from skbayesnn.posterior._likelihoods import (
 from skbayesnn.posterior._measured import MeasuredGaussian
 from skbayesnn.posterior._noise_known import KnownNoise
 from skbayesnn.posterior._noisy_inputs import (
+    NOISY_INPUTS,
     NoisyInputGaussian,
     NoisyInputsGaussian,
     at_slopes,
@@ -39,6 +40,7 @@ from skbayesnn.posterior._student_t import StudentT
 
 __all__ = [
     "INTERCEPT",
+    "NOISY_INPUTS",
     "Bernoulli",
     "Categorical",
     "CorrelatedGaussian",

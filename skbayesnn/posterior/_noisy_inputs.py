@@ -131,6 +131,9 @@ class NoisyInputsGaussian(Gaussian):
         return (values[..., None, :] @ self.membership)[..., 0, :]
 
 
+NOISY_INPUTS = NoisyInputGaussian, NoisyInputsGaussian
+
+
 def with_input_noise(likelihood, input_variances):
     """The likelihood of Gaussian noise levels whose inputs have noise, too.
 
