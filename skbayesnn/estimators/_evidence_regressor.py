@@ -89,7 +89,8 @@ default="auto"
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
           input-dependent (p < 0.01), Student-t (p < 0.5) or, for several outputs, correlated noise
           (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
-          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise are combined with those under constant noise.
+          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise
+          are combined with those under constant noise.
           If ``noise_std`` is given, the noise is constant.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.

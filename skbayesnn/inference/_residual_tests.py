@@ -91,8 +91,8 @@ def heavy_tails(residuals, sample_weight):
 def correlated_outputs(residuals, sample_weight, degrees):
     """Test whether the residuals of different outputs are correlated.
 
-    The likelihood ratio of independence, ``-(m - (2 p + 11) / 6) ln det R`` with the matrix ``R`` of
-    correlations between ``p`` outputs, follows a chi-squared distribution of ``p (p - 1) / 2``
+    The likelihood ratio of independence, ``-(nu - (2 p + 5) / 6) ln det R`` with the matrix ``R``
+    of correlations between ``p`` outputs, follows a chi-squared distribution of ``p (p - 1) / 2``
     degrees of freedom if the noise is Gaussian and independent (Bartlett 1950, "Tests of
     significance in factor analysis", British Journal of Psychology 3).
 
@@ -103,7 +103,7 @@ def correlated_outputs(residuals, sample_weight, degrees):
     sample_weight : ndarray of shape (n,)
         Repetitions of the rows.
     degrees : float
-        ``m - 1``: rows less the weights of each output that they determine.
+        ``nu``: rows less the weights of each output that they determine, intercepts among them.
 
     Returns
     -------

@@ -51,6 +51,7 @@ NOISE = {
         ["auto", "constant", "shared", "student_t", "input_dependent", "correlated"]
     ),
     "noise_std": st.sampled_from(["auto", "auto", "auto", 1e-3, 1.0, 1e6]),
+    "input_std": st.sampled_from([None, None, None, 0.0, 0.1, 10.0]),
 }
 CLASSES = {"class_weight": st.sampled_from([None, None, "balanced"])}
 KINDS = {

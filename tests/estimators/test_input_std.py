@@ -222,9 +222,7 @@ def test_variance_is_that_of_the_slopes(n_outputs):
     assert_allclose(double - both[1], 4.0 * added, atol=1e-6)
     f, covariance = model.predict(grid).reshape(7, -1), model.predict_output_cov(grid)
     target = f + 0.1
-    expected = [
-        multivariate_normal.logpdf(*row) for row in zip(target, f, covariance, strict=True)
-    ]
+    expected = [multivariate_normal.logpdf(*row) for row in zip(target, f, covariance, strict=True)]
     given = target[:, 0] if n_outputs == 1 else target
     assert_allclose(model.log_predictive_density(grid, given), expected, rtol=1e-6)
     sd = model.predict_std(grid, input_std=0.3)

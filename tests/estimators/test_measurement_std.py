@@ -1,5 +1,7 @@
 """Known errors of measurements: closed forms, promises, and what users may get wrong."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import sklearn
@@ -238,7 +240,7 @@ def test_average_of_models():
 def by_batches(rows, options, cuts=(0, 25, 40, 60)):
     """Learnt by `partial_fit`, or by estimators each of which is the prior of the next."""
     model = EvidenceMLPRegressor((), **options)
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in pairwise(cuts):
         X, y, errors = (r[first:last] for r in rows)
         model.partial_fit(X, y, measurement_std=errors)
     return model

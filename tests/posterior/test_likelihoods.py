@@ -15,8 +15,8 @@ from tests.tools import (
     ALL_LIKELIHOODS,
     assert_near,
     difference,
-    make_likelihood,
     make_by_inputs,
+    make_likelihood,
     make_targets,
     make_variances,
 )
