@@ -56,11 +56,11 @@ class PruneStep(NamedTuple):
 
 def learns_in_batches(estimator):
     """Whether an estimator has ``partial_fit``: `AttributeError` says why not."""
-    for name, usual in (("prune", None), ("missing", "error")):
-        if getattr(estimator, name) != usual:
+    for name, usual in (("prune", None), ("missing", "error"), ("input_std", None)):
+        given = getattr(estimator, name, usual)
+        if given is not None if usual is None else given != usual:
             raise AttributeError(
-                f"{name}={getattr(estimator, name)!r} is not possible with partial_fit. Use "
-                f"{name}={usual!r}."
+                f"{name}={given!r} is not possible with partial_fit. Use {name}={usual!r}."
             )
     return True
 
@@ -160,11 +160,6 @@ class EvidenceMLP(BayesianMLP):
             raise ValueError(
                 f"noise={self.noise!r} is not possible with partial_fit, which hands on what is "
                 "known of constant noise levels. Use noise='constant' or 'shared'."
-            )
-        if getattr(self, "input_std", None) is not None:
-            raise ValueError(
-                "input_std is not possible with partial_fit: earlier batches were learnt with the "
-                "slopes of earlier weights. Fit all rows at once."
             )
         if self.measure_evidence is True:
             raise ValueError(

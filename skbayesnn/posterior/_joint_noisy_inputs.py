@@ -21,7 +21,10 @@ class NoisyInputsJoint(JointPosterior):
         With the likelihood of `with_input_noise`.
     """
 
-    integrated = False
+    @property
+    def integrated(self):
+        """Whether the output layer is integrated out: never."""
+        return False
 
     @property
     def _batch(self):
