@@ -32,10 +32,7 @@ def as_errors(given, name, shape):
     array([[0.1, 0.1, 0.1],
            [0.2, 0.2, 0.2]])
     """
-    try:
-        errors = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
+    errors = _as_numbers(given, name)
     n, n_outputs = shape
     if errors.shape not in ((), (n,), (n, 1), (n, n_outputs)):
         raise ValueError(
@@ -80,10 +77,7 @@ def as_input_errors(given, n_features):
     """
     if given is None:
         return None
-    try:
-        errors = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"input_std must hold numbers, got {given!r}.") from error
+    errors = _as_numbers(given, "input_std")
     if errors.shape not in ((), (n_features,)):
         raise ValueError(
             f"input_std must be one number, or have shape ({n_features},): a standard deviation "
@@ -95,3 +89,10 @@ def as_input_errors(given, n_features):
             " Give 0 for columns that are known exactly."
         )
     return np.broadcast_to(errors, (n_features,)) if np.any(errors > 0) else None
+
+
+def _as_numbers(given, name):
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error

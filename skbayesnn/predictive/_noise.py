@@ -235,7 +235,20 @@ class NoiseNetworks(Noise):
 
 
 @dataclass(frozen=True)
-class CorrelatedNoise(Noise):
+class _WithCovariances(Noise):
+    """Gaussian noise that is correlated between the outputs of a row."""
+
+    def draw(self, X, shape, rng):
+        normal = rng.standard_normal(shape)[..., None]
+        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
+
+    def log_density(self, residual, covariance, X):
+        noise = self.covariances(X)
+        return log_normal_density(residual, noise if covariance is None else covariance + noise)
+
+
+@dataclass(frozen=True)
+class CorrelatedNoise(_WithCovariances):
     """Gaussian noise that is correlated between outputs.
 
     Parameters
@@ -259,17 +272,9 @@ class CorrelatedNoise(Noise):
         sd = np.sqrt(self.typical_variances)
         return (sd[:, :, None] * self.correlation * sd[:, None, :])[:, None]
 
-    def draw(self, X, shape, rng):
-        normal = rng.standard_normal(shape)[..., None]
-        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
-
-    def log_density(self, residual, covariance, X):
-        noise = self.covariances(X)
-        return log_normal_density(residual, noise if covariance is None else covariance + noise)
-
 
 @dataclass(frozen=True)
-class NoiseOfInputs(Noise):
+class NoiseOfInputs(_WithCovariances):
     """Gaussian noise of constant level, and what noise of the inputs adds to it.
 
     That is ``J S J^T`` with the slopes ``J`` of each network, to first order. It is correlated
@@ -313,14 +318,6 @@ class NoiseOfInputs(Noise):
 
     def scales(self, X):
         return np.sqrt(self.variances(X))
-
-    def draw(self, X, shape, rng):
-        normal = rng.standard_normal(shape)[..., None]
-        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
-
-    def log_density(self, residual, covariance, X):
-        noise = self.covariances(X)
-        return log_normal_density(residual, noise if covariance is None else covariance + noise)
 
 
 def noise_of_minimum(minimum, log_range):
