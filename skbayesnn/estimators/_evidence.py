@@ -54,11 +54,11 @@ class PruneStep(NamedTuple):
 
 def learns_in_batches(estimator):
     """Whether an estimator has ``partial_fit``: `AttributeError` says why not."""
-    for name, usual in (("prune", None), ("missing", "error")):
-        if getattr(estimator, name) != usual:
+    for name, usual in (("prune", None), ("missing", "error"), ("input_std", None)):
+        given = getattr(estimator, name, usual)
+        if given is not None if usual is None else given != usual:
             raise AttributeError(
-                f"{name}={getattr(estimator, name)!r} is not possible with partial_fit. Use "
-                f"{name}={usual!r}."
+                f"{name}={given!r} is not possible with partial_fit. Use {name}={usual!r}."
             )
     return True
 

@@ -101,9 +101,10 @@ default="auto"
           chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
           Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.01) or Student-t noise (p < 0.5). These are then fitted as well,
-          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
-          of that. Means under input-dependent noise are combined with those under constant noise.
+          input-dependent (p < 0.01), Student-t (p < 0.5) or, for several outputs, correlated noise
+          (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
+          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise
+          are combined with those under constant noise.
           If ``noise_std`` is given, the noise is constant.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.
@@ -111,6 +112,13 @@ default="auto"
         Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
         level is linear in the inputs. The noise network has the activation and kind of prior of the
         first network.
+    input_std : float or array-like of shape (n_features,), default=None
+        Known standard deviation of the noise of the inputs, in units of X: one number, or one per
+        column (0: exact). To first order it adds ``(df/dx)^T S (df/dx)`` to the variance of a
+        target, with the slopes at the minimum (Wright 1999); minimum and slopes are found in turns,
+        and the change of this variance with the weights enters neither their posterior nor the
+        evidence, which is not measured. The inferred noise level is what is left. Predictions are
+        for inputs of the same noise, unless they are given another ``input_std``.
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
         keeps the units of the user.
@@ -289,6 +297,7 @@ default="auto"
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
+        input_std: float | ArrayLike | None = None,
         standardize: bool = True,
         missing: str = "error",
         n_restarts: int = 5,
@@ -315,6 +324,7 @@ default="auto"
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
+        self.input_std = input_std
         self.standardize = standardize
         self.missing = missing
         self.n_restarts = n_restarts
@@ -332,7 +342,11 @@ default="auto"
 
     @available_if(learns_in_batches)
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        measurement_std: ArrayLike | None = None,
     ) -> Self:
         """Learn from one more batch: the posterior of the earlier ones is its prior.
 
@@ -343,7 +357,8 @@ default="auto"
         ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
         3.3.1). For networks, a Gaussian at one minimum replaces the earlier posterior. From the
         second batch on, an inferred noise level has a Gamma prior that counts like the earlier
-        targets.
+        targets; if these have a known ``measurement_std``, it has the maximum and the curvature of
+        what they say.
 
         Parameters
         ----------
@@ -353,6 +368,8 @@ default="auto"
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known errors of the targets of this batch, as for `fit`.
 
         Returns
         -------
@@ -364,7 +381,8 @@ default="auto"
         ValueError
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
-        return self._learn(X, y, sample_weight, earlier=self._before_batch(), batch={})
+        given = sample_weight, measurement_std
+        return self._learn(X, y, *given, earlier=self._before_batch(), batch={})
 
     def _keep(self, result, rows):
         super()._keep(result, rows)

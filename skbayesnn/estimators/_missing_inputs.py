@@ -60,8 +60,9 @@ class MissingInputs:
         shares = np.where(gaps[:, None], 1.0 / IMPUTATIONS, np.eye(IMPUTATIONS)[0])
         X = np.stack(filled, axis=1).reshape(-1, n_features)
         y = np.repeat(rows.y, IMPUTATIONS, axis=0)
+        errors = None if rows.errors is None else np.repeat(rows.errors, IMPUTATIONS, axis=0)
         weight = (rows.weight[:, None] * shares).ravel()
-        return canonical_rows(X, y, weight)._replace(shares=shares, before=rows), inputs
+        return canonical_rows(X, y, weight, errors)._replace(shares=shares, before=rows), inputs
 
     def _average_over_missing(self, inputs):
         """Let predictions average over missing inputs, if they may be missing."""

@@ -7,13 +7,14 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
 from skbayesnn.estimators._hyperpriors import has_gamma_noise, hyperpriors_of_noise
-from skbayesnn.estimators._measurements import as_errors
+from skbayesnn.estimators._measurements import as_errors, as_input_errors
 from skbayesnn.estimators._parameters import fixed_values, is_estimator, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
 from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.posterior import Gaussian, MeasuredGaussian
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
+PLAIN = {"auto": "constant"}  # what noise beside that of the inputs is called
 OTHER = "input_dependent", "student_t", "correlated"  # noise without levels to which errors add
 
 
@@ -58,24 +59,19 @@ class RegressionFit(Regression):
     def _check_rows(self, X, y, sample_weight, measurement_std=None):
         """Known errors besides, or ``None``."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
+        as_input_errors(self.input_std, X.shape[1])
         if measurement_std is None:
             return X, y, sample_weight
+        self._check_has_level("measurement_std")
+        return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
+
+    def _check_has_level(self, what):
+        """Raise ``ValueError`` if there is no noise level that errors could add to."""
         if self.noise in OTHER:
             raise ValueError(
-                f"measurement_std is not possible with noise={self.noise!r}. Use "
-                "noise='constant' or 'shared', or leave measurement_std out."
+                f"{what} is not possible with noise={self.noise!r}. Use noise='constant' or "
+                f"'shared', or leave {what} out."
             )
-        if np.isnan(X).any():
-            raise ValueError(
-                "measurement_std is not possible together with missing inputs. Leave out rows with "
-                "NaN in X, or measurement_std."
-            )
-        if is_estimator(self.prior):
-            raise ValueError(
-                "measurement_std is not possible with an estimator as prior. Leave it out, or give "
-                "prior_mean and prior_precision."
-            )
-        return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1
@@ -117,18 +113,22 @@ class RegressionFit(Regression):
             "noise_precision": (free, ratio**-2.0),
             "noise_hyperprior": hyperpriors_of_noise(self.hyperprior or {}, free),
             "variances": variances,
+            "input_variances": _input_variances(self.input_std, self._X_scaling),
             "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
         }
 
     def _noise_model(self, problem):
         """With known errors there is a choice of one."""
+        if problem.input_variances is not None:
+            return "noisy_inputs"
         alone = self.noise == "auto" and problem.variances is not None
         return "constant" if alone else self.noise
 
     def _check_noise(self):
         """Raise ``ValueError`` if the parameters of the noise make no sense together."""
-        one_of(self, "noise", (*NOISE_MODELS, "auto"))
+        names = [name for name, model in NOISE_MODELS.items() if model.by_name]
+        one_of(self, "noise", (*names, "auto"))
         layer_sizes(self, "noise_hidden_layer_sizes")
         given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
         if self.noise == "input_dependent" and given:
@@ -146,6 +146,22 @@ class RegressionFit(Regression):
                 f"A Gamma prior of the noise level is not possible with noise={self.noise!r}. Use "
                 "noise='constant', 'shared' or 'student_t', or a LogUniform prior."
             )
+        if self.input_std is not None:
+            self._check_noisy_inputs()
+
+    def _check_noisy_inputs(self):
+        """Raise ``ValueError`` for what is not possible with noise of the inputs."""
+        self._check_has_level("input_std")
+        if self.missing == "impute":
+            raise ValueError(
+                "input_std is not possible with missing='impute': inputs that are filled in have "
+                "another noise than those that were measured. Use missing='error'."
+            )
+        if is_estimator(self.prior):
+            raise ValueError(
+                "input_std is not possible with an estimator as prior, which was learnt with the "
+                "slopes of earlier weights. Fit all rows at once."
+            )
 
     def _as_levels(self, noise):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
@@ -153,7 +169,8 @@ class RegressionFit(Regression):
 
     def _keep_noise(self, result):
         """Attributes that tell the noise model."""
-        self.noise_ = self.noise if self.noise == "shared" else result.noise
+        by_name = NOISE_MODELS[result.noise].by_name and self.noise != "shared"
+        self.noise_ = result.noise if by_name else PLAIN.get(self.noise, self.noise)
         if self.noise == "auto" and result.noise_log_evidences:
             self.noise_log_evidences_ = result.noise_log_evidences
 
@@ -177,3 +194,17 @@ def _variances(errors, y_scaling, likelihood, free, values):
             "Give measurement_std in the units of y."
         )
     return standardised_variances(errors, y_scaling)
+
+
+def _input_variances(input_std, X_scaling):
+    """Of the noise of inputs in standardised units; ``None`` if there is none."""
+    errors = as_input_errors(input_std, len(X_scaling.scale))
+    if errors is None:
+        return None
+    if np.any(errors / X_scaling.scale > MOST_APART):
+        raise ValueError(
+            f"input_std={input_std} and the standard deviations of the columns of X "
+            f"({X_scaling.scale}) differ by too many orders of magnitude. Give input_std in the "
+            "units of X."
+        )
+    return standardised_variances(errors, X_scaling)

@@ -59,7 +59,7 @@ from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import OF_SIZE, Minimum, Trouble, complete
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import Renewals
-from skbayesnn.inference._noise_models import NOISE_MODELS, Positions
+from skbayesnn.inference._noise_models import NOISE_MODELS, Positions, Residuals
 from skbayesnn.inference._noise_network import (
     NoisePlan,
     rounding_variance,
@@ -82,7 +82,7 @@ from skbayesnn.inference._progress import (
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._relay import Relay, relayed
-from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
+from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
 from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
 from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
@@ -154,6 +154,7 @@ __all__ = [
     "Relay",
     "Removal",
     "Renewals",
+    "Residuals",
     "SampledFit",
     "SampledReestimation",
     "SamplingSettings",
@@ -174,6 +175,7 @@ __all__ = [
     "best_of",
     "check_memory",
     "complete",
+    "correlated_outputs",
     "distinct",
     "estimate_evidence",
     "evidence_derivatives",

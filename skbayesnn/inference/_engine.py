@@ -26,7 +26,7 @@ from skbayesnn.inference._growth import (
 from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._measurement import Measurement, is_measured, measure
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._noise_models import NOISE_MODELS, noise_minima
+from skbayesnn.inference._noise_models import NOISE_MODELS, Residuals, noise_minima
 from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._saliency import prune_weights, with_zeros
@@ -446,9 +446,11 @@ def _p_values(fit):
         residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
     beta = own.likelihood.precisions(best.hyper.beta)
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    given = posterior.X, residuals, posterior.sample_weight
-    tests = {name: model.p_value for name, model in NOISE_MODELS.items() if model.p_value}
-    return {name: p_value(*given) for name, p_value in tests.items()}
+    weight = posterior.sample_weight
+    degrees = float(weight @ np.maximum(gamma, 0.0).mean(axis=1))
+    given = fit.posed, Residuals(residuals, weight, degrees)
+    found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())
+    return {name: p_value for name, p_value in found if p_value is not None}
 
 
 def _unrepeated(minima, others, settings):

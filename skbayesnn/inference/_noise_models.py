@@ -23,8 +23,9 @@ from skbayesnn.inference._noise_network import (
     settle,
     train_with_noise,
 )
+from skbayesnn.inference._noisy_inputs import with_noisy_inputs
 from skbayesnn.inference._profile import integrated
-from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
+from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
 from skbayesnn.inference._search import (
     ALONE,
     distinct,
@@ -45,15 +46,24 @@ from skbayesnn.posterior import (
     LogUniform,
     MeasuredGaussian,
     MeasuredJoint,
+    NoisyInputGaussian,
+    NoisyInputsGaussian,
+    NoisyInputsJoint,
     StudentT,
     StudentTJoint,
+    at_slopes,
     correlation_coordinates,
+    with_input_noise,
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
 NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
 FARTHEST = 3.0  # coordinate of a correlation, a priori standard normal, of starts
-JOINTS = {MeasuredGaussian: MeasuredJoint}  # of likelihoods that need one of their own
+JOINTS = {
+    MeasuredGaussian: MeasuredJoint,
+    NoisyInputGaussian: NoisyInputsJoint,
+    NoisyInputsGaussian: NoisyInputsJoint,
+}  # of likelihoods that need one of their own
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -65,11 +75,22 @@ def noise_minima(posed):
 class ConstantNoise:
     """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
-    p_value = None
+    by_name = True  # whether users may ask for it by its name
     tried_below = 0.0  # the p value of its test below which it is tried
     plain = True  # whether minima under constant noise are its own
     hides = False  # whether under constant noise it hides what larger networks could learn
     measurable = True  # whether annealing can begin at its minima
+
+    def p_value(self, posed, residuals):
+        """Of a test for this noise; ``None`` where it is not to be chosen.
+
+        Parameters
+        ----------
+        posed : Posed
+            Under constant noise.
+        residuals : Residuals
+        """
+        return None
 
     def hidden_layer_sizes(self, problem):
         """Of a network of its own: there is none."""
@@ -132,6 +153,24 @@ class ConstantNoise:
         return Positions(joint, theta, hyper, known)
 
 
+class Residuals(NamedTuple):
+    """Residuals under constant noise.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, n_outputs)
+        Each divided by its expected standard deviation.
+    weight : ndarray of shape (n,)
+        Repetitions of the rows.
+    degrees : float
+        Rows less the weights of each output that they determine.
+    """
+
+    values: np.ndarray
+    weight: np.ndarray
+    degrees: float
+
+
 class Positions(NamedTuple):
     """Where chains start.
 
@@ -177,9 +216,10 @@ class StudentTNoise(ConstantNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import NOISE_MODELS
-    >>> residuals = np.random.default_rng(0).standard_t(2, (100, 1))
-    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals, np.ones(100)) < 0.001)
+    >>> from skbayesnn.inference import NOISE_MODELS, Residuals
+    >>> values = np.random.default_rng(0).standard_t(2, (100, 1))
+    >>> residuals = Residuals(values, np.ones(100), degrees=98.0)
+    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals) < 0.001)
     True
     """
 
@@ -188,9 +228,9 @@ class StudentTNoise(ConstantNoise):
     plain = False
     measurable = False
 
-    def p_value(self, X, residuals, sample_weight):
+    def p_value(self, posed, residuals):
         """Of a test for this noise: `heavy_tails`."""
-        return heavy_tails(residuals, sample_weight)
+        return heavy_tails(residuals.values, residuals.weight)
 
     def pose(self, problem, posed):
         """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
@@ -244,9 +284,9 @@ class InputDependentNoise(ConstantNoise):
     plain = False
     measurable = False
 
-    def p_value(self, X, residuals, sample_weight):
+    def p_value(self, posed, residuals):
         """Of a test for this noise: `noise_trend`."""
-        return noise_trend(X, residuals, sample_weight)
+        return noise_trend(posed.posterior.X, residuals.values, residuals.weight)
 
     def hidden_layer_sizes(self, problem):
         """Of the noise network."""
@@ -350,8 +390,21 @@ def _with_noise(posed, plan, old, optional):
 class CorrelatedNoise(ConstantNoise):
     """Gaussian noise with one covariance matrix between the outputs for all rows."""
 
+    tried_below = 0.01
     plain = False
     measurable = False
+
+    def p_value(self, posed, residuals):
+        """Of a test for this noise: `correlated_outputs`.
+
+        It is not chosen where the prior has a mean or a matrix, or tells the outputs of a unit
+        apart: samplers integrate output weights out, of all outputs together.
+        """
+        network, groups = posed.posterior.network, posed.posterior.groups
+        last = network.layers(groups.labels)[-1]
+        if network.n_outputs == 1 or not groups.centred or np.any(last != last[:, :1]):
+            return None
+        return correlated_outputs(*residuals)
 
     def pose(self, problem, posed):
         """As `ConstantNoise.pose`; searches begin without correlations."""
@@ -394,10 +447,39 @@ class CorrelatedNoise(ConstantNoise):
         )
 
 
+class NoisyInputs(ConstantNoise):
+    """Gaussian noise of constant level beside that which known noise of the inputs makes."""
+
+    by_name = False
+    plain = False
+    measurable = False
+
+    def pose(self, problem, posed):
+        """As `ConstantNoise.pose`."""
+        likelihood = with_input_noise(posed.posterior.likelihood, problem.input_variances)
+        return posed._replace(posterior=replace(posed.posterior, likelihood=likelihood))
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """As `ConstantNoise.search`; see `with_noisy_inputs`."""
+        workers.announced(*posed, len(previous))
+        return distinct(workers.run(with_noisy_inputs, [(posed, old) for old in previous]), posed)
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """As `ConstantNoise.positions`, each with the noise at its slopes."""
+        there = super().positions(problem, posed, tuned, starts, minima, seeds, from_prior)
+        known = []
+        for i, theta in enumerate(there.theta):
+            own = at_slopes(posed.posterior, theta)
+            given = len(theta), theta[None], there.hyper.select([i])
+            known.append(_known(own, posed.settings, *given))
+        return there._replace(known=np.concatenate(known))
+
+
 NOISE_MODELS = {
     "constant": ConstantNoise(),
     "shared": ConstantNoise(),
-    "correlated": CorrelatedNoise(),
     "input_dependent": InputDependentNoise(),
     "student_t": StudentTNoise(),
+    "correlated": CorrelatedNoise(),
+    "noisy_inputs": NoisyInputs(),
 }

@@ -21,6 +21,7 @@ from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.inference._training import Trained, random_starts, train, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
+from skbayesnn.posterior import NOISY_INPUTS, at_slopes
 
 
 class Workers(NamedTuple):
@@ -260,6 +261,8 @@ def own_posterior(posterior, minimum):
     """The posterior with the layout, the likelihood and the noise of every row of a minimum."""
     own = posterior.with_network(minimum.network, minimum.groups.labels)
     own, factors = replace(own, likelihood=minimum.likelihood), None
+    if isinstance(own.likelihood, NOISY_INPUTS):
+        own = at_slopes(own, minimum.theta)
     if minimum.noise is not None:
         log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
         level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))

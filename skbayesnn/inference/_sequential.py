@@ -67,7 +67,7 @@ def learnt(fit):
         return None
     labels = np.zeros(len(best.theta), dtype=int)
     prior = GaussianPrior(labels, ["weights"], best.theta, matrix)
-    return Learnt(best.network, prior, _noise_prior(fit))
+    return Learnt(best.network, prior, _noise_prior(fit, own))
 
 
 def _is_definite(matrix):
@@ -78,17 +78,22 @@ def _is_definite(matrix):
     return bool(np.all(np.isfinite(matrix)))
 
 
-def _noise_prior(fit):
+def _noise_prior(fit, own):
     """Of every inferred noise level as much as its well-determined targets and its prior tell.
 
     A Gamma distribution of the mean ``beta`` and the shape ``(N - gamma) / 2`` is what targets
-    leave of a flat prior of ``ln beta`` (Bishop 2006, exercise 2.43 and equation 2.146).
+    leave of a flat prior of ``ln beta`` (Bishop 2006, exercise 2.43 and equation 2.146). Beside
+    known errors that is not a Gamma distribution; the one of the same maximum and curvature in
+    ``ln beta`` replaces it.
     """
     best, free = fit.best, fit.posed.settings.free
     if fit.noise not in ("constant", "shared") or not np.any(free.beta):
         return None
     prior, found = free.beta_prior, []
     shapes = 0.5 * (np.maximum(best.noise_counts - best.noise_gamma, 0.0) + prior.counts)
+    if not own.likelihood.linear:
+        shapes = np.diagonal(own.level_information(best.theta, best.hyper.beta))
+        shapes = shapes + prior.rate * best.hyper.beta
     rates = shapes / best.hyper.beta
     for level, shape in enumerate(shapes):
         bounds = float(prior.lower[level]), float(prior.upper[level])

@@ -97,4 +97,8 @@ class MeasuredGaussian(Gaussian):
     def _parts(self, targets, beta):
         """Noise precisions ``(..., 1, n_outputs)`` and shares ``F`` ``(..., n, n_outputs)``."""
         tau = self.precisions(beta)[..., None, :]
-        return tau, 1.0 / (1.0 + tau * targets.variances)
+        return tau, 1.0 / (1.0 + tau * self._variances(targets))
+
+    def _variances(self, targets):
+        """Known variances of the targets, ``(n, n_outputs)``."""
+        return targets.variances

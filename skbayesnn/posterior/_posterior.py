@@ -98,6 +98,8 @@ class Posterior:
         Of the misfit of every target, see `Targets`.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
+    by_inputs : ndarray of shape (n, n_outputs, n_outputs), optional
+        See `Targets`.
 
     Examples
     --------
@@ -124,6 +126,7 @@ class Posterior:
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
     variances: np.ndarray | None = None
+    by_inputs: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
@@ -173,9 +176,9 @@ class Posterior:
 
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
-        factors = None if self.factors is None else self.factors[rows]
-        variances = None if self.variances is None else self.variances[rows]
-        return Targets(self.y[rows], self.sample_weight[rows], factors, variances)
+        known = self.factors, self.variances, self.by_inputs
+        known = (None if some is None else some[rows] for some in known)
+        return Targets(self.y[rows], self.sample_weight[rows], *known)
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""

@@ -28,6 +28,7 @@ from skbayesnn.predictive._noise import (
     CorrelatedNoise,
     Noise,
     NoiseNetworks,
+    NoiseOfInputs,
     StudentTNoise,
 )
 from skbayesnn.predictive._pooling import Pooled
@@ -45,6 +46,7 @@ __all__ = [
     "Member",
     "Noise",
     "NoiseNetworks",
+    "NoiseOfInputs",
     "Part",
     "Pooled",
     "Rescaled",

@@ -301,8 +301,8 @@ class Draws(Part):
     def doubles_per_row(self):
         """Memory that a row to predict takes: all drawn networks side by side."""
         widths = [*self.network.layer_sizes[1:], self.network.n_outputs**2]
-        if isinstance(getattr(self.noise, "network", None), Network):
-            widths += self.noise.network.layer_sizes[1:]
+        if self.noise is not None:
+            widths += self.noise.widths
         return len(self.theta) * max(widths) // 4
 
     def outputs(self, X):

@@ -11,7 +11,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import CorrelatedGaussian, StudentT
+from skbayesnn.posterior import NOISY_INPUTS, CorrelatedGaussian, StudentT, slope_covariances
 from skbayesnn.predictive._mixture import NORMAL, StudentTLaw, log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
 
@@ -37,10 +37,22 @@ class Noise:
     n_gaussians = 1
     heavy_tails = False  # whether moments of high order do not exist
 
+    def of_inputs(self, part, variances):
+        """`NoiseOfInputs` of the networks of a `Part`; ``None`` for other than constant noise."""
+        if type(self) not in (Noise, NoiseOfInputs):
+            return None
+        theta = np.atleast_2d(part.theta)
+        return NoiseOfInputs(self.squared_scales, self.unit, part.network, theta, variances)
+
     @property
     def law(self):
         """Distribution of residuals in units of their scale."""
         return NORMAL
+
+    @property
+    def widths(self):
+        """Numbers per row that are held for every network at once."""
+        return []
 
     def in_units(self, scale):
         """The noise of outputs that are multiplied by ``scale``."""
@@ -188,6 +200,10 @@ class NoiseNetworks(Noise):
         """How many Gaussians make the noise of a network, see `mixture`."""
         return 1 if self.precision is None else len(NODES)
 
+    @property
+    def widths(self):
+        return list(self.network.layer_sizes[1:])
+
     def scales(self, X):
         """Standard deviations at every row at the most probable weights, ``(m, n, n_outputs)``."""
         log_precision = outputs(self.network, self.theta, X)
@@ -219,7 +235,20 @@ class NoiseNetworks(Noise):
 
 
 @dataclass(frozen=True)
-class CorrelatedNoise(Noise):
+class _WithCovariances(Noise):
+    """Gaussian noise that is correlated between the outputs of a row."""
+
+    def draw(self, X, shape, rng):
+        normal = rng.standard_normal(shape)[..., None]
+        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
+
+    def log_density(self, residual, covariance, X):
+        noise = self.covariances(X)
+        return log_normal_density(residual, noise if covariance is None else covariance + noise)
+
+
+@dataclass(frozen=True)
+class CorrelatedNoise(_WithCovariances):
     """Gaussian noise that is correlated between outputs.
 
     Parameters
@@ -243,13 +272,52 @@ class CorrelatedNoise(Noise):
         sd = np.sqrt(self.typical_variances)
         return (sd[:, :, None] * self.correlation * sd[:, None, :])[:, None]
 
-    def draw(self, X, shape, rng):
-        normal = rng.standard_normal(shape)[..., None]
-        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
 
-    def log_density(self, residual, covariance, X):
-        noise = self.covariances(X)
-        return log_normal_density(residual, noise if covariance is None else covariance + noise)
+@dataclass(frozen=True)
+class NoiseOfInputs(_WithCovariances):
+    """Gaussian noise of constant level, and what noise of the inputs adds to it.
+
+    That is ``J S J^T`` with the slopes ``J`` of each network, to first order. It is correlated
+    between the outputs of a row.
+
+    Parameters
+    ----------
+    network : Network
+        That of the means.
+    theta : ndarray of shape (m, k)
+    input_variances : ndarray of shape (d,)
+        ``S``, a diagonal; zeros for inputs that are known exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.predictive import NoiseOfInputs
+    >>> given = Network((1, 1)), np.array([[3.0, 0.0]]), np.array([0.5])
+    >>> noise = NoiseOfInputs(np.array([[1.0]]), 1.0, *given)
+    >>> noise.variances(np.zeros((1, 1)))  # 1 + 3^2 / 2
+    array([[[5.5]]])
+    """
+
+    network: Network | None = None
+    theta: np.ndarray | None = None
+    input_variances: np.ndarray | None = None
+
+    @property
+    def widths(self):
+        return [len(self.input_variances) * max(self.network.layer_sizes)]
+
+    def covariances(self, X):
+        own, unit = self.typical_variances, np.broadcast_to(self.unit, self.network.n_outputs)
+        given = self.theta.astype(float), X, self.input_variances
+        by_inputs = slope_covariances(self.network, *given) * (unit[:, None] * unit)
+        return own[:, None, :, None] * np.eye(len(unit)) + by_inputs
+
+    def variances(self, X):
+        return np.diagonal(self.covariances(X), axis1=-2, axis2=-1)
+
+    def scales(self, X):
+        return np.sqrt(self.variances(X))
 
 
 def noise_of_minimum(minimum, log_range):
@@ -268,6 +336,9 @@ def noise_of_minimum(minimum, log_range):
     if network is not None:
         given = network.network, network.theta[None], log_range, network.precision
         return NoiseNetworks(squared_scales, 1.0, *given)
+    if isinstance(likelihood, NOISY_INPUTS):
+        given = minimum.network, minimum.theta[None], likelihood.input_variances
+        return NoiseOfInputs(squared_scales, 1.0, *given)
     if isinstance(likelihood, CorrelatedGaussian):
         return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
     if isinstance(likelihood, StudentT):
@@ -287,6 +358,10 @@ def noise_of_draws(fit):
         joint = fit.sampled.joint
         given = joint.noise_network, state, joint.free.beta_prior.log_range
         return NoiseNetworks(squared_scales, 1.0, *given)
+    if fit.noise == "noisy_inputs":
+        theta = draws.theta.reshape(n, -1)
+        given = fit.posed.posterior.network, theta, likelihood.input_variances
+        return NoiseOfInputs(squared_scales, 1.0, *given)
     if fit.noise == "correlated":
         correlation = np.tile(np.eye(beta.shape[-1]), (n, 1, 1))
         rows, columns = np.tril_indices(beta.shape[-1], -1)

@@ -1,5 +1,7 @@
 """Known errors of measurements: closed forms, promises, and what users may get wrong."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import sklearn
@@ -230,6 +232,70 @@ def test_average_of_models():
     variances = [m.predict_std(X, "aleatoric", errors) ** 2 for m in models]
     found = both.predict_std(X, "aleatoric", errors) ** 2
     assert_allclose(found, both.weights @ variances)
+
+
+# --- batches and missing inputs ------------------------------------------------------------------
+
+
+def by_batches(rows, options, cuts=(0, 25, 40, 60)):
+    """Learnt by `partial_fit`, or by estimators each of which is the prior of the next."""
+    model = EvidenceMLPRegressor((), **options)
+    for first, last in pairwise(cuts):
+        X, y, errors = (r[first:last] for r in rows)
+        model.partial_fit(X, y, measurement_std=errors)
+    return model
+
+
+def test_batches_with_errors_equal_one_fit():
+    """Linear models at a given noise level: weights, error bars and evidence."""
+    rows, options = make_rows(n=60), FIXED | {"noise_std": 0.3, "n_restarts": 1}
+    whole, batches = fit(EvidenceMLPRegressor, rows, **options), by_batches(rows, options)
+    X, y, errors = rows
+    first = EvidenceMLPRegressor((), **options)
+    first.fit(X[:25], y[:25], measurement_std=errors[:25])
+    last = EvidenceMLPRegressor((), **options | {"prior": first, "weight_precision": "auto"})
+    last.fit(X[25:], y[25:], measurement_std=errors[25:])
+    for model in (batches, last):
+        assert_allclose(model.coefs_[0], whole.coefs_[0], rtol=1e-10)
+        assert_allclose(model.predict_std(X), whole.predict_std(X), rtol=1e-9)
+    assert_allclose(batches.log_evidence_, whole.log_evidence_, rtol=1e-10)
+    assert_allclose(first.log_evidence_ + last.log_evidence_, whole.log_evidence_, rtol=1e-10)
+
+
+def test_batches_with_errors_remember_the_noise_level():
+    """Nearly: the Gamma density of the same curvature stands for what they tell of it."""
+    options, apart = FIXED | {"n_restarts": 1}, []
+    for seed in range(6):
+        rows = make_rows(n=120, seed=seed)
+        whole = fit(EvidenceMLPRegressor, rows, **options)
+        batches = by_batches(rows, options, (0, 60, 120))
+        last = fit(EvidenceMLPRegressor, [r[60:] for r in rows], **options)
+        apart.append(np.log([m.noise_std_ / whole.noise_std_ for m in (batches, last)]))
+        assert batches.log_evidence_ == pytest.approx(whole.log_evidence_, abs=0.3)
+    batches, last = np.abs(apart).T
+    assert np.max(batches) < 0.05
+    assert np.mean(batches) < 0.2 * np.mean(last)
+
+
+@each_regressor
+def test_missing_inputs_beside_errors(kind):
+    """A row keeps its error in all its imputations, and in all others it is as ever."""
+    X, y, errors = make_rows(n=60)
+    X = X.copy()
+    X[::4, 0] = np.nan
+    model = fit(kind, (X, y, errors), missing="impute")
+    problem = result_of(model).problem
+    filled = np.isin(problem.sample_weight, 1.0 / 6.0)
+    assert filled.sum() == 15 * 6
+    found, expected = np.unique(problem.variances[filled]), np.sort(errors[::4] ** 2)
+    assert_allclose(found / found[0], expected / expected[0], rtol=1e-6)
+    sd, more = (model.predict_std(X[:8], measurement_std=e) for e in (None, errors[:8]))
+    assert_allclose(more**2 - sd**2, errors[:8] ** 2, rtol=1e-6)
+    whole = fit(kind, make_rows(n=60)).predict(make_rows(n=60)[0])
+    unaware = fit(kind, (X, y, None), missing="impute", noise="constant")
+    rows = ~np.isnan(X[:, 0])
+    apart = [np.abs(m.predict(X[rows]) - whole[rows]).mean() for m in (model, unaware)]
+    assert apart[0] < 0.5 * apart[1]
 
 
 # --- promises ------------------------------------------------------------------------------------
