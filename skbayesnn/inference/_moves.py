@@ -1,6 +1,7 @@
 """Transitions of whole positions that accompany those of the dynamics."""
 
 from skbayesnn.inference._scale_moves import ScaleMoves
+from skbayesnn.inference._unit_moves import UnitMoves
 
 
 class Renewals:
@@ -28,7 +29,7 @@ class Moves:
         return phase
 
 
-def moves_beside(joint, n_sweeps):
+def moves_beside(joint, n_sweeps, units=False):
     """Transitions that accompany those of the dynamics.
 
     Parameters
@@ -36,6 +37,10 @@ def moves_beside(joint, n_sweeps):
     joint : JointPosterior
     n_sweeps : int
         Of `ScaleMoves`, perhaps none.
+    units : bool, default=False
+        Whether there may be `UnitMoves`.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
+    if units and joint.slices_units and joint.posterior.network.hidden_layer_sizes:
+        moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

@@ -1,4 +1,4 @@
-/* One copy of core_loops.h for every set of instructions, chosen when the module is loaded. */
+/* One copy of the loops for every set of instructions, chosen when the module is loaded. */
 
 #include "core.h"
 
@@ -19,7 +19,10 @@
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
-#define BLOCK 128 /* rows that are worked on together */
+#define BLOCK 128      /* rows that are worked on together */
+#define FORCE_ROWS 256 /* in single precision */
+
+enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
 
 static int fan_in(const Model *model, int layer) { return model->size[layer] + 1; }
 
@@ -102,8 +105,8 @@ long joint_doubles(const Joint *joint)
 {
     const Model *model = joint->model;
     long width = widest(model), K = model->size[model->n_layers];
-    long own = 6L * joint->n_groups + 3L * model->n_levels + joint->n_free;
-    own += 3L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
+    long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free;
+    own += 4L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
     long marginal = 4 * width * width + 2 * K * width + width * model->n;
     return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
            (joint->integrated ? marginal : 0);
@@ -289,6 +292,28 @@ double rescale(const Joint *joint, double *q, const double *shift, double *work)
     return log_volume;
 }
 
+/* Of every group: its precision over that with what the data tell (`Place.share`). */
+static void shares(const Joint *joint, const double *q, double *share)
+{
+    double stretch, change;
+    memcpy(share, joint->fixed, sizeof(double) * joint->n_groups);
+    for (int f = 0; f < joint->n_free_alpha; f++)
+        share[joint->which[f]] =
+            precision_at(joint, f, q[joint->n_sampled + f], &stretch, &change);
+    for (int c = 0; c < joint->n_groups; c++)
+        share[c] /= share[c] + joint->information[c];
+}
+
+/* Energy without the prior of a unit's weights given their precisions, whose shares are given. */
+static double without_prior(const Joint *joint, double value, const double *share, const double *q,
+                            const int *unit, int chosen)
+{
+    for (int i = 0; i < joint->n_sampled; i++)
+        if (unit[i] == chosen)
+            value -= 0.5 * share[joint->label[i]] * q[i] * q[i];
+    return value;
+}
+
 static double squared(const double *x, int n)
 {
     double total = 0.0;
@@ -313,13 +338,18 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 /* --- the copies ------------------------------------------------------------------------------- */
 
+#define ISA single_baseline
+#define SINGLE 1
+#define LANES 4
+#define TILE 2
+#include "core_rows.h"
+#include "core_force.h"
 #define ISA baseline
+#define SINGLE 0
 #define LANES 2
 #define TILE 2
+#include "core_rows.h"
 #include "core_loops.h"
-#undef ISA
-#undef LANES
-#undef TILE
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_CLONES /* of the loops */
@@ -330,13 +360,18 @@ static void transformed(const double *factor, int dense, int transpose, const do
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #endif
+#define ISA single_avx2
+#define SINGLE 1
+#define LANES 8
+#define TILE 2
+#include "core_rows.h"
+#include "core_force.h"
 #define ISA avx2
+#define SINGLE 0
 #define LANES 4
 #define TILE 2
+#include "core_rows.h"
 #include "core_loops.h"
-#undef ISA
-#undef LANES
-#undef TILE
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), \
@@ -346,13 +381,18 @@ static void transformed(const double *factor, int dense, int transpose, const do
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
 #endif
+#define ISA single_avx512
+#define SINGLE 1
+#define LANES 16
+#define TILE 4
+#include "core_rows.h"
+#include "core_force.h"
 #define ISA avx512
+#define SINGLE 0
 #define LANES 8
 #define TILE 4
+#include "core_rows.h"
 #include "core_loops.h"
-#undef ISA
-#undef LANES
-#undef TILE
 #if defined(__clang__)
 #pragma clang attribute pop
 #else
@@ -362,7 +402,7 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa, \
-     softmax_moments_##isa}
+     rescalings_##isa, unit_slices_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {
