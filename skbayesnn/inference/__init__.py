@@ -77,6 +77,7 @@ from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
 from skbayesnn.inference._sampling_starts import start_sampling
+from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.inference._search import (
     Workers,
@@ -94,6 +95,7 @@ from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
 from skbayesnn.inference._training import Trained, random_starts, train
+from skbayesnn.inference._unit_moves import UnitMoves
 from skbayesnn.inference._widening import widened
 
 __all__ = [
@@ -140,7 +142,9 @@ __all__ = [
     "SampledFit",
     "SampledReestimation",
     "SamplingSettings",
+    "PrecisionMoves",
     "ScaleMoves",
+    "UnitMoves",
     "Search",
     "Settings",
     "SliceMoves",

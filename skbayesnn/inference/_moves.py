@@ -1,5 +1,6 @@
 """Transitions of whole positions that accompany those of the dynamics."""
 
+from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.inference._unit_moves import UnitMoves
 
@@ -29,7 +30,7 @@ class Moves:
         return phase
 
 
-def moves_beside(joint, n_sweeps, units=False):
+def moves_beside(joint, n_sweeps, sampling=False):
     """Transitions that accompany those of the dynamics.
 
     Parameters
@@ -37,10 +38,13 @@ def moves_beside(joint, n_sweeps, units=False):
     joint : JointPosterior
     n_sweeps : int
         Of `ScaleMoves`, perhaps none.
-    units : bool, default=False
-        Whether there may be `UnitMoves`.
+    sampling : bool, default=False
+        Whether chains are to mix well by themselves. Then precisions are also drawn anew, and where
+        all weights are in the position, which leaves widths of units open, units are sliced.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
-    if units and joint.slices_units and joint.posterior.network.hidden_layer_sizes:
-        moves.append(UnitMoves(joint))
+    if sampling and joint.plain and joint.posterior.network.hidden_layer_sizes:
+        moves.append(PrecisionMoves(joint))
+        if not joint.integrated:
+            moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

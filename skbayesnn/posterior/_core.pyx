@@ -63,6 +63,8 @@ cdef extern from "core.h":
                         const double *, int, double, double *) nogil
         long (*rescalings)(const CJoint *, double *, double *, double *, long, long,
                            const double *, const double *, double *) nogil
+        long (*redraws)(const CJoint *, double *, double *, double *, long, long, const int *,
+                        const double *, const double *, double *) nogil
         long (*unit_slices)(const CJoint *, double *, double *, double *, long, long, const int *,
                             const int *, const double *, const double *, long, const double *,
                             double *) nogil
@@ -71,6 +73,7 @@ cdef extern from "core.h":
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
+    long slice_doubles(const CJoint *) nogil
     double rescale(const CJoint *, double *, const double *, double *) nogil
     const Kernels *kernels_at(int) nogil
 
@@ -396,6 +399,25 @@ cdef class Joint:
             free(work)
         return made
 
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        """Make steps of `PrecisionMoves`, in place; the numbers of steps made are returned."""
+        cdef long m = len(gamma), n_moves = gamma.shape[1], i
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value
+        cdef const int[::1] w = np.ascontiguousarray(which, dtype=np.intc)
+        cdef const double[:, ::1] r = np.ascontiguousarray(gamma)
+        cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
+        made = np.array(done, dtype=np.dtype("l"))
+        cdef long[::1] count = made
+        cdef double *work = memory(joint_doubles(&self.c))
+        with nogil:
+            for i in range(m):
+                count[i] = kernels.redraws(
+                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &w[0], &r[i, 0],
+                    &u[i, 0], work)
+            free(work)
+        return made
+
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
         """Sample units from their slices, in place; the numbers of slices done are returned."""
         cdef long m = len(chosen), n_moves = chosen.shape[1], n_tries = uniform.shape[2], i
@@ -408,7 +430,7 @@ cdef class Joint:
         cdef const double[:, :, ::1] u = np.ascontiguousarray(uniform)
         made = np.array(done, dtype=np.dtype("l"))
         cdef long[::1] count = made
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double *work = memory(slice_doubles(&self.c))
         with nogil:
             for i in range(m):
                 count[i] = kernels.unit_slices(

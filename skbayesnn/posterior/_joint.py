@@ -171,6 +171,12 @@ class JointPosterior(Coordinates):
             return done
         return self.compiled.rescalings(phase, shifts, log_uniform, done)
 
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        """Steps of `PrecisionMoves` in the compiled core, in place; as `rescalings`."""
+        if not self.compiled:
+            return done
+        return self.compiled.redraws(phase, which, gamma, log_uniform, done)
+
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
         """Slices of `UnitMoves` in the compiled core, in place; as `rescalings`."""
         if not self.compiled:
@@ -178,8 +184,8 @@ class JointPosterior(Coordinates):
         return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
 
     @property
-    def slices_units(self):
-        """Whether `UnitMoves` pay: values of the energy cost little beside trajectories."""
+    def plain(self):
+        """Whether positions hold weights of one network and precisions only, noise being constant."""
         return type(self) is JointPosterior
 
     def rescaled(self, q, shift):

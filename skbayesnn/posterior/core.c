@@ -112,6 +112,13 @@ long joint_doubles(const Joint *joint)
            (joint->integrated ? marginal : 0);
 }
 
+long slice_doubles(const Joint *joint)
+{
+    const Model *model = joint->model;
+    long width = widest(model) + n_weights(model) + (model->size[model->n_layers] + 1) * model->n;
+    return joint_doubles(joint) + joint->n_groups + width + rows_doubles(model, model->n);
+}
+
 /* The Hessian from the sums of `add_second`, in the same order. */
 static void spread_out(const Model *model, int exact, const double *sums, double *hessian)
 {
@@ -292,16 +299,26 @@ double rescale(const Joint *joint, double *q, const double *shift, double *work)
     return log_volume;
 }
 
-/* Of every group: its precision over that with what the data tell (`Place.share`). */
-static void shares(const Joint *joint, const double *q, double *share)
+/* `Place.share` of every group, and `Place.scales` of its weights. */
+static void shares(const Joint *joint, const double *q, double *share, double *scale)
 {
     double stretch, change;
     memcpy(share, joint->fixed, sizeof(double) * joint->n_groups);
     for (int f = 0; f < joint->n_free_alpha; f++)
         share[joint->which[f]] =
             precision_at(joint, f, q[joint->n_sampled + f], &stretch, &change);
-    for (int c = 0; c < joint->n_groups; c++)
-        share[c] /= share[c] + joint->information[c];
+    for (int c = 0; c < joint->n_groups; c++) {
+        double total = share[c] + joint->information[c];
+        scale[c] = 1.0 / sqrt(total);
+        share[c] /= total;
+    }
+}
+
+/* Whether units can be changed one at a time (`unit_slices`). */
+static int is_shallow(const Joint *joint)
+{
+    int classes = joint->model->likelihood == BERNOULLI || joint->model->likelihood == CATEGORICAL;
+    return classes && joint->model->n_layers == 2;
 }
 
 /* Energy without the prior of a unit's weights given their precisions, whose shares are given. */
@@ -312,6 +329,31 @@ static double without_prior(const Joint *joint, double value, const double *shar
         if (unit[i] == chosen)
             value -= 0.5 * share[joint->label[i]] * q[i] * q[i];
     return value;
+}
+
+/* One precision anew at fixed weights (`JointPosterior.redrawn`), in place; `size` is the number of its
+   weights and `gamma` a draw with shape size / 2. Returns the logarithm of the volume over the ratio
+   of the densities of the proposals, or minus infinity. */
+static double redraw(const Joint *joint, double *q, int f, double gamma)
+{
+    int c = joint->which[f];
+    double *eta = q + joint->n_sampled + f, before, after, change, h = joint->information[c];
+    double alpha = precision_at(joint, f, *eta, &before, &change), squares = 0.0;
+    for (int i = 0; i < joint->n_sampled; i++)
+        if (joint->label[i] == c)
+            squares += q[i] * q[i];
+    double energy = 0.5 * squares / (alpha + h), drawn = gamma / energy;
+    double moved = coordinate_of(joint, f, log(drawn));
+    if (!isfinite(moved))
+        return -INFINITY;
+    *eta = moved;
+    drawn = precision_at(joint, f, moved, &after, &change);
+    double ratio = (drawn + h) / (alpha + h), size = joint->sizes[c];
+    for (int i = 0; i < joint->n_sampled; i++)
+        if (joint->label[i] == c)
+            q[i] *= sqrt(ratio);
+    return 0.5 * size * log(ratio) + log(before / after) + 0.5 * size * log(alpha / drawn) -
+           (alpha - drawn) * energy;
 }
 
 static double squared(const double *x, int n)
@@ -402,7 +444,7 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa, \
-     rescalings_##isa, unit_slices_##isa, softmax_moments_##isa}
+     rescalings_##isa, redraws_##isa, unit_slices_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {

@@ -49,6 +49,7 @@ typedef struct {
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
 long joint_doubles(const Joint *joint);
+long slice_doubles(const Joint *joint); /* of `unit_slices` */
 
 typedef struct {
     const char *name;
@@ -84,6 +85,12 @@ typedef struct {
     long (*rescalings)(const Joint *joint, double *q, double *value, double *gradient, long done,
                        long n_moves, const double *shifts, const double *log_uniform,
                        double *work);
+
+    /* `PrecisionMoves` of the inference, one chain, in place: free precisions `which` (n_moves) anew,
+       with random numbers `gamma` (n_moves). Returns as `rescalings` does. */
+    long (*redraws)(const Joint *joint, double *q, double *value, double *gradient, long done,
+                    long n_moves, const int *which, const double *gamma,
+                    const double *log_uniform, double *work);
 
     /* `UnitMoves` of the inference, one chain, in place: slices for the chosen units after those
        done already. `unit` is that of every sampled weight, or -1; `normal` (n_sampled),

@@ -12,3 +12,4 @@
 #undef V
 #undef I
 #undef Rows
+#undef Shallow

@@ -576,29 +576,118 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
     return 1;
 }
 
+/* Metropolis test of a position, which replaces `q` if it is accepted: 1, else 0; -1 where the
+   energy needs eigenvalues. */
+static int NAME(tested)(const Joint *joint, double *q, double *value, const double *moved,
+                        double log_volume, double log_uniform, double *work)
+{
+    double there;
+    if (!isfinite(log_volume))
+        return 0;
+    if (!NAME(total)(joint, moved, VALUE, &there, NULL, work))
+        return -1;
+    if (!(log_uniform < *value - there + log_volume))
+        return 0;
+    memcpy(q, moved, sizeof(double) * (joint->n_sampled + joint->n_free));
+    *value = there;
+    return 1;
+}
+
 static long NAME(rescalings)(const Joint *joint, double *q, double *value, double *gradient,
                              long done, long n_moves, const double *shifts,
                              const double *log_uniform, double *work)
 {
     int d = joint->n_sampled + joint->n_free, accepted = 0;
-    double *moved = work, there;
+    double *moved = work;
     work = moved + d;
     for (; done < n_moves; done++) {
         memcpy(moved, q, sizeof(double) * d);
         double log_volume = rescale(joint, moved, shifts + done * joint->n_groups, work);
-        if (!isfinite(log_volume))
-            continue;
-        if (!NAME(total)(joint, moved, VALUE, &there, NULL, work))
+        int found = NAME(tested)(joint, q, value, moved, log_volume, log_uniform[done], work);
+        if (found < 0)
             break;
-        if (log_uniform[done] < *value - there + log_volume) {
-            memcpy(q, moved, sizeof(double) * d);
-            *value = there;
-            accepted = 1;
-        }
+        accepted |= found;
     }
     if (accepted)
         NAME(total)(joint, q, ALL, value, gradient, work);
     return done;
+}
+
+static long NAME(redraws)(const Joint *joint, double *q, double *value, double *gradient, long done,
+                          long n_moves, const int *which, const double *gamma,
+                          const double *log_uniform, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, accepted = 0;
+    double *moved = work;
+    work = moved + d;
+    for (; done < n_moves; done++) {
+        memcpy(moved, q, sizeof(double) * d);
+        double log_volume = redraw(joint, moved, which[done], gamma[done]);
+        int found = NAME(tested)(joint, q, value, moved, log_volume, log_uniform[done], work);
+        if (found < 0)
+            break;
+        accepted |= found;
+    }
+    if (accepted)
+        NAME(total)(joint, q, ALL, value, gradient, work);
+    return done;
+}
+
+/* Networks of one hidden layer, whose units can be changed one at a time. */
+typedef struct {
+    Rows rows;
+    const double *beta;
+    double *into, *theta; /* weights into a unit, of the network */
+    double misfit, tried;
+    V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
+} NAME(Shallow);
+#define Shallow NAME(Shallow)
+
+static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
+{
+    const Model *model = joint->model;
+    long k = n_weights(model);
+    Shallow net = {.into = work, .theta = work + fan_in(model, 0)};
+    net.rows = NAME(begin)(model, model->n, net.theta + k);
+    for (long i = 0; i < k; i++)
+        net.theta[i] = q[i] * scale[joint->label[i]];
+    NAME(at)(&net.rows, 0);
+    NAME(forward)(&net.rows, net.theta, 0, 2);
+    net.outputs = net.rows.outputs;
+    net.z = net.rows.rest;
+    net.f = net.z + net.rows.stride;
+    net.misfit = NAME(noise)(&net.rows, NULL, NULL, 1, 0);
+    return net;
+}
+
+/* Try other weights of a unit: the misfit. */
+static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, const double *scale,
+                             int unit)
+{
+    const Model *model = joint->model;
+    int H = model->size[1], K = model->size[2], in = fan_in(model, 0), nv = net->rows.nv;
+    long apart = net->rows.stride, stride;
+    const V *inputs = NAME(fed)(&net->rows, 0, &stride), *z = net->rows.z[1] + unit * apart;
+    const double *from = net->theta + (long)in * H + unit * K;
+    for (int a = 0; a < in; a++)
+        net->into[a] = q[a * H + unit] * scale[joint->label[a * H + unit]];
+    NAME(combine)(net->z, apart, 1, net->into, 0, 1, inputs, stride, in, nv, 0);
+    NAME(activate)(model->activation, net->z, NULL, NULL, nv, 0);
+    for (int o = 0; o < K; o++)
+        for (int v = 0; v < nv; v++)
+            net->f[o * apart + v] = net->outputs[o * apart + v] + from[o] * (net->z[v] - z[v]);
+    net->rows.outputs = net->f;
+    return net->tried = NAME(noise)(&net->rows, NULL, NULL, 1, 0);
+}
+
+/* Keep what was tried. */
+static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
+{
+    long apart = net->rows.stride, K = joint->model->size[2];
+    memcpy(net->rows.z[1] + unit * apart, net->z, sizeof(V) * net->rows.nv);
+    for (long o = 0; o < K; o++)
+        memcpy(net->outputs + o * apart, net->f + o * apart, sizeof(V) * net->rows.nv);
+    net->misfit = net->tried;
 }
 
 static long NAME(unit_slices)(const Joint *joint, double *q, double *value, double *gradient,
@@ -606,34 +695,44 @@ static long NAME(unit_slices)(const Joint *joint, double *q, double *value, doub
                               const double *normal, const double *exponential, long n_tries,
                               const double *uniform, double *work)
 {
-    int d = joint->n_sampled + joint->n_free, accepted = 0;
-    double *moved = work, *share = moved + d, there;
-    work = share + joint->n_groups;
-    shares(joint, q, share);
+    int d = joint->n_sampled + joint->n_free, accepted = 0, inside = 0;
+    double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
+    work = scale + joint->n_groups;
+    shares(joint, q, share, scale);
+    Shallow net;
+    if (is_shallow(joint))
+        net = NAME(shallow)(joint, q, scale, work);
     for (; done < n_moves; done++) {
         int u = chosen[done];
         const double *place = uniform + done * n_tries;
-        double level = without_prior(joint, *value, share, q, unit, u) + exponential[done];
-        double angle = 2.0 * M_PI * place[0], low = angle - 2.0 * M_PI, high = angle;
+        double level = exponential[done], angle = 2.0 * M_PI * place[0];
+        double low = angle - 2.0 * M_PI, high = angle;
+        level += is_shallow(joint) ? net.misfit : without_prior(joint, *value, share, q, unit, u);
         memcpy(moved, q, sizeof(double) * d);
         for (long try = 1;; try++) {
+            double c = cos(angle), s = sin(angle);
             for (int i = 0; i < joint->n_sampled; i++)
                 if (unit[i] == u)
-                    moved[i] = q[i] * cos(angle) +
-                               normal[i] / sqrt(share[joint->label[i]]) * sin(angle);
-            if (!NAME(total)(joint, moved, VALUE, &there, NULL, work))
+                    moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
+            if (is_shallow(joint))
+                inside = NAME(try_unit)(&net, joint, moved, scale, u) < level;
+            else if (NAME(total)(joint, moved, VALUE, &there, NULL, work))
+                inside = without_prior(joint, there, share, moved, unit, u) < level;
+            else
                 goto ready;
-            if (without_prior(joint, there, share, moved, unit, u) < level) {
-                memcpy(q, moved, sizeof(double) * d);
-                *value = there;
-                accepted = 1;
-                break;
-            }
-            if (try == n_tries)
+            if (inside || try == n_tries)
                 break;
             *(angle < 0.0 ? &low : &high) = angle;
             angle = low + (high - low) * place[try];
         }
+        if (!inside)
+            continue;
+        memcpy(q, moved, sizeof(double) * d);
+        accepted = 1;
+        if (is_shallow(joint))
+            NAME(keep_unit)(&net, joint, u);
+        else
+            *value = there;
     }
 ready:
     if (accepted)
