@@ -67,6 +67,7 @@ from skbayesnn.inference._noise_network import (
 from skbayesnn.inference._precision import DensePrecision, Precision
 from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference._precision_kronecker import KroneckerPrecision
+from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
@@ -77,7 +78,6 @@ from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
 from skbayesnn.inference._sampling_starts import start_sampling
-from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.inference._search import (
     Workers,
@@ -135,6 +135,7 @@ __all__ = [
     "Posed",
     "Positions",
     "Precision",
+    "PrecisionMoves",
     "Problem",
     "Recipe",
     "Removal",
@@ -142,15 +143,14 @@ __all__ = [
     "SampledFit",
     "SampledReestimation",
     "SamplingSettings",
-    "PrecisionMoves",
     "ScaleMoves",
-    "UnitMoves",
     "Search",
     "Settings",
     "SliceMoves",
     "SpectralPrecision",
     "Trained",
     "Trouble",
+    "UnitMoves",
     "UnitSymmetry",
     "Workers",
     "align",

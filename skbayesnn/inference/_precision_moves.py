@@ -28,8 +28,11 @@ class PrecisionMoves:
         n = len(self.which)
         if n == 0:
             return phase
-        gamma = np.stack([rng.standard_gamma(self.shapes) for rng in rngs])
-        log_uniform = np.log([rng.random(n) for rng in rngs])
+        gamma, uniform = np.empty((2, len(rngs), n))
+        for i, rng in enumerate(rngs):
+            gamma[i] = rng.standard_gamma(self.shapes)
+            rng.random(out=uniform[i])
+        log_uniform = np.log(uniform)
         phase, done = Phase(*(field.copy() for field in phase)), np.zeros(len(rngs), dtype=int)
         while True:
             if hasattr(energy, "redraws"):

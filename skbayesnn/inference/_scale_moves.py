@@ -42,14 +42,16 @@ class ScaleMoves:
 
     def __call__(self, energy, phase, rngs):
         """Steps of every chain in all directions (a transition of `samplers`)."""
-        directions = np.tile(self.directions, (self.n_sweeps, 1))
-        n = len(directions)
-        if n == 0:
+        if len(self.directions) == 0:
             return phase
-        drawn = [(rng.standard_normal(n), rng.uniform(-1.0, 1.0, n), rng.random(n)) for rng in rngs]
-        normal, decade, uniform = np.swapaxes(drawn, 0, 1)
-        shifts, log_uniform = (normal * 10.0**decade)[..., None] * directions, np.log(uniform)
-        return self._steps(energy, phase, shifts, log_uniform)
+        directions = np.tile(self.directions, (self.n_sweeps, 1))
+        normal, place, uniform = np.empty((3, len(rngs), len(directions)))
+        for i, rng in enumerate(rngs):
+            rng.standard_normal(out=normal[i])
+            rng.random(out=place[i])
+            rng.random(out=uniform[i])
+        sizes = normal * 10.0 ** (2.0 * place - 1.0)
+        return self._steps(energy, phase, sizes[..., None] * directions, np.log(uniform))
 
     def _steps(self, energy, phase, shifts, log_uniform):
         """All steps, those of the compiled core as far as it gets, else one after the other."""

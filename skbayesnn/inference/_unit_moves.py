@@ -35,17 +35,16 @@ class Drawn(NamedTuple):
     @classmethod
     def of(cls, rngs, n_units, n_sampled):
         """Draw them."""
-        n = min(n_units, MOST_UNITS)
-        drawn = [
-            (
-                rng.permutation(n_units)[:n],
-                rng.standard_normal(n_sampled),
-                rng.standard_exponential(n),
-                rng.random((n, TRIES)),
-            )
-            for rng in rngs
-        ]
-        return cls(*(np.stack(fields) for fields in zip(*drawn, strict=True)))
+        m, n = len(rngs), min(n_units, MOST_UNITS)
+        chosen, normal = np.tile(np.arange(n), (m, 1)), np.empty((m, n_sampled))
+        exponential, uniform = np.empty((m, n)), np.empty((m, n, TRIES))
+        for i, rng in enumerate(rngs):
+            if n < n_units:
+                chosen[i] = rng.permutation(n_units)[:n]
+            rng.standard_normal(out=normal[i])
+            rng.standard_exponential(out=exponential[i])
+            rng.random(out=uniform[i])
+        return cls(chosen, normal, exponential, uniform)
 
 
 class UnitMoves:

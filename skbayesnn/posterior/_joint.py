@@ -185,7 +185,7 @@ class JointPosterior(Coordinates):
 
     @property
     def plain(self):
-        """Whether positions hold weights of one network and precisions only, noise being constant."""
+        """Whether positions hold the weights of one network, and precisions, but nothing else."""
         return type(self) is JointPosterior
 
     def rescaled(self, q, shift):

@@ -15,11 +15,8 @@ from scipy.stats import chi2
 from skbayesnn.inference import (
     FreeHyperparameters,
     NoisePlan,
-    PrecisionMoves,
     Renewals,
-    ScaleMoves,
     SliceMoves,
-    UnitMoves,
 )
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (

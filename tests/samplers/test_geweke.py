@@ -157,13 +157,13 @@ def test_a_missing_metropolis_test_is_noticed(monkeypatch):
     assert np.max(np.abs(geweke_scores("regression", 300, 30, step_size=0.6))) > 6.0
 
 
-def test_slices_of_wrong_levels_are_noticed(monkeypatch):
-    def higher(rngs, n_units, n_sampled, right=Drawn.of):
+def test_ellipses_of_wrong_width_are_noticed(monkeypatch):
+    def wider(rngs, n_units, n_sampled, right=Drawn.of):
         drawn = right(rngs, n_units, n_sampled)
-        return drawn._replace(exponential=2.0 * drawn.exponential)
+        return drawn._replace(normal=1.5 * drawn.normal)
 
-    monkeypatch.setattr(Drawn, "of", higher)
-    scores = geweke_scores("binary", 300, 60, moves=[UnitMoves], dynamics=False)
+    monkeypatch.setattr(Drawn, "of", wider)
+    scores = geweke_scores("binary", 300, 30, moves=[UnitMoves], dynamics=False)
     assert np.max(np.abs(scores)) > 6.0
 
 
