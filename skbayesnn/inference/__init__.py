@@ -69,6 +69,7 @@ from skbayesnn.inference._noise_network import (
 from skbayesnn.inference._precision import DensePrecision, Precision
 from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference._precision_kronecker import KroneckerPrecision
+from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._progress import (
@@ -106,6 +107,7 @@ from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
 from skbayesnn.inference._training import Trained, random_starts, train
+from skbayesnn.inference._unit_moves import UnitMoves
 from skbayesnn.inference._widening import widened
 
 __all__ = [
@@ -148,6 +150,7 @@ __all__ = [
     "Posed",
     "Positions",
     "Precision",
+    "PrecisionMoves",
     "Problem",
     "Progress",
     "Recipe",
@@ -167,6 +170,7 @@ __all__ = [
     "Together",
     "Trained",
     "Trouble",
+    "UnitMoves",
     "UnitSymmetry",
     "Workers",
     "align",

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from skbayesnn.inference._symmetries import kinds_of_units
 from skbayesnn.network import forward
@@ -112,7 +112,7 @@ class Copies:
                 own[i] += mine
                 total[i] += every
         shares = self.log_shares[:, None]
-        return logsumexp(own + shares, axis=0) - logsumexp(total + shares, axis=0)
+        return np.logaddexp.reduce(own + shares) - np.logaddexp.reduce(total + shares)
 
     def _taken_in(self, q):
         """Weighted inputs of all units of every hidden layer, ``(n, n_units, n_rows)``."""

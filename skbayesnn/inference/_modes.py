@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 TAILS = 8.0  # degrees of freedom of the Student-t distributions
 WIDER = 1.2  # than the curvature says
@@ -93,12 +93,13 @@ class Modes(NamedTuple):
         for position, whitener, share in zip(
             self.position, self.whitener, self.shares, strict=True
         ):
-            white = (q - position) @ whitener.T
-            squares = np.sum(white**2, axis=1)
+            away = q - position
+            pull = away @ (whitener.T @ whitener)
+            squares = np.sum(pull * away, axis=1)
             norm = np.log(share) + np.sum(np.log(np.diagonal(whitener)))
             logs.append(norm - 0.5 * (TAILS + d) * np.log1p(squares / TAILS))
-            slopes.append((white * (-(TAILS + d) / (TAILS + squares))[:, None]) @ whitener)
-        total = logsumexp(logs, axis=0)
+            slopes.append(pull * (-(TAILS + d) / (TAILS + squares))[:, None])
+        total = np.logaddexp.reduce(logs)
         weights = np.exp(np.stack(logs) - total)[..., None]
         constant = (
             gammaln(0.5 * (TAILS + d)) - gammaln(0.5 * TAILS) - 0.5 * d * np.log(TAILS * np.pi)

@@ -1,6 +1,8 @@
 """Transitions of whole positions that accompany those of the dynamics."""
 
+from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._scale_moves import ScaleMoves
+from skbayesnn.inference._unit_moves import UnitMoves
 
 
 class Renewals:
@@ -28,7 +30,7 @@ class Moves:
         return phase
 
 
-def moves_beside(joint, n_sweeps):
+def moves_beside(joint, n_sweeps, sampling=False):
     """Transitions that accompany those of the dynamics.
 
     Parameters
@@ -36,6 +38,13 @@ def moves_beside(joint, n_sweeps):
     joint : JointPosterior
     n_sweeps : int
         Of `ScaleMoves`, perhaps none.
+    sampling : bool, default=False
+        Whether chains are to mix well by themselves. Then precisions are also drawn anew, and where
+        all weights are in the position, which leaves widths of units open, units are sliced.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
+    if sampling and joint.plain and joint.posterior.network.hidden_layer_sizes:
+        moves.append(PrecisionMoves(joint))
+        if not joint.integrated:
+            moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

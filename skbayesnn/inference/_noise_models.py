@@ -462,7 +462,9 @@ class NoisyInputs(ConstantNoise):
     def search(self, problem, posed, previous, workers=ALONE):
         """As `ConstantNoise.search`; see `with_noisy_inputs`."""
         workers.announced(*posed, len(previous))
-        return distinct(workers.run(with_noisy_inputs, [(posed, old) for old in previous]), posed)
+        tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
+        with workers.searching(*posed, len(previous)) as told:
+            return distinct(workers.told_of(told, with_noisy_inputs, tasks), posed)
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
         """As `ConstantNoise.positions`, each with the noise at its slopes."""

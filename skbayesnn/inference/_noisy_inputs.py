@@ -17,7 +17,7 @@ import numpy as np
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import complete, polish
 from skbayesnn.inference._profile import integrated
-from skbayesnn.inference._search import own_posterior, told, trained_further
+from skbayesnn.inference._search import own_posterior, trained_further
 
 ROUNDS, ROUNDS_OF_BATCHES = 40, 3
 PRUNING_ROUNDS = 3  # in which units may turn out to be redundant
@@ -25,18 +25,22 @@ SETTLED = 1e-5  # change of the noise of any row, relative to its variance, that
 SLOW = 0.5  # of the last change: if there is more left, the next step is half as long
 
 
-def with_noisy_inputs(progress, posed, old):
+def with_noisy_inputs(posed, old, optional=False):
     """Where a minimum leads when the inputs have noise.
+
+    ``None`` if there is no time for what is optional.
 
     Parameters
     ----------
-    progress : callable or None
     posed : Posed
         With the likelihood of `with_input_noise`.
     old : Minimum
         Under that, or under noise without that of the inputs.
+    optional : bool, default=False
     """
     posterior, settings = posed
+    if optional and settings.deadline.passed:
+        return None
     by_batches = Method.choose(posterior, settings).by_batches
     with Method.choose(posterior, settings).threads():
         found, pruned = replace(old, likelihood=posterior.likelihood), old.pruned
@@ -61,8 +65,7 @@ def with_noisy_inputs(progress, posed, old):
             own = replace(own, by_inputs=by_inputs)
         found = integrated(before, found, settings)
         settled = found.converged and bool(moved < 100.0 * SETTLED)
-        found = replace(found, n_iter=old.n_iter, pruned=pruned, converged=settled)
-        return told(progress, found)
+        return replace(found, n_iter=old.n_iter, pruned=pruned, converged=settled)
 
 
 def _at_minimum(posterior, minimum):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skbayesnn.samplers import Phase
+
 
 def hidden_groups(posterior):
     """Which groups hold weights of hidden layers, ``(n_groups,)``."""
@@ -35,20 +37,41 @@ class ScaleMoves:
                 for some in (hidden, 2.0 * hidden - 1.0)
             ]
         directions += joint.further_directions
-        self.directions = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
+        kept = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
+        self.directions = np.reshape(kept, (len(kept), n_groups))
 
     def __call__(self, energy, phase, rngs):
         """Steps of every chain in all directions (a transition of `samplers`)."""
-        for direction in self.directions * self.n_sweeps:
-            phase = self._step(energy, phase, rngs, direction)
-        return phase
+        if len(self.directions) == 0:
+            return phase
+        directions = np.tile(self.directions, (self.n_sweeps, 1))
+        normal, place, uniform = np.empty((3, len(rngs), len(directions)))
+        for i, rng in enumerate(rngs):
+            rng.standard_normal(out=normal[i])
+            rng.random(out=place[i])
+            rng.random(out=uniform[i])
+        sizes = normal * 10.0 ** (2.0 * place - 1.0)
+        return self._steps(energy, phase, sizes[..., None] * directions, np.log(uniform))
 
-    def _step(self, energy, phase, rngs, direction):
-        sizes = np.array([rng.standard_normal() * 10.0 ** rng.uniform(-1.0, 1.0) for rng in rngs])
-        position, log_volume = self.joint.rescaled(phase.position, sizes[:, None] * direction)
+    def _steps(self, energy, phase, shifts, log_uniform):
+        """All steps, those of the compiled core as far as it gets, else one after the other."""
+        done, n = np.zeros(len(shifts), dtype=int), shifts.shape[1]
+        phase = Phase(*(field.copy() for field in phase))
+        while True:
+            if hasattr(energy, "rescalings"):
+                done = energy.rescalings(phase, shifts, log_uniform, done)
+            (left,) = np.nonzero(done < n)
+            if len(left) == 0:
+                return phase
+            given = shifts[left, done[left]], log_uniform[left, done[left]]
+            phase = phase.replaced(left, self._step(energy, phase.select(left), *given))
+            done[left] += 1
+
+    def _step(self, energy, phase, shift, log_level):
+        position, log_volume = self.joint.rescaled(phase.position, shift)
         with np.errstate(all="ignore"):
             value, gradient = energy(position)
             log_ratio = phase.value - value + log_volume
-        accepted = np.log([rng.random() for rng in rngs]) < log_ratio
-        moved = type(phase)(position, phase.momentum, value, gradient)
+        accepted = log_level < log_ratio
+        moved = Phase(position, phase.momentum, value, gradient)
         return phase.replaced(accepted, moved.select(accepted))

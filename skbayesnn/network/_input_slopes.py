@@ -46,13 +46,14 @@ def input_slopes(trace, scale):
     >>> input_slopes(trace, np.array([1.0, 0.1])).outputs
     array([[[3. , 0.5]]])
     """
-    first, rows = trace.layers[0][..., :-1, :], trace.outputs.shape[-2]
+    sizes, rows = trace.network.layer_sizes, trace.outputs.shape[-2]
+    first = trace.layers[0][..., : sizes[0], :]
     along = np.moveaxis(first, -2, 0)[..., None, :] * _as_axis(scale, first.ndim + 1)
     summed = [np.broadcast_to(along, (*along.shape[:-2], rows, along.shape[-1]))]
     inputs = []
     for layer in range(1, len(trace.layers)):
         inputs.append(trace.slopes[layer - 1] * summed[-1])
-        summed.append(inputs[-1] @ trace.layers[layer][..., :-1, :])
+        summed.append(inputs[-1] @ trace.layers[layer][..., : sizes[layer], :])
     return InputSlopes(summed, inputs, scale)
 
 
@@ -85,19 +86,19 @@ def slope_gradient(trace, slopes, cotangent, by_slopes):
     >>> slope_gradient(trace, slopes, np.ones((1, 1)), np.array([[[10.0]]]))  # of f + 10 df/dx
     array([12.,  1.])
     """
-    delta, turned = cotangent, np.moveaxis(by_slopes, -1, 0)
+    delta, turned, sizes = cotangent, np.moveaxis(by_slopes, -1, 0), trace.network.layer_sizes
     parts = []
     for layer in range(len(trace.layers) - 1, -1, -1):
         part = np.swapaxes(trace.inputs[layer], -1, -2) @ delta
         if layer == 0:
             sums = np.moveaxis(turned.sum(axis=-2), 0, -2)  # (..., d, fan_out)
-            part[..., :-1, :] += slopes.scale[:, None] * sums
+            part[..., : sizes[0], :] += slopes.scale[:, None] * sums
             parts.append(part)
             break
         across = np.swapaxes(slopes.inputs[layer - 1], -1, -2) @ turned
-        part[..., :-1, :] += across.sum(axis=0)
+        part[..., : sizes[layer], :] += across.sum(axis=0)
         parts.append(part)
-        back = transposed(trace.layers[layer])
+        back = transposed(trace.network, trace.layers[layer], layer)
         by_inputs, phi = turned @ back, trace.slopes[layer - 1]
         bent = trace.bends[layer - 1] * np.sum(slopes.summed[layer - 1] * by_inputs, axis=0)
         delta, turned = (delta @ back) * phi + bent, by_inputs * phi

@@ -20,12 +20,15 @@ cdef extern from "core.h":
         const double *targets
         int n_counts
         const double *counts
+        const float *single_inputs
+        const float *single_targets
+        const float *single_counts
         double n_counted
         double largest_diagonal
 
     ctypedef struct CJoint "Joint":
         const CModel *model
-        int n_groups, n_sampled, n_free, n_free_alpha, integrated
+        int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
         const int *label
         const double *information
         const double *fixed
@@ -53,11 +56,19 @@ cdef extern from "core.h":
                      double *) nogil
         int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                         const double *, int, double, double *) nogil
+        long (*rescalings)(const CJoint *, double *, double *, double *, long, long,
+                           const double *, const double *, double *) nogil
+        long (*redraws)(const CJoint *, double *, double *, double *, long, long, const int *,
+                        const double *, const double *, double *) nogil
+        long (*unit_slices)(const CJoint *, double *, double *, double *, long, long, const int *,
+                            const int *, const double *, const double *, long, const double *,
+                            double *) nogil
         void (*softmax_moments)(int, int, long, const double *, const double *, long,
                                 const double *, double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
+    long slice_doubles(const CJoint *) nogil
     double rescale(const CJoint *, double *, const double *, double *) nogil
     const Kernels *kernels_at(int) nogil
 
@@ -69,5 +80,6 @@ cdef class Model:
     cdef int[::1] size, level
     cdef double[::1] relative
     cdef double[:, ::1] inputs, targets, counts
+    cdef float[:, ::1] single_inputs, single_targets, single_counts
 
     cdef long room(self, int hessian) noexcept

@@ -38,6 +38,7 @@ def in_use():
 use(instructions()[0])
 
 DEEPEST = MOST_LAYERS
+SINGLE = 1e6  # largest inputs whose products are summed in single precision
 ACTIVATIONS = {
     "identity": IDENTITY, "tanh": TANH, "logistic": LOGISTIC, "relu": RELU, "silu": SILU,
 }
@@ -135,12 +136,27 @@ cdef class Model:
         self.c.targets = &self.targets[0, 0]
         self.c.n_counts = len(self.counts)
         self.c.counts = &self.counts[0, 0]
+        self._round()
         self.c.n_counted = np.sum(targets.weight)
         self.c.largest_diagonal = largest_diagonal(network.layer_sizes[-2] + 1, len(X))
 
     cdef long room(self, int hessian) noexcept:
         """`work_doubles`."""
         return work_doubles(&self.c, hessian)
+
+    def _round(self):
+        """The data in single precision."""
+        self.single_inputs = np.asarray(self.inputs).astype(np.float32)
+        self.single_targets = np.asarray(self.targets).astype(np.float32)
+        self.single_counts = np.asarray(self.counts).astype(np.float32)
+        self.c.single_inputs = &self.single_inputs[0, 0]
+        self.c.single_targets = &self.single_targets[0, 0]
+        self.c.single_counts = &self.single_counts[0, 0]
+
+    @property
+    def serves_single(self):
+        """Whether gradients in single precision are there: of classes, of moderate inputs."""
+        return self.c.likelihood in (BERNOULLI, CATEGORICAL) and np.max(np.abs(self.inputs)) < SINGLE
 
     @property
     def is_small(self):
@@ -231,6 +247,7 @@ cdef class Joint:
         self.c.n_free = joint.n_free
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
+        self.c.single = not joint.integrated and model.serves_single
         self.c.label = &self.label[0]
         self.c.information = &self.information[0]
         self.c.fixed = &self.fixed[0]
@@ -301,3 +318,61 @@ cdef class Joint:
         for field, before in zip(phase, kept):
             field[left] = before[left]
         return left
+
+    def rescalings(self, phase, shifts, log_uniform, done):
+        """Make steps of `ScaleMoves`, in place; the numbers of steps made are returned."""
+        cdef long m = len(shifts), n_moves = shifts.shape[1], i
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value
+        cdef const double[:, :, ::1] s = np.ascontiguousarray(shifts)
+        cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
+        made = np.array(done, dtype=np.dtype("l"))
+        cdef long[::1] count = made
+        cdef double *work = memory(joint_doubles(&self.c))
+        with nogil:
+            for i in range(m):
+                count[i] = kernels.rescalings(
+                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &s[i, 0, 0], &u[i, 0],
+                    work)
+            free(work)
+        return made
+
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        """Make steps of `PrecisionMoves`, in place; the numbers of steps made are returned."""
+        cdef long m = len(gamma), n_moves = gamma.shape[1], i
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value
+        cdef const int[::1] w = np.ascontiguousarray(which, dtype=np.intc)
+        cdef const double[:, ::1] r = np.ascontiguousarray(gamma)
+        cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
+        made = np.array(done, dtype=np.dtype("l"))
+        cdef long[::1] count = made
+        cdef double *work = memory(joint_doubles(&self.c))
+        with nogil:
+            for i in range(m):
+                count[i] = kernels.redraws(
+                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &w[0], &r[i, 0],
+                    &u[i, 0], work)
+            free(work)
+        return made
+
+    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
+        """Sample units from their slices, in place; the numbers of slices done are returned."""
+        cdef long m = len(chosen), n_moves = chosen.shape[1], n_tries = uniform.shape[2], i
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value
+        cdef const int[::1] of = np.ascontiguousarray(unit, dtype=np.intc)
+        cdef const int[:, ::1] c = np.ascontiguousarray(chosen, dtype=np.intc)
+        cdef const double[:, ::1] z = np.ascontiguousarray(normal)
+        cdef const double[:, ::1] e = np.ascontiguousarray(exponential)
+        cdef const double[:, :, ::1] u = np.ascontiguousarray(uniform)
+        made = np.array(done, dtype=np.dtype("l"))
+        cdef long[::1] count = made
+        cdef double *work = memory(slice_doubles(&self.c))
+        with nogil:
+            for i in range(m):
+                count[i] = kernels.unit_slices(
+                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &of[0], &c[i, 0],
+                    &z[i, 0], &e[i, 0], n_tries, &u[i, 0, 0], work)
+            free(work)
+        return made

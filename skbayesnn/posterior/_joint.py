@@ -149,6 +149,45 @@ class JointPosterior(Coordinates):
             return np.arange(len(step_size))
         return self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
 
+    def rescalings(self, phase, shifts, log_uniform, done):
+        """Steps of `ScaleMoves` in the compiled core, in place, up to the first that it cannot do.
+
+        Parameters
+        ----------
+        phase : Phase
+        shifts : ndarray of shape (n_chains, n_steps, n_groups)
+            Changes of ``ln alpha``.
+        log_uniform : ndarray of shape (n_chains, n_steps)
+            Logarithms of uniform random numbers, for the Metropolis tests.
+        done : ndarray of int, shape (n_chains,)
+            Steps made before.
+
+        Returns
+        -------
+        ndarray of int, shape (n_chains,)
+            Steps made now and before.
+        """
+        if not self.compiled or not self.dimension:
+            return done
+        return self.compiled.rescalings(phase, shifts, log_uniform, done)
+
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        """Steps of `PrecisionMoves` in the compiled core, in place; as `rescalings`."""
+        if not self.compiled:
+            return done
+        return self.compiled.redraws(phase, which, gamma, log_uniform, done)
+
+    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
+        """Slices of `UnitMoves` in the compiled core, in place; as `rescalings`."""
+        if not self.compiled:
+            return done
+        return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
+
+    @property
+    def plain(self):
+        """Whether positions hold the weights of one network, and precisions, but nothing else."""
+        return type(self) is JointPosterior
+
     def rescaled(self, q, shift):
         return self.compiled.rescaled(q, shift) if self.compiled else super().rescaled(q, shift)
 

@@ -1,4 +1,4 @@
-/* One copy of core_loops.h for every set of instructions, chosen when the module is loaded. */
+/* One copy of the loops for every set of instructions, chosen when the module is loaded. */
 
 #include "core.h"
 
@@ -19,7 +19,10 @@
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
-#define BLOCK 128 /* rows that are worked on together */
+#define BLOCK 128      /* rows that are worked on together */
+#define FORCE_ROWS 256 /* in single precision */
+
+enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
 
 static int fan_in(const Model *model, int layer)
 {
@@ -105,11 +108,18 @@ long joint_doubles(const Joint *joint)
 {
     const Model *model = joint->model;
     long width = widest(model), K = model->size[model->n_layers];
-    long own = 6L * joint->n_groups + 3L * model->n_levels + joint->n_free;
-    own += 3L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
+    long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free;
+    own += 4L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
     long marginal = 4 * width * width + 2 * K * width + width * model->n;
     return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
            (joint->integrated ? marginal : 0);
+}
+
+long slice_doubles(const Joint *joint)
+{
+    const Model *model = joint->model;
+    long width = widest(model) + n_weights(model) + (model->size[model->n_layers] + 1) * model->n;
+    return joint_doubles(joint) + joint->n_groups + width + rows_doubles(model, model->n);
 }
 
 /* The Hessian from the sums of `add_second`, in the same order. */
@@ -292,6 +302,63 @@ double rescale(const Joint *joint, double *q, const double *shift, double *work)
     return log_volume;
 }
 
+/* `Place.share` of every group, and `Place.scales` of its weights. */
+static void shares(const Joint *joint, const double *q, double *share, double *scale)
+{
+    double stretch, change;
+    memcpy(share, joint->fixed, sizeof(double) * joint->n_groups);
+    for (int f = 0; f < joint->n_free_alpha; f++)
+        share[joint->which[f]] =
+            precision_at(joint, f, q[joint->n_sampled + f], &stretch, &change);
+    for (int c = 0; c < joint->n_groups; c++) {
+        double total = share[c] + joint->information[c];
+        scale[c] = 1.0 / sqrt(total);
+        share[c] /= total;
+    }
+}
+
+/* Whether units can be changed one at a time (`unit_slices`). */
+static int is_shallow(const Joint *joint)
+{
+    int classes = joint->model->likelihood == BERNOULLI || joint->model->likelihood == CATEGORICAL;
+    return classes && joint->model->n_layers == 2;
+}
+
+/* Energy without the prior of a unit's weights given their precisions, whose shares are given. */
+static double without_prior(const Joint *joint, double value, const double *share, const double *q,
+                            const int *unit, int chosen)
+{
+    for (int i = 0; i < joint->n_sampled; i++)
+        if (unit[i] == chosen)
+            value -= 0.5 * share[joint->label[i]] * q[i] * q[i];
+    return value;
+}
+
+/* One precision anew at fixed weights (`JointPosterior.redrawn`), in place; `size` is the number of its
+   weights and `gamma` a draw with shape size / 2. Returns the logarithm of the volume over the ratio
+   of the densities of the proposals, or minus infinity. */
+static double redraw(const Joint *joint, double *q, int f, double gamma)
+{
+    int c = joint->which[f];
+    double *eta = q + joint->n_sampled + f, before, after, change, h = joint->information[c];
+    double alpha = precision_at(joint, f, *eta, &before, &change), squares = 0.0;
+    for (int i = 0; i < joint->n_sampled; i++)
+        if (joint->label[i] == c)
+            squares += q[i] * q[i];
+    double energy = 0.5 * squares / (alpha + h), drawn = gamma / energy;
+    double moved = coordinate_of(joint, f, log(drawn));
+    if (!isfinite(moved))
+        return -INFINITY;
+    *eta = moved;
+    drawn = precision_at(joint, f, moved, &after, &change);
+    double ratio = (drawn + h) / (alpha + h), size = joint->sizes[c];
+    for (int i = 0; i < joint->n_sampled; i++)
+        if (joint->label[i] == c)
+            q[i] *= sqrt(ratio);
+    return 0.5 * size * log(ratio) + log(before / after) + 0.5 * size * log(alpha / drawn) -
+           (alpha - drawn) * energy;
+}
+
 static double squared(const double *x, int n)
 {
     double total = 0.0;
@@ -316,13 +383,18 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 /* --- the copies ------------------------------------------------------------------------------- */
 
+#define ISA single_baseline
+#define SINGLE 1
+#define LANES 4
+#define TILE 2
+#include "core_rows.h"
+#include "core_force.h"
 #define ISA baseline
+#define SINGLE 0
 #define LANES 2
 #define TILE 2
+#include "core_rows.h"
 #include "core_loops.h"
-#undef ISA
-#undef LANES
-#undef TILE
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_CLONES /* of the loops */
@@ -333,13 +405,18 @@ static void transformed(const double *factor, int dense, int transpose, const do
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #endif
+#define ISA single_avx2
+#define SINGLE 1
+#define LANES 8
+#define TILE 2
+#include "core_rows.h"
+#include "core_force.h"
 #define ISA avx2
+#define SINGLE 0
 #define LANES 4
 #define TILE 2
+#include "core_rows.h"
 #include "core_loops.h"
-#undef ISA
-#undef LANES
-#undef TILE
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), \
@@ -349,13 +426,18 @@ static void transformed(const double *factor, int dense, int transpose, const do
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
 #endif
+#define ISA single_avx512
+#define SINGLE 1
+#define LANES 16
+#define TILE 4
+#include "core_rows.h"
+#include "core_force.h"
 #define ISA avx512
+#define SINGLE 0
 #define LANES 8
 #define TILE 4
+#include "core_rows.h"
 #include "core_loops.h"
-#undef ISA
-#undef LANES
-#undef TILE
 #if defined(__clang__)
 #pragma clang attribute pop
 #else
@@ -365,7 +447,7 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa, \
-     softmax_moments_##isa}
+     rescalings_##isa, redraws_##isa, unit_slices_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {

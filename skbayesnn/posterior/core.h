@@ -7,7 +7,7 @@
 #ifndef SKBAYESNN_CORE_H
 #define SKBAYESNN_CORE_H
 
-#define PADDING 8 /* rows are padded to a multiple of this; what is added counts for nothing */
+#define PADDING 16 /* rows are padded to a multiple of this; what is added counts for nothing */
 #define MOST_LAYERS 16
 
 enum { IDENTITY, TANH, LOGISTIC, RELU, SILU };
@@ -28,6 +28,7 @@ typedef struct {
     const double *targets;  /* (n_outputs, n) */
     int n_counts;           /* 1, or one for each output */
     const double *counts;   /* (n_counts, n), zero in the padding */
+    const float *single_inputs, *single_targets, *single_counts; /* rounded */
     double n_counted;       /* sum of the rows' weights */
     double largest_diagonal; /* of the output layer's normal equations, see _ridge.py */
 } Model;
@@ -36,6 +37,7 @@ typedef struct {
 typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
+    int single;                /* forces of trajectories in single precision: of classes only */
     const int *label;          /* group of every weight of the network */
     const double *information; /* of every group */
     const double *fixed;       /* all precisions: of groups, then of noise levels */
@@ -48,6 +50,7 @@ typedef struct {
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
 long joint_doubles(const Joint *joint);
+long slice_doubles(const Joint *joint); /* of `unit_slices` */
 
 typedef struct {
     const char *name;
@@ -76,6 +79,28 @@ typedef struct {
     int (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
                     double step_size, long n_steps, const double *factor, int dense,
                     double unstable, double *work);
+
+    /* `ScaleMoves` of the inference, one chain, in place: steps of given changes of ln alpha
+       (n_moves, n_groups) after those done already. Returns the number of steps that are done now;
+       the next one needs eigenvalues if that is less than all. */
+    long (*rescalings)(const Joint *joint, double *q, double *value, double *gradient, long done,
+                       long n_moves, const double *shifts, const double *log_uniform,
+                       double *work);
+
+    /* `PrecisionMoves` of the inference, one chain, in place: free precisions `which` (n_moves) anew,
+       with random numbers `gamma` (n_moves). Returns as `rescalings` does. */
+    long (*redraws)(const Joint *joint, double *q, double *value, double *gradient, long done,
+                    long n_moves, const int *which, const double *gamma,
+                    const double *log_uniform, double *work);
+
+    /* `UnitMoves` of the inference, one chain, in place: slices for the chosen units after those
+       done already. `unit` is that of every sampled weight, or -1; `normal` (n_sampled),
+       `exponential` (n_moves) and `uniform` (n_moves, n_tries) are random numbers. Returns as
+       `rescalings` does. */
+    long (*unit_slices)(const Joint *joint, double *q, double *value, double *gradient, long done,
+                        long n_moves, const int *unit, const int *chosen, const double *normal,
+                        const double *exponential, long n_tries, const double *uniform,
+                        double *work);
 
     /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
        of n rows with means (n, n_classes) and roots (n, n_classes, rank). */

@@ -1,353 +1,7 @@
-/* Included by core.c for every set of instructions, with ISA, LANES and TILE defined. */
-
-typedef double NAME(vec) __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
-typedef int64_t NAME(ints) __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
-#define V NAME(vec)
-#define I NAME(ints)
-
-/* --- functions of vectors --------------------------------------------------------------------- */
-
-INLINE V NAME(all)(double x) { return (V){0} + x; }
-
-INLINE V NAME(chosen)(I mask, V a, V b) { return (V)(((I)a & mask) | ((I)b & ~mask)); }
-
-INLINE double NAME(sum)(V x)
-{
-    double total = 0.0;
-    for (int i = 0; i < LANES; i++)
-        total += x[i];
-    return total;
-}
-
-/* exp(x) - 1 = scale (1 + p) - 1: with x = k log 2 + r, the Taylor polynomial p of exp(r) - 1, and
-   scale 2^k. */
-INLINE V NAME(split_exp)(V x, V *scale)
-{
-    const double rounder = 6755399441055744.0; /* 1.5 2^52: the last bits of a sum are an integer */
-    x = NAME(chosen)(x < -708.0, NAME(all)(-708.0), x);
-    x = NAME(chosen)(x > 709.0, NAME(all)(709.0), x);
-    V shifted = x * 1.4426950408889634 + rounder, k = shifted - rounder;
-    V r = x - k * 6.93147180369123816490e-01;
-    r = r - k * 1.90821492927058770002e-10;
-    V p = NAME(all)(1.0 / 6227020800.0);
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r * r + r;
-    *scale = (V)(((I)shifted + 1023) << 52);
-    return p;
-}
-
-INLINE V NAME(exp)(V x)
-{
-    V scale, p = NAME(split_exp)(x, &scale);
-    return scale + scale * p;
-}
-
-/* Of positive normal numbers: x = 2^k m with m within [sqrt(1/2), sqrt(2)]. */
-INLINE V NAME(log)(V x)
-{
-    const int64_t root_half = 0x3fe6a09e667f3bcd;
-    I k = ((I)x - root_half) >> 52;
-    V m = (V)((I)x - (k << 52)), s = (m - 1.0) / (m + 1.0), t = s * s;
-    V p = NAME(all)(1.0 / 21.0);
-    p = p * t + 1.0 / 19.0;
-    p = p * t + 1.0 / 17.0;
-    p = p * t + 1.0 / 15.0;
-    p = p * t + 1.0 / 13.0;
-    p = p * t + 1.0 / 11.0;
-    p = p * t + 1.0 / 9.0;
-    p = p * t + 1.0 / 7.0;
-    p = p * t + 1.0 / 5.0;
-    p = p * t + 1.0 / 3.0;
-    V whole = (V)(k + 0x4338000000000000) - 6755399441055744.0;
-    return whole * 0.6931471805599453 + 2.0 * (s + s * t * p) + 0.0 * x; /* or nan */
-}
-
-INLINE V NAME(abs)(V x) { return (V)((I)x & INT64_MAX); }
-
-INLINE V NAME(tanh)(V x)
-{
-    V y = 2.0 * NAME(abs)(x), scale;
-    y = NAME(chosen)(y > 44.0, NAME(all)(44.0), y);
-    V p = NAME(split_exp)(y, &scale), e = scale * p + (scale - 1.0);
-    return (V)((I)(e / (e + 2.0)) | ((I)x & INT64_MIN));
-}
-
-INLINE V NAME(logistic)(V x)
-{
-    V small = NAME(exp)(-NAME(abs)(x)), likely = 1.0 / (1.0 + small);
-    return NAME(chosen)(x > 0.0, likely, small * likely);
-}
-
-/* z = phi(a) in place, with as many derivatives as `order` says. */
-static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, int order)
-{
-    for (long i = 0; i < count; i++) {
-        V a = z[i], f = a, d = NAME(all)(1.0), dd = NAME(all)(0.0);
-        switch (activation) {
-        case TANH:
-            f = NAME(tanh)(a);
-            d = 1.0 - f * f;
-            dd = -2.0 * f * d;
-            break;
-        case LOGISTIC:
-            f = NAME(logistic)(a);
-            d = f * (1.0 - f);
-            dd = d * (1.0 - 2.0 * f);
-            break;
-        case RELU:
-            d = NAME(chosen)(a > 0.0, d, dd);
-            f = a * d;
-            break;
-        case SILU: {
-            V s = NAME(logistic)(a);
-            f = a * s;
-            d = s + f * (1.0 - s);
-            dd = s * (1.0 - s) * (2.0 + a * (1.0 - 2.0 * s));
-            break;
-        }
-        }
-        z[i] = f;
-        if (order > 0)
-            slope[i] = d;
-        if (order > 1)
-            bend[i] = dd;
-    }
-}
-
-/* --- products of small matrices with rows ----------------------------------------------------- */
-
-INLINE void NAME(combine_tile)(V *out, long so, const double *m, long sp, long sq, const V *in,
-                               long si, int Q, int add, const int P, const int W)
-{
-    V total[4][2];
-    for (int p = 0; p < P; p++)
-        for (int v = 0; v < W; v++)
-            total[p][v] = add ? out[p * so + v] : (V){0};
-    for (int q = 0; q < Q; q++)
-        for (int p = 0; p < P; p++)
-            for (int v = 0; v < W; v++)
-                total[p][v] += m[p * sp + q * sq] * in[q * si + v];
-    for (int p = 0; p < P; p++)
-        for (int v = 0; v < W; v++)
-            out[p * so + v] = total[p][v];
-}
-
-/* out_p = sum_q m[p sp + q sq] in_q, or more if `add`, for `nv` vectors of rows. */
-static void NAME(combine)(V *out, long so, int P, const double *m, long sp, long sq, const V *in,
-                          long si, int Q, int nv, int add)
-{
-    int p = 0;
-    for (; p + 4 <= P; p += 4, out += 4 * so, m += 4 * sp) {
-        int v = 0;
-        for (; v + 2 <= nv; v += 2)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 4, 2);
-        if (v < nv)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 4, 1);
-    }
-    for (; p < P; p++, out += so, m += sp) {
-        int v = 0;
-        for (; v + 2 <= nv; v += 2)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 1, 2);
-        if (v < nv)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 1, 1);
-    }
-}
-
-/* The sums of LANES vectors, as one vector. */
-INLINE V NAME(sums_of)(const V *x)
-{
-#if LANES == 2
-    return SHUFFLE(x[0], x[1], 0, 2) + SHUFFLE(x[0], x[1], 1, 3);
-#elif LANES == 4
-    V pair[2];
-    for (int i = 0; i < 4; i += 2)
-        pair[i / 2] = SHUFFLE(x[i], x[i + 1], 0, 4, 2, 6) + SHUFFLE(x[i], x[i + 1], 1, 5, 3, 7);
-    return SHUFFLE(pair[0], pair[1], 0, 1, 4, 5) + SHUFFLE(pair[0], pair[1], 2, 3, 6, 7);
-#else
-    V pair[4], four[2];
-    for (int i = 0; i < 8; i += 2)
-        pair[i / 2] = SHUFFLE(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
-                      SHUFFLE(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-    for (int i = 0; i < 4; i += 2)
-        four[i / 2] = SHUFFLE(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
-                      SHUFFLE(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
-    return SHUFFLE(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
-           SHUFFLE(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
-#endif
-}
-
-INLINE void NAME(sums_tile)(double *out, long sp, const V *left, long sl, const V *right, long sr,
-                            int nv, const int P, const int Q)
-{
-    V total[TILE * TILE];
-    for (int p = 0; p < P; p++)
-        for (int q = 0; q < Q; q++)
-            total[p * Q + q] = (V){0};
-    for (int v = 0; v < nv; v++)
-        for (int p = 0; p < P; p++)
-            for (int q = 0; q < Q; q++)
-                total[p * Q + q] += left[p * sl + v] * right[q * sr + v];
-    if (P * Q % LANES) {
-        for (int p = 0; p < P; p++)
-            for (int q = 0; q < Q; q++)
-                out[p * sp + q] += NAME(sum)(total[p * Q + q]);
-        return;
-    }
-    for (int first = 0; first < P * Q; first += LANES) {
-        V some = NAME(sums_of)(total + first);
-        for (int i = 0; i < LANES; i++)
-            out[(first + i) / Q * sp + (first + i) % Q] += some[i];
-    }
-}
-
-/* out[p sp + q] += sum over rows of left_p right_q. */
-static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, const V *right, long sr,
-                       int Q, int nv)
-{
-    int p = 0;
-    for (; p + TILE <= P; p += TILE, left += TILE * sl, out += TILE * sp) {
-        int q = 0;
-        for (; q + TILE <= Q; q += TILE)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, TILE, TILE);
-        for (; q < Q; q++)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, TILE, 1);
-    }
-    for (; p < P; p++, left += sl, out += sp) {
-        int q = 0;
-        for (; q + TILE <= Q; q += TILE)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, 1, TILE);
-        for (; q < Q; q++)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, 1, 1);
-    }
-}
-
-/* --- rows of data on their way through the network -------------------------------------------- */
-
-/* What is known of some rows. One unit after the other, `stride` vectors apart; data all rows apart. */
-typedef struct {
-    const Model *model;
-    long first, stride;
-    int nv;                /* vectors of rows */
-    const V *inputs;       /* of the network */
-    V *z[MOST_LAYERS];     /* of the layers of weights above the first, a row of ones below them */
-    V *slope[MOST_LAYERS]; /* of the units that feed a layer */
-    V *bend[MOST_LAYERS];
-    V *delta[MOST_LAYERS]; /* derivatives of the misfit in the summed inputs of a layer */
-    V *outputs, *curvature, *rest;
-} NAME(Rows);
-#define Rows NAME(Rows)
-
-static Rows NAME(begin)(const Model *model, long most, double *work)
-{
-    Rows rows = {.model = model, .stride = (most < model->n ? most : model->n) / LANES};
-    V *next = (V *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-    int K = model->size[model->n_layers];
-    for (int l = 0; l < model->n_layers; l++) {
-        int width = model->size[l];
-        if (l > 0) {
-            rows.z[l] = next;
-            rows.slope[l] = next + (width + 1) * rows.stride;
-            rows.bend[l] = rows.slope[l] + width * rows.stride;
-            next = rows.bend[l] + width * rows.stride;
-            for (long v = 0; v < rows.stride; v++)
-                rows.slope[l][v - rows.stride] = NAME(all)(1.0);
-        }
-        rows.delta[l] = next;
-        next += model->size[l + 1] * rows.stride;
-    }
-    rows.outputs = next;
-    rows.curvature = next + K * rows.stride;
-    rows.rest = rows.curvature + n_pairs(K) * rows.stride;
-    return rows;
-}
-
-static void NAME(at)(Rows *rows, long first)
-{
-    const Model *model = rows->model;
-    long left = (model->n - first) / LANES;
-    rows->first = first;
-    rows->nv = (int)(left < rows->stride ? left : rows->stride);
-    rows->inputs = (const V *)(model->inputs + first);
-}
-
-static const V *NAME(fed)(const Rows *rows, int layer, long *stride)
-{
-    *stride = layer ? rows->stride : rows->model->n / LANES;
-    return layer ? rows->z[layer] : rows->inputs;
-}
-
-/* Summed inputs of a layer from what feeds it, with `constant` times the biases, or more. */
-static void NAME(summed)(const Rows *rows, int layer, const double *weights, const V *z, long stride,
-                         V *out, int constant, int add)
-{
-    int width = fan_out(rows->model, layer);
-    int Q = constant ? fan_in(rows->model, layer) : rows->model->size[layer];
-    NAME(combine)(out, rows->stride, width, weights, 1, width, z, stride, Q, rows->nv, add);
-}
-
-static void NAME(forward)(const Rows *rows, const double *theta, int order, int n_layers)
-{
-    const Model *model = rows->model;
-    for (int l = 0; l < n_layers; l++) {
-        int last = l == model->n_layers - 1, width = fan_out(model, l);
-        long stride, apart = rows->stride;
-        const V *z = NAME(fed)(rows, l, &stride);
-        V *out = last ? rows->outputs : rows->z[l + 1];
-        NAME(summed)(rows, l, theta, z, stride, out, 1, 0);
-        for (long i = 0; i < width * apart && !last; i += apart)
-            NAME(activate)(model->activation, out + i, rows->slope[l + 1] + i,
-                           rows->bend[l + 1] + i, rows->nv, order);
-        theta += (long)fan_in(model, l) * width;
-    }
-}
-
-/* The gradient in the weights of the first layers, from delta of the last one of these.
-   With `bends` these become derivatives of the misfit. */
-static void NAME(backward)(const Rows *rows, const double *theta, int n_layers, double *gradient,
-                           int bends)
-{
-    const Model *model = rows->model;
-    for (int l = n_layers - 1; l >= 0; l--) {
-        int in = fan_in(model, l), out = fan_out(model, l), units = model->size[l];
-        long at = weights_before(model, l), stride;
-        const V *z = NAME(fed)(rows, l, &stride), *delta = rows->delta[l];
-        NAME(sums)(gradient + at, out, z, stride, in, delta, rows->stride, out, rows->nv);
-        if (l == 0)
-            break;
-        V *below = rows->delta[l - 1];
-        NAME(combine)(below, rows->stride, units, theta + at, out, 1, delta, rows->stride, out,
-                      rows->nv, 0);
-        for (long i = 0; i < units * rows->stride; i += rows->stride)
-            for (long j = i; j < i + rows->nv; j++) {
-                if (bends)
-                    rows->bend[l][j] *= below[j];
-                below[j] *= rows->slope[l][j];
-            }
-    }
-}
+/* Included by core.c after core_rows.h for every set of instructions: what is done in double precision
+   only. */
 
 /* --- likelihoods ------------------------------------------------------------------------------ */
-
-static const V *NAME(counts)(const Rows *rows, int output)
-{
-    const Model *model = rows->model;
-    return (const V *)(model->counts + (model->n_counts > 1 ? output : 0) * model->n + rows->first);
-}
-
-static const V *NAME(targets)(const Rows *rows, int output)
-{
-    return (const V *)(rows->model->targets + output * rows->model->n + rows->first);
-}
 
 /* `Likelihood.misfit` and `derivatives`: returns the value, for Gaussian noise without what follows
    from the errors of its levels, to which it adds, and leaves the gradient in the last delta. If
@@ -723,7 +377,7 @@ static int NAME(best_outputs)(const Model *model, double *theta, const double *a
 /* --- positions of samplers -------------------------------------------------------------------- */
 
 /* `integrated` of the output layer, its prior precisions by group, with the gradient in the hidden
-   weights, and the derivatives in ln alpha and in ln beta. Returns 0 if it needs eigenvalues. */
+   weights, if that is not NULL, and the derivatives in ln alpha and in ln beta. Returns 0 if it needs eigenvalues. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
                           double *by_beta, double *work)
@@ -782,7 +436,7 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
         *value += total;
         by_beta[model->level[o]] += total;
     }
-    if (last == 0)
+    if (last == 0 || !gradient)
         return 1;
     V *delta = rows.delta[last - 1];
     int units = model->size[last];
@@ -795,8 +449,9 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     return 1;
 }
 
-static int NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
-                       double *data, double *data_gradient, double *work)
+/* `JointPosterior.terms`: as much of it as is asked for. Returns 0 where it needs eigenvalues. */
+static int NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
+                        double *prior_gradient, double *data, double *data_gradient, double *work)
 {
     const Model *model = joint->model;
     int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups;
@@ -834,60 +489,258 @@ static int NAME(terms)(const Joint *joint, const double *q, double *prior, doubl
     for (int f = 0; f < joint->n_free_alpha; f++)
         prior_gradient[m + f] += by[joint->which[f]] * stretch[f];
     memset(by, 0, sizeof(double) * n_precisions);
-    memset(data_gradient, 0, sizeof(double) * (m + n_free));
-    double *rest = theta + n_weights(model);
-    if (!joint->integrated) {
-        *data = NAME(evaluate)(model, theta, beta, 0, errors, data_gradient, NULL, rest);
+    double *rest = theta + n_weights(model), *natural = wanted == VALUE ? NULL : data_gradient;
+    if (natural)
+        memset(natural, 0, sizeof(double) * (m + n_free));
+    if (joint->integrated) {
+        if (!NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, rest))
+            return 0;
+    } else if (wanted == FORCE && joint->single) {
+        JOIN(force_single, ISA)(model, theta, natural, rest);
+        *data = 0.0;
+    } else {
+        *data = NAME(evaluate)(model, theta, beta, 0, errors, natural, NULL, rest);
         for (int l = 0; l < model->n_levels; l++)
             by[G + l] = beta[l] * errors[l];
-    } else if (!NAME(marginal)(joint, theta, alpha, beta, data, data_gradient, by, by + G, rest))
-        return 0;
+    }
     for (int o = 0; o < model->size[model->n_layers] && model->likelihood == GAUSSIAN; o++) {
         double tau = beta[model->level[o]] * model->relative[o];
         *data -= 0.5 * model->n_counted * log(tau / (2.0 * M_PI));
         by[G + model->level[o]] -= 0.5 * model->n_counted;
     }
+    if (!natural)
+        return 1;
     for (int i = 0; i < m; i++) {
         int c = joint->label[i];
-        pull[c] += theta[i] * data_gradient[i];
-        data_gradient[i] *= scale[c];
+        pull[c] += theta[i] * natural[i];
+        natural[i] *= scale[c];
     }
     for (int c = 0; c < G; c++)
         by[c] -= 0.5 * share[c] * pull[c];
     for (int f = 0; f < n_free; f++)
-        data_gradient[m + f] = by[joint->which[f]] * stretch[f];
+        natural[m + f] = by[joint->which[f]] * stretch[f];
     return 1;
 }
 
+static int NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
+                       double *data, double *data_gradient, double *work)
+{
+    return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work);
+}
+
+/* The sum of both parts, and of their gradients if these are wanted. */
+static int NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
+                       double *gradient, double *work)
+{
+    int d = joint->n_sampled + joint->n_free;
+    double *of_prior = work, *of_data = of_prior + d, prior;
+    if (!NAME(energy)(joint, q, wanted, &prior, of_prior, value, of_data, of_data + d))
+        return 0;
+    *value += prior;
+    for (int i = 0; i < d && wanted != VALUE; i++)
+        gradient[i] = of_prior[i] + of_data[i];
+    return 1;
+}
+
+/* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
+   any force that depends on the position alone leaves steps reversible and volumes as they are. */
 static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
                           double step_size, long n_steps, const double *factor, int dense,
                           double unstable, double *work)
 {
-    int d = joint->n_sampled + joint->n_free;
-    double *force = work, *prior_gradient = force + d, *data_gradient = prior_gradient + d, prior;
-    work = data_gradient + d;
+    int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
+    double *force = work, *velocity = force + d;
+    work = velocity + d;
     double initial = *value + 0.5 * squared(p, d);
+    if (rough)
+        NAME(total)(joint, q, FORCE, value, gradient, work);
     transformed(factor, dense, 1, gradient, d, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        transformed(factor, dense, 0, p, d, prior_gradient);
+        transformed(factor, dense, 0, p, d, velocity);
         for (int i = 0; i < d; i++)
-            q[i] += step_size * prior_gradient[i];
-        if (!NAME(terms)(joint, q, &prior, prior_gradient, value, data_gradient, work))
+            q[i] += step_size * velocity[i];
+        if (!NAME(total)(joint, q, FORCE, value, gradient, work))
             return 0;
-        *value += prior;
-        for (int i = 0; i < d; i++)
-            gradient[i] = prior_gradient[i] + data_gradient[i];
         transformed(factor, dense, 1, gradient, d, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        if (!(*value + 0.5 * squared(p, d) - initial < unstable)) {
+        if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {
             *value = INFINITY;
-            break;
+            return 1;
         }
     }
+    if (rough) {
+        NAME(total)(joint, q, ALL, value, gradient, work);
+        if (!(*value + 0.5 * squared(p, d) - initial < unstable))
+            *value = INFINITY;
+    }
     return 1;
+}
+
+/* Metropolis test of a position, which replaces `q` if it is accepted: 1, else 0; -1 where the
+   energy needs eigenvalues. */
+static int NAME(tested)(const Joint *joint, double *q, double *value, const double *moved,
+                        double log_volume, double log_uniform, double *work)
+{
+    double there;
+    if (!isfinite(log_volume))
+        return 0;
+    if (!NAME(total)(joint, moved, VALUE, &there, NULL, work))
+        return -1;
+    if (!(log_uniform < *value - there + log_volume))
+        return 0;
+    memcpy(q, moved, sizeof(double) * (joint->n_sampled + joint->n_free));
+    *value = there;
+    return 1;
+}
+
+static long NAME(rescalings)(const Joint *joint, double *q, double *value, double *gradient,
+                             long done, long n_moves, const double *shifts,
+                             const double *log_uniform, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, accepted = 0;
+    double *moved = work;
+    work = moved + d;
+    for (; done < n_moves; done++) {
+        memcpy(moved, q, sizeof(double) * d);
+        double log_volume = rescale(joint, moved, shifts + done * joint->n_groups, work);
+        int found = NAME(tested)(joint, q, value, moved, log_volume, log_uniform[done], work);
+        if (found < 0)
+            break;
+        accepted |= found;
+    }
+    if (accepted)
+        NAME(total)(joint, q, ALL, value, gradient, work);
+    return done;
+}
+
+static long NAME(redraws)(const Joint *joint, double *q, double *value, double *gradient, long done,
+                          long n_moves, const int *which, const double *gamma,
+                          const double *log_uniform, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, accepted = 0;
+    double *moved = work;
+    work = moved + d;
+    for (; done < n_moves; done++) {
+        memcpy(moved, q, sizeof(double) * d);
+        double log_volume = redraw(joint, moved, which[done], gamma[done]);
+        int found = NAME(tested)(joint, q, value, moved, log_volume, log_uniform[done], work);
+        if (found < 0)
+            break;
+        accepted |= found;
+    }
+    if (accepted)
+        NAME(total)(joint, q, ALL, value, gradient, work);
+    return done;
+}
+
+/* Networks of one hidden layer, whose units can be changed one at a time. */
+typedef struct {
+    Rows rows;
+    const double *beta;
+    double *into, *theta; /* weights into a unit, of the network */
+    double misfit, tried;
+    V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
+} NAME(Shallow);
+#define Shallow NAME(Shallow)
+
+static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
+{
+    const Model *model = joint->model;
+    long k = n_weights(model);
+    Shallow net = {.into = work, .theta = work + fan_in(model, 0)};
+    net.rows = NAME(begin)(model, model->n, net.theta + k);
+    for (long i = 0; i < k; i++)
+        net.theta[i] = q[i] * scale[joint->label[i]];
+    NAME(at)(&net.rows, 0);
+    NAME(forward)(&net.rows, net.theta, 0, 2);
+    net.outputs = net.rows.outputs;
+    net.z = net.rows.rest;
+    net.f = net.z + net.rows.stride;
+    net.misfit = NAME(noise)(&net.rows, NULL, NULL, 1, 0);
+    return net;
+}
+
+/* Try other weights of a unit: the misfit. */
+static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, const double *scale,
+                             int unit)
+{
+    const Model *model = joint->model;
+    int H = model->size[1], K = model->size[2], in = fan_in(model, 0), nv = net->rows.nv;
+    long apart = net->rows.stride, stride;
+    const V *inputs = NAME(fed)(&net->rows, 0, &stride), *z = net->rows.z[1] + unit * apart;
+    const double *from = net->theta + (long)in * H + unit * K;
+    for (int a = 0; a < in; a++)
+        net->into[a] = q[a * H + unit] * scale[joint->label[a * H + unit]];
+    NAME(combine)(net->z, apart, 1, net->into, 0, 1, inputs, stride, in, nv, 0);
+    NAME(activate)(model->activation, net->z, NULL, NULL, nv, 0);
+    for (int o = 0; o < K; o++)
+        for (int v = 0; v < nv; v++)
+            net->f[o * apart + v] = net->outputs[o * apart + v] + from[o] * (net->z[v] - z[v]);
+    net->rows.outputs = net->f;
+    return net->tried = NAME(noise)(&net->rows, NULL, NULL, 1, 0);
+}
+
+/* Keep what was tried. */
+static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
+{
+    long apart = net->rows.stride, K = joint->model->size[2];
+    memcpy(net->rows.z[1] + unit * apart, net->z, sizeof(V) * net->rows.nv);
+    for (long o = 0; o < K; o++)
+        memcpy(net->outputs + o * apart, net->f + o * apart, sizeof(V) * net->rows.nv);
+    net->misfit = net->tried;
+}
+
+static long NAME(unit_slices)(const Joint *joint, double *q, double *value, double *gradient,
+                              long done, long n_moves, const int *unit, const int *chosen,
+                              const double *normal, const double *exponential, long n_tries,
+                              const double *uniform, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, accepted = 0, inside = 0;
+    double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
+    work = scale + joint->n_groups;
+    shares(joint, q, share, scale);
+    Shallow net;
+    if (is_shallow(joint))
+        net = NAME(shallow)(joint, q, scale, work);
+    for (; done < n_moves; done++) {
+        int u = chosen[done];
+        const double *place = uniform + done * n_tries;
+        double level = exponential[done], angle = 2.0 * M_PI * place[0];
+        double low = angle - 2.0 * M_PI, high = angle;
+        level += is_shallow(joint) ? net.misfit : without_prior(joint, *value, share, q, unit, u);
+        memcpy(moved, q, sizeof(double) * d);
+        for (long try = 1;; try++) {
+            double c = cos(angle), s = sin(angle);
+            for (int i = 0; i < joint->n_sampled; i++)
+                if (unit[i] == u)
+                    moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
+            if (is_shallow(joint))
+                inside = NAME(try_unit)(&net, joint, moved, scale, u) < level;
+            else if (NAME(total)(joint, moved, VALUE, &there, NULL, work))
+                inside = without_prior(joint, there, share, moved, unit, u) < level;
+            else
+                goto ready;
+            if (inside || try == n_tries)
+                break;
+            *(angle < 0.0 ? &low : &high) = angle;
+            angle = low + (high - low) * place[try];
+        }
+        if (!inside)
+            continue;
+        memcpy(q, moved, sizeof(double) * d);
+        accepted = 1;
+        if (is_shallow(joint))
+            NAME(keep_unit)(&net, joint, u);
+        else
+            *value = there;
+    }
+ready:
+    if (accepted)
+        NAME(total)(joint, q, ALL, value, gradient, work);
+    return done;
 }
 
 /* --- predictions ------------------------------------------------------------------------------ */
@@ -927,6 +780,4 @@ static void NAME(softmax_moments)(int n_classes, int rank, long n, const double 
     }
 }
 
-#undef V
-#undef I
-#undef Rows
+#include "core_end.h"

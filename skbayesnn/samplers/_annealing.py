@@ -218,7 +218,8 @@ def _next_temperature(misfit, gains, temperature, n_populations):
 
     def effective(rise):
         logs = gains - rise * misfit
-        return np.mean(np.exp(2.0 * logsumexp(logs, axis=1) - logsumexp(2.0 * logs, axis=1)))
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.mean(weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1))
 
     least = EFFECTIVE_SHARE * effective(0.0)
     if effective(high) >= least:

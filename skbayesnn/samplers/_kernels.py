@@ -75,8 +75,12 @@ class Noise(NamedTuple):
     @classmethod
     def draw(cls, rngs, dimension):
         """Every chain's numbers from its own generator."""
-        momentum = np.stack([rng.standard_normal(dimension) for rng in rngs])
-        return cls(momentum, np.array([rng.random() for rng in rngs]))
+        momentum, uniform = np.empty((len(rngs), dimension)), np.empty(len(rngs))
+        for i, rng in enumerate(rngs):
+            rng.standard_normal(out=momentum[i])
+        for i, rng in enumerate(rngs):
+            uniform[i] = rng.random()
+        return cls(momentum, uniform)
 
 
 def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
@@ -125,9 +129,10 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
         acceptance = np.where(np.isnan(error), 0.0, np.exp(np.minimum(0.0, -error)))
     diverged = ~np.isfinite(end.value)
     kept = diverged | (noise.uniform >= acceptance) if metropolis else diverged
-    back = phase._replace(momentum=-phase.momentum)
-    result = end.replaced(kept, back.select(kept))
-    return result, Info(acceptance, error, diverged, n_steps)
+    if kept.any():
+        back = phase._replace(momentum=-phase.momentum)
+        end = end.replaced(kept, back.select(kept))
+    return end, Info(acceptance, error, diverged, n_steps)
 
 
 def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):

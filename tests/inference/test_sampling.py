@@ -373,5 +373,5 @@ def test_scale_moves_of_fixed_precisions_do_nothing():
     settings = sampling(case.posterior, case.hyper, 0, 1)
     joint, (chains,) = started(case.posterior, settings, 2)
     move = ScaleMoves(joint)
-    assert move.directions == []
+    assert len(move.directions) == 0
     assert move(joint.energy, chains.phase, chains.rngs) is chains.phase

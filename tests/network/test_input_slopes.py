@@ -10,17 +10,18 @@ SCALE = np.array([0.5, 2.0, 1.0])
 each_network = pytest.mark.parametrize("hidden", [(), (4,), (3, 2)], ids=str)
 
 
-def make(hidden, activation="tanh", lead=(), seed=0):
+def make(hidden, activation="tanh", lead=(), seed=0, output_bias=True):
     rng = np.random.default_rng(seed)
-    network = Network((3, *hidden, 2), activation)
+    network = Network((3, *hidden, 2), activation, output_bias)
     theta = rng.standard_normal((*lead, network.n_weights))
     return network, theta, rng.standard_normal((5, 3)), rng
 
 
 @each_network
 @pytest.mark.parametrize("lead", [(), (2, 3)])
-def test_by_differences(hidden, lead):
-    network, theta, X, _ = make(hidden, lead=lead)
+@pytest.mark.parametrize("output_bias", [True, False])
+def test_by_differences(hidden, lead, output_bias):
+    network, theta, X, _ = make(hidden, lead=lead, output_bias=output_bias)
     found = input_slopes(forward(network, theta, X, 1), SCALE)
     assert found.outputs.shape == (*lead, 5, 2, 3)
     for j, scale in enumerate(SCALE):
@@ -31,8 +32,9 @@ def test_by_differences(hidden, lead):
 
 @each_network
 @pytest.mark.parametrize("activation", ["tanh", "silu", "logistic", "identity"])
-def test_gradient_of_a_function_of_outputs_and_slopes(hidden, activation):
-    network, theta, X, rng = make(hidden, activation)
+@pytest.mark.parametrize("output_bias", [True, False])
+def test_gradient_of_a_function_of_outputs_and_slopes(hidden, activation, output_bias):
+    network, theta, X, rng = make(hidden, activation, output_bias=output_bias)
     a, b = rng.standard_normal((5, 2)), rng.standard_normal((5, 2, 3))
 
     def value(theta):

@@ -16,7 +16,6 @@ from skbayesnn.inference import (
     FreeHyperparameters,
     NoisePlan,
     Renewals,
-    ScaleMoves,
     SliceMoves,
 )
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
@@ -77,6 +76,10 @@ class ManyPosteriors:
         moved, log_volume = self.joint.rescaled(q[:, :-1], shift)
         return np.concatenate([moved, q[:, -1:]], axis=1), log_volume
 
+    def redrawn(self, q, which, gamma):
+        moved, log_volume = self.joint.redrawn(q[:, :-1], which, gamma)
+        return np.concatenate([moved, q[:, -1:]], axis=1), log_volume
+
     def renewed(self, q, rngs, keep_outputs=False):
         joint, position = self.own(q)
         return np.concatenate([joint.renewed(position, rngs, keep_outputs), q[:, -1:]], axis=1)
@@ -124,6 +127,8 @@ CASES = {
     "student_t_two_outputs": (StudentT(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
 }
 
+
+PLAIN_CASES = [name for name in CASES if not name.startswith(("input_dependent", "student_t"))]
 
 # without hidden layers; the sampler's slices serve these alone
 LINEAR_CASES = {
@@ -194,7 +199,7 @@ class Kernel:
         rng,
         step_size=0.3,
         persistence=0.0,
-        rescale=False,
+        moves=(),
         slices=False,
         dynamics=True,
         reversible=False,
@@ -209,7 +214,7 @@ class Kernel:
         self.many, self.rng = many, rng
         self.momentum = self._draw_momentum(m)
         self.reversible = reversible
-        self.rescale = ScaleMoves(many) if rescale else None
+        self.moves = [kind(many) for kind in moves]
         self.slices, self.dynamics = slices, dynamics
         self.accepted = []
 
@@ -232,8 +237,8 @@ class Kernel:
             self.accepted.append(info.acceptance.mean())
         if self.slices:
             phase = self._sliced(phase)
-        if self.rescale is not None:
-            phase = self.rescale(self.many.energy, phase, [self.rng] * m)
+        for move in self.moves:
+            phase = move(self.many.energy, phase, [self.rng] * m)
         if self.many.joint.n_conditions:
             phase = Renewals(self.many)(self.many.energy, phase, [self.rng] * m)
         self.momentum = phase.momentum

@@ -3,15 +3,24 @@
 import numpy as np
 import pytest
 
+from skbayesnn.inference import PrecisionMoves, ScaleMoves, UnitMoves
+from skbayesnn.inference._unit_moves import Drawn
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import random_walk, transition
 from tests.samplers import geweke
-from tests.samplers.geweke import CASES, LINEAR_CASES, geweke_scores, ranks, uniformity
+from tests.samplers.geweke import (
+    CASES,
+    LINEAR_CASES,
+    PLAIN_CASES,
+    geweke_scores,
+    ranks,
+    uniformity,
+)
 
 KERNELS = {
     "dynamics": {},
     "persistent": {"persistence": 0.8},
-    "rescaled": {"rescale": True},
+    "rescaled": {"moves": [ScaleMoves]},
     "drawn lengths": {"n_steps": (1, 12)},
     "persistent drawn lengths": {"n_steps": (1, 4), "persistence": 0.8},
     "random walk": {"kernel": random_walk, "step_size": 0.2},
@@ -32,6 +41,27 @@ def test_joint_distribution(name, kind):
     # chains of two other seeds have 2.3 at most
     seed = int(name == "input_dependent")
     assert np.max(np.abs(geweke_scores(name, 1000, 150, seed, **KERNELS[kind]))) < 4.0
+
+
+# by themselves they leave the prior as it is, and together with the dynamics
+BESIDE = {
+    "units": {"moves": [UnitMoves], "dynamics": False},
+    "precisions": {"moves": [PrecisionMoves], "dynamics": False},
+    "all": {"moves": [ScaleMoves, PrecisionMoves, UnitMoves]},
+}
+
+
+@pytest.mark.parametrize("name", PLAIN_CASES)
+@pytest.mark.parametrize("kind", BESIDE)
+def test_moves_beside_the_dynamics_in_short(name, kind):
+    assert np.max(np.abs(geweke_scores(name, 200, 15, seed=1, **BESIDE[kind]))) < 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLAIN_CASES)
+@pytest.mark.parametrize("kind", BESIDE)
+def test_moves_beside_the_dynamics(name, kind):
+    assert np.max(np.abs(geweke_scores(name, 1000, 150, seed=0, **BESIDE[kind]))) < 4.0
 
 
 # slices by themselves leave the prior as it is, and together with the dynamics
@@ -93,6 +123,14 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     return moved, np.where(np.isfinite(log_volume), 0.0, log_volume)
 
 
+def without_ratio(joint, q, which, gamma, right=JointPosterior.redrawn):
+    moved, log_volume = right(joint, q, which, gamma)
+    return moved, np.where(np.isfinite(log_volume), 0.0, log_volume)
+
+
+WITH_MOVES = {"rescaled": [ScaleMoves], "redrawn": [PrecisionMoves]}
+
+
 @pytest.mark.parametrize(
     ("method", "wrong"),
     [
@@ -101,12 +139,13 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
         ("_marginal", without_determinant),
         ("complete_weights", without_spread),
         ("rescaled", without_volume),
+        ("redrawn", without_ratio),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_mistakes_are_noticed(monkeypatch, method, wrong):
     monkeypatch.setattr(JointPosterior, method, wrong)
-    scores = geweke_scores("regression", 300, 30, rescale=method == "rescaled")
+    scores = geweke_scores("regression", 300, 30, moves=WITH_MOVES.get(method, ()))
     assert np.max(np.abs(scores)) > 6.0
 
 
@@ -116,6 +155,16 @@ def test_a_missing_metropolis_test_is_noticed(monkeypatch):
 
     monkeypatch.setattr(geweke, "transition", always)
     assert np.max(np.abs(geweke_scores("regression", 300, 30, step_size=0.6))) > 6.0
+
+
+def test_ellipses_of_wrong_width_are_noticed(monkeypatch):
+    def wider(rngs, n_units, n_sampled, right=Drawn.of):
+        drawn = right(rngs, n_units, n_sampled)
+        return drawn._replace(normal=1.5 * drawn.normal)
+
+    monkeypatch.setattr(Drawn, "of", wider)
+    scores = geweke_scores("binary", 300, 30, moves=[UnitMoves], dynamics=False)
+    assert np.max(np.abs(scores)) > 6.0
 
 
 def test_directions_of_wrong_length_are_noticed(monkeypatch):

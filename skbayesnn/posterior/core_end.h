@@ -1,0 +1,15 @@
+/* Included at the end of every copy of the loops. */
+
+#undef ISA
+#undef SINGLE
+#undef LANES
+#undef TILE
+#undef REAL
+#undef INTEGER
+#undef DATA
+#undef LARGEST
+#undef SIGN
+#undef V
+#undef I
+#undef Rows
+#undef Shallow

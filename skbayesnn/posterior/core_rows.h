@@ -1,0 +1,396 @@
+/* Included by core.c for every set of instructions, once in double and once in single precision, with
+   ISA, SINGLE, LANES and TILE defined. */
+
+#if SINGLE
+#define REAL float
+#define INTEGER int32_t
+#define DATA(model, field) (model)->single_##field
+#define LARGEST 20.0 /* twice the number whose tanh is 1 */
+#define SIGN ((INTEGER)INT32_MIN)
+#else
+#define REAL double
+#define INTEGER int64_t
+#define DATA(model, field) (model)->field
+#define LARGEST 44.0
+#define SIGN ((INTEGER)INT64_MIN)
+#endif
+
+typedef REAL NAME(vec) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8), may_alias));
+typedef INTEGER NAME(ints) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8), may_alias));
+#define V NAME(vec)
+#define I NAME(ints)
+
+/* --- functions of vectors --------------------------------------------------------------------- */
+
+INLINE V NAME(all)(REAL x) { return (V){0} + x; }
+
+INLINE V NAME(chosen)(I mask, V a, V b) { return (V)(((I)a & mask) | ((I)b & ~mask)); }
+
+INLINE double NAME(sum)(V x)
+{
+    double total = 0.0;
+    for (int i = 0; i < LANES; i++)
+        total += x[i];
+    return total;
+}
+
+/* exp(x) - 1 = scale (1 + p) - 1: with x = k log 2 + r, the Taylor polynomial p of exp(r) - 1, and
+   scale 2^k. */
+#if SINGLE
+INLINE V NAME(split_exp)(V x, V *scale)
+{
+    const float rounder = 12582912.0f; /* 1.5 2^23 */
+    x = NAME(chosen)(x < -87.0f, NAME(all)(-87.0f), x);
+    x = NAME(chosen)(x > 88.0f, NAME(all)(88.0f), x);
+    V shifted = x * 1.44269504f + rounder, k = shifted - rounder;
+    V r = x - k * 0.693359375f;
+    r = r + k * 2.12194440e-4f;
+    V p = NAME(all)(1.0f / 720.0f);
+    p = p * r + 1.0f / 120.0f;
+    p = p * r + 1.0f / 24.0f;
+    p = p * r + 1.0f / 6.0f;
+    p = p * r + 0.5f;
+    p = p * r * r + r;
+    *scale = (V)(((I)shifted << 23) + 0x3f800000);
+    return p;
+}
+#else
+INLINE V NAME(split_exp)(V x, V *scale)
+{
+    const double rounder = 6755399441055744.0; /* 1.5 2^52: the last bits of a sum are an integer */
+    x = NAME(chosen)(x < -708.0, NAME(all)(-708.0), x);
+    x = NAME(chosen)(x > 709.0, NAME(all)(709.0), x);
+    V shifted = x * 1.4426950408889634 + rounder, k = shifted - rounder;
+    V r = x - k * 6.93147180369123816490e-01;
+    r = r - k * 1.90821492927058770002e-10;
+    V p = NAME(all)(1.0 / 6227020800.0);
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r * r + r;
+    *scale = (V)(((I)shifted + 1023) << 52);
+    return p;
+}
+#endif
+
+INLINE V NAME(exp)(V x)
+{
+    V scale, p = NAME(split_exp)(x, &scale);
+    return scale + scale * p;
+}
+
+#if !SINGLE
+/* Of positive normal numbers: x = 2^k m with m within [sqrt(1/2), sqrt(2)]. */
+INLINE V NAME(log)(V x)
+{
+    const int64_t root_half = 0x3fe6a09e667f3bcd;
+    I k = ((I)x - root_half) >> 52;
+    V m = (V)((I)x - (k << 52)), s = (m - 1.0) / (m + 1.0), t = s * s;
+    V p = NAME(all)(1.0 / 21.0);
+    p = p * t + 1.0 / 19.0;
+    p = p * t + 1.0 / 17.0;
+    p = p * t + 1.0 / 15.0;
+    p = p * t + 1.0 / 13.0;
+    p = p * t + 1.0 / 11.0;
+    p = p * t + 1.0 / 9.0;
+    p = p * t + 1.0 / 7.0;
+    p = p * t + 1.0 / 5.0;
+    p = p * t + 1.0 / 3.0;
+    V whole = (V)(k + 0x4338000000000000) - 6755399441055744.0;
+    return whole * 0.6931471805599453 + 2.0 * (s + s * t * p) + 0.0 * x; /* or nan */
+}
+#endif
+
+INLINE V NAME(abs)(V x) { return (V)((I)x & ~SIGN); }
+
+INLINE V NAME(tanh)(V x)
+{
+    V y = 2.0 * NAME(abs)(x), scale;
+    y = NAME(chosen)(y > (REAL)LARGEST, NAME(all)(LARGEST), y);
+    V p = NAME(split_exp)(y, &scale), e = scale * p + (scale - 1.0);
+    return (V)((I)(e / (e + 2.0)) | ((I)x & SIGN));
+}
+
+INLINE V NAME(logistic)(V x)
+{
+    V small = NAME(exp)(-NAME(abs)(x)), likely = 1.0 / (1.0 + small);
+    return NAME(chosen)(x > 0.0, likely, small * likely);
+}
+
+/* z = phi(a) in place, with as many derivatives as `order` says. */
+static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, int order)
+{
+    for (long i = 0; i < count; i++) {
+        V a = z[i], f = a, d = NAME(all)(1.0), dd = NAME(all)(0.0);
+        switch (activation) {
+        case TANH:
+            f = NAME(tanh)(a);
+            d = 1.0 - f * f;
+            dd = -(2.0 * f * d);
+            break;
+        case LOGISTIC:
+            f = NAME(logistic)(a);
+            d = f * (1.0 - f);
+            dd = d * (1.0 - 2.0 * f);
+            break;
+        case RELU:
+            d = NAME(chosen)(a > 0.0, d, dd);
+            f = a * d;
+            break;
+        case SILU: {
+            V s = NAME(logistic)(a);
+            f = a * s;
+            d = s + f * (1.0 - s);
+            dd = s * (1.0 - s) * (2.0 + a * (1.0 - 2.0 * s));
+            break;
+        }
+        }
+        z[i] = f;
+        if (order > 0)
+            slope[i] = d;
+        if (order > 1)
+            bend[i] = dd;
+    }
+}
+
+/* --- products of small matrices with rows ----------------------------------------------------- */
+
+INLINE void NAME(combine_tile)(V *out, long so, const REAL *m, long sp, long sq, const V *in,
+                               long si, int Q, int add, const int P, const int W)
+{
+    V total[4][2];
+    for (int p = 0; p < P; p++)
+        for (int v = 0; v < W; v++)
+            total[p][v] = add ? out[p * so + v] : (V){0};
+    for (int q = 0; q < Q; q++)
+        for (int p = 0; p < P; p++)
+            for (int v = 0; v < W; v++)
+                total[p][v] += m[p * sp + q * sq] * in[q * si + v];
+    for (int p = 0; p < P; p++)
+        for (int v = 0; v < W; v++)
+            out[p * so + v] = total[p][v];
+}
+
+/* out_p = sum_q m[p sp + q sq] in_q, or more if `add`, for `nv` vectors of rows. */
+static void NAME(combine)(V *out, long so, int P, const REAL *m, long sp, long sq, const V *in,
+                          long si, int Q, int nv, int add)
+{
+    int p = 0;
+    for (; p + 4 <= P; p += 4, out += 4 * so, m += 4 * sp) {
+        int v = 0;
+        for (; v + 2 <= nv; v += 2)
+            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 4, 2);
+        if (v < nv)
+            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 4, 1);
+    }
+    for (; p < P; p++, out += so, m += sp) {
+        int v = 0;
+        for (; v + 2 <= nv; v += 2)
+            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 1, 2);
+        if (v < nv)
+            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 1, 1);
+    }
+}
+
+/* The sums of LANES vectors, as one vector. */
+INLINE V NAME(sums_of)(const V *x)
+{
+#if LANES == 2
+    return SHUFFLE(x[0], x[1], 0, 2) + SHUFFLE(x[0], x[1], 1, 3);
+#elif LANES == 4
+    V pair[2];
+    for (int i = 0; i < 4; i += 2)
+        pair[i / 2] = SHUFFLE(x[i], x[i + 1], 0, 4, 2, 6) + SHUFFLE(x[i], x[i + 1], 1, 5, 3, 7);
+    return SHUFFLE(pair[0], pair[1], 0, 1, 4, 5) + SHUFFLE(pair[0], pair[1], 2, 3, 6, 7);
+#elif LANES == 8
+    V pair[4], four[2];
+    for (int i = 0; i < 8; i += 2)
+        pair[i / 2] = SHUFFLE(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                      SHUFFLE(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (int i = 0; i < 4; i += 2)
+        four[i / 2] = SHUFFLE(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+                      SHUFFLE(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return SHUFFLE(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           SHUFFLE(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
+#else
+    V half[16];
+    for (int i = 0; i < 16; i++)
+        half[i] = x[i];
+    for (int n = 8; n > 0; n /= 2) /* sums of neighbours, until there is one vector */
+        for (int i = 0; i < n; i++)
+            half[i] = SHUFFLE(half[2 * i], half[2 * i + 1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
+                              22, 24, 26, 28, 30) +
+                      SHUFFLE(half[2 * i], half[2 * i + 1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21,
+                              23, 25, 27, 29, 31);
+    return half[0];
+#endif
+}
+
+INLINE void NAME(sums_tile)(double *out, long sp, const V *left, long sl, const V *right, long sr,
+                            int nv, const int P, const int Q)
+{
+    V total[TILE * TILE];
+    for (int p = 0; p < P; p++)
+        for (int q = 0; q < Q; q++)
+            total[p * Q + q] = (V){0};
+    for (int v = 0; v < nv; v++)
+        for (int p = 0; p < P; p++)
+            for (int q = 0; q < Q; q++)
+                total[p * Q + q] += left[p * sl + v] * right[q * sr + v];
+    if (P * Q % LANES) {
+        for (int p = 0; p < P; p++)
+            for (int q = 0; q < Q; q++)
+                out[p * sp + q] += NAME(sum)(total[p * Q + q]);
+        return;
+    }
+    for (int first = 0; first < P * Q; first += LANES) {
+        V some = NAME(sums_of)(total + first);
+        for (int i = 0; i < LANES; i++)
+            out[(first + i) / Q * sp + (first + i) % Q] += some[i];
+    }
+}
+
+/* out[p sp + q] += sum over rows of left_p right_q. */
+static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, const V *right, long sr,
+                       int Q, int nv)
+{
+    int p = 0;
+    for (; p + TILE <= P; p += TILE, left += TILE * sl, out += TILE * sp) {
+        int q = 0;
+        for (; q + TILE <= Q; q += TILE)
+            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, TILE, TILE);
+        for (; q < Q; q++)
+            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, TILE, 1);
+    }
+    for (; p < P; p++, left += sl, out += sp) {
+        int q = 0;
+        for (; q + TILE <= Q; q += TILE)
+            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, 1, TILE);
+        for (; q < Q; q++)
+            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, 1, 1);
+    }
+}
+
+/* --- rows of data on their way through the network -------------------------------------------- */
+
+/* What is known of some rows. One unit after the other, `stride` vectors apart; data all rows apart. */
+typedef struct {
+    const Model *model;
+    long first, stride;
+    int nv;                /* vectors of rows */
+    const V *inputs;       /* of the network */
+    V *z[MOST_LAYERS];     /* of the layers of weights above the first, a row of ones below them */
+    V *slope[MOST_LAYERS]; /* of the units that feed a layer */
+    V *bend[MOST_LAYERS];
+    V *delta[MOST_LAYERS]; /* derivatives of the misfit in the summed inputs of a layer */
+    V *outputs, *curvature, *rest;
+} NAME(Rows);
+#define Rows NAME(Rows)
+
+static Rows NAME(begin)(const Model *model, long most, REAL *work)
+{
+    Rows rows = {.model = model, .stride = (most < model->n ? most : model->n) / LANES};
+    V *next = (V *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    int K = model->size[model->n_layers];
+    for (int l = 0; l < model->n_layers; l++) {
+        int width = model->size[l];
+        if (l > 0) {
+            rows.z[l] = next;
+            rows.slope[l] = next + (width + 1) * rows.stride;
+            rows.bend[l] = rows.slope[l] + width * rows.stride;
+            next = rows.bend[l] + width * rows.stride;
+            for (long v = 0; v < rows.stride; v++)
+                rows.slope[l][v - rows.stride] = NAME(all)(1.0);
+        }
+        rows.delta[l] = next;
+        next += model->size[l + 1] * rows.stride;
+    }
+    rows.outputs = next;
+    rows.curvature = next + K * rows.stride;
+    rows.rest = rows.curvature + n_pairs(K) * rows.stride;
+    return rows;
+}
+
+static void NAME(at)(Rows *rows, long first)
+{
+    const Model *model = rows->model;
+    long left = (model->n - first) / LANES;
+    rows->first = first;
+    rows->nv = (int)(left < rows->stride ? left : rows->stride);
+    rows->inputs = (const V *)(DATA(model, inputs) + first);
+}
+
+static const V *NAME(fed)(const Rows *rows, int layer, long *stride)
+{
+    *stride = layer ? rows->stride : rows->model->n / LANES;
+    return layer ? rows->z[layer] : rows->inputs;
+}
+
+/* Summed inputs of a layer from what feeds it, with `constant` times the biases, or more. */
+static void NAME(summed)(const Rows *rows, int layer, const REAL *weights, const V *z, long stride,
+                         V *out, int constant, int add)
+{
+    int width = fan_out(rows->model, layer);
+    int Q = constant ? fan_in(rows->model, layer) : rows->model->size[layer];
+    NAME(combine)(out, rows->stride, width, weights, 1, width, z, stride, Q, rows->nv, add);
+}
+
+static void NAME(forward)(const Rows *rows, const REAL *theta, int order, int n_layers)
+{
+    const Model *model = rows->model;
+    for (int l = 0; l < n_layers; l++) {
+        int last = l == model->n_layers - 1, width = fan_out(model, l);
+        long stride, apart = rows->stride;
+        const V *z = NAME(fed)(rows, l, &stride);
+        V *out = last ? rows->outputs : rows->z[l + 1];
+        NAME(summed)(rows, l, theta, z, stride, out, 1, 0);
+        for (long i = 0; i < width * apart && !last; i += apart)
+            NAME(activate)(model->activation, out + i, rows->slope[l + 1] + i,
+                           rows->bend[l + 1] + i, rows->nv, order);
+        theta += (long)fan_in(model, l) * width;
+    }
+}
+
+/* The gradient in the weights of the first layers, from delta of the last one of these.
+   With `bends` these become derivatives of the misfit. */
+static void NAME(backward)(const Rows *rows, const REAL *theta, int n_layers, double *gradient,
+                           int bends)
+{
+    const Model *model = rows->model;
+    for (int l = n_layers - 1; l >= 0; l--) {
+        int in = fan_in(model, l), out = fan_out(model, l), units = model->size[l];
+        long at = weights_before(model, l), stride;
+        const V *z = NAME(fed)(rows, l, &stride), *delta = rows->delta[l];
+        NAME(sums)(gradient + at, out, z, stride, in, delta, rows->stride, out, rows->nv);
+        if (l == 0)
+            break;
+        V *below = rows->delta[l - 1];
+        NAME(combine)(below, rows->stride, units, theta + at, out, 1, delta, rows->stride, out,
+                      rows->nv, 0);
+        for (long i = 0; i < units * rows->stride; i += rows->stride)
+            for (long j = i; j < i + rows->nv; j++) {
+                if (bends)
+                    rows->bend[l][j] *= below[j];
+                below[j] *= rows->slope[l][j];
+            }
+    }
+}
+
+static const V *NAME(counts)(const Rows *rows, int output)
+{
+    const Model *model = rows->model;
+    return (const V *)(DATA(model, counts) + (model->n_counts > 1 ? output : 0) * model->n + rows->first);
+}
+
+static const V *NAME(targets)(const Rows *rows, int output)
+{
+    return (const V *)(DATA(rows->model, targets) + output * rows->model->n + rows->first);
+}
