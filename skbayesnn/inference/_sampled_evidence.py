@@ -9,13 +9,14 @@ agree, neither has missed much that the other can reach.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
+from skbayesnn._log_sum import log_sum_exp
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._copies import MOST_STATES, Copies
 from skbayesnn.inference._evidence import log_symmetry
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Stage, anneal, combine
 
@@ -85,13 +86,11 @@ class _FromPrior:
 
     def draw(self, rng, size):
         """Positions."""
-        found = []
-        for _ in range(size):
-            near = self.centre + self.scale * rng.logistic(size=len(self.centre))
-            far = self.joint.draw_coordinates(rng)
-            eta = np.where(rng.random(len(near)) < PRIOR_SHARE, far, near)
-            found.append(self.joint.draw_weights(eta, rng))
-        return np.stack(found)
+        shape = size, len(self.centre)
+        near = self.centre + self.scale * rng.logistic(size=shape)
+        far = self.joint.draw_coordinates(rng, size)
+        eta = np.where(rng.random(shape) < PRIOR_SHARE, far, near)
+        return self.joint.draw_weights(eta, rng)
 
     def misfit(self, q):
         """Minus log of posterior over the density where annealing begins, up to the evidence."""
@@ -199,7 +198,7 @@ class _FromMinima:
                 temperature * gradient - rest * first_gradient,
             )
 
-        return Stage(position, energy, moves_beside(self.joint, 1))
+        return Stage(position, energy, ScaleMoves(self.joint, reversible=True))
 
 
 def estimate_evidence(joint, draws, seed):
@@ -343,7 +342,7 @@ def _together(runs):
     kept = _agreeing(runs)
     log_evidences = np.concatenate([run.log_evidences for run in kept])
     sizes = [len(run.position) // N_POPULATIONS for run in kept for _ in range(N_POPULATIONS)]
-    shares = np.exp(log_evidences - logsumexp(log_evidences)) / sizes
+    shares = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0)) / sizes
     position = np.concatenate([run.position for run in kept])
     estimates = [run.estimate for run in runs]
     return Annealing(*combine(log_evidences), position, np.repeat(shares, sizes), estimates)

@@ -9,6 +9,13 @@ def hidden_groups(posterior):
     return hidden.sum(axis=0) > 0
 
 
+def _each(rngs, method, *given):
+    """A number for every chain from its own generator; all at once if they share one."""
+    if rngs[0] is rngs[-1]:
+        return getattr(rngs[0], method)(*given, size=len(rngs))
+    return np.array([getattr(rng, method)(*given) for rng in rngs])
+
+
 class ScaleMoves:
     """Metropolis steps that rescale groups of weights together with their priors.
 
@@ -21,10 +28,13 @@ class ScaleMoves:
     joint : JointPosterior
     n_sweeps : int, default=1
         How often each direction is tried.
+    reversible : bool, default=False
+        Whether all steps together are to be a reversible transition: their order is then reversed
+        every other time, at random.
     """
 
-    def __init__(self, joint, n_sweeps=1):
-        self.joint, self.n_sweeps = joint, n_sweeps
+    def __init__(self, joint, n_sweeps=1, reversible=False):
+        self.joint, self.n_sweeps, self.reversible = joint, n_sweeps, reversible
         n_groups = len(joint.groups.names)
         sampled = joint.sizes > 0
         directions = [*np.eye(n_groups), sampled.astype(float)]
@@ -39,16 +49,19 @@ class ScaleMoves:
 
     def __call__(self, energy, phase, rngs):
         """Steps of every chain in all directions (a transition of `samplers`)."""
-        for direction in self.directions * self.n_sweeps:
+        order = self.directions * self.n_sweeps
+        if self.reversible and rngs[0].random() < 0.5:
+            order = order[::-1]
+        for direction in order:
             phase = self._step(energy, phase, rngs, direction)
         return phase
 
     def _step(self, energy, phase, rngs, direction):
-        sizes = np.array([rng.standard_normal() * 10.0 ** rng.uniform(-1.0, 1.0) for rng in rngs])
+        sizes = _each(rngs, "standard_normal") * 10.0 ** _each(rngs, "uniform", -1.0, 1.0)
         position, log_volume = self.joint.rescaled(phase.position, sizes[:, None] * direction)
         with np.errstate(all="ignore"):
             value, gradient = energy(position)
             log_ratio = phase.value - value + log_volume
-        accepted = np.log([rng.random() for rng in rngs]) < log_ratio
+        accepted = np.log(_each(rngs, "random")) < log_ratio
         moved = type(phase)(position, phase.momentum, value, gradient)
         return phase.replaced(accepted, moved.select(accepted))
