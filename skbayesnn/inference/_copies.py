@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from skbayesnn._log_sum import log_sum_exp
 from skbayesnn.inference._symmetries import kinds_of_units
 from skbayesnn.network import forward
+from skbayesnn.samplers import log_sum_exp
 
 MOST_ROWS = 12  # at which what units take in is compared
 MOST_STATES = 2**12  # of the counts of roles that are taken

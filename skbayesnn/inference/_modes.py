@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from skbayesnn._log_sum import log_sum_exp
+from skbayesnn.samplers import log_sum_exp
 
 TAILS = 8.0  # degrees of freedom of the Student-t distributions
 WIDER = 1.2  # than the curvature says

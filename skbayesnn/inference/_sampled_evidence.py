@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn._log_sum import log_sum_exp
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._copies import MOST_STATES, Copies
 from skbayesnn.inference._evidence import log_symmetry
@@ -18,7 +17,7 @@ from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
 from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.posterior import Hyperparameters
-from skbayesnn.samplers import Stage, anneal, combine
+from skbayesnn.samplers import Stage, anneal, combine, log_sum_exp
 
 N_POPULATIONS = 4  # of each path
 DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
@@ -228,7 +227,7 @@ def anneals_from_minima(joint):
     return joint.n_conditions == 0 and joint.n_sampled == joint.n_mean
 
 
-def anneal_both_ways(joint, starts, seed, eta=None):
+def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
     Independent populations of particles give the spread of the estimate. The more rows there are,
@@ -243,6 +242,8 @@ def anneal_both_ways(joint, starts, seed, eta=None):
     eta : ndarray of shape (n_draws, n_free), optional
         Coordinates of precisions drawn from the posterior; by default those that annealing from
         the minima finds.
+    n_rounds : int
+        At most.
 
     Returns
     -------
@@ -252,13 +253,13 @@ def anneal_both_ways(joint, starts, seed, eta=None):
     rng, size = np.random.default_rng(seed), _population_size(joint)
     found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
-        for _ in range(N_ROUNDS):
+        for to_come in range(n_rounds - 1, -1, -1):
             new = _round(joint, starts, lowest, eta, rng, size, ways)
             found += new
             if not found:
                 return None
             result = _together(found)
-            if not new or result.spread <= PRECISE:
+            if not (new and to_come and result.spread > PRECISE):
                 break
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn._log_sum import log_sum_exp
 from skbayesnn.samplers._dynamics import Phase
 from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
 
 EFFECTIVE_SHARE = 0.8  # of the particles that a change of temperature leaves effective

@@ -17,7 +17,7 @@ def log_sum_exp(values, axis):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn._log_sum import log_sum_exp
+    >>> from skbayesnn.samplers import log_sum_exp
     >>> log_sum_exp(np.log([[1.0, 2.0], [3.0, 1.0]]), axis=1).round(3)
     array([1.099, 1.386])
     >>> log_sum_exp(np.array([-1000.0, -np.inf]), axis=0)
