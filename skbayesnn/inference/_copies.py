@@ -22,6 +22,7 @@ from scipy.special import gammaln
 
 from skbayesnn.inference._symmetries import kinds_of_units
 from skbayesnn.network import forward
+from skbayesnn.samplers import log_sum_exp
 
 MOST_ROWS = 12  # at which what units take in is compared
 MOST_STATES = 2**12  # of the counts of roles that are taken
@@ -63,14 +64,50 @@ class Role(NamedTuple):
         """Squared distance of the mean from zero, in standard deviations."""
         return np.sum((self.mean @ self.whitener) ** 2)
 
-    def log_density(self, taken_in):
-        """Of units, and of their mirror images: two arrays ``(n, n_units)``."""
-        white, mean = taken_in @ self.whitener, self.mean @ self.whitener
-        power = -0.5 * (TAILS + white.shape[-1])
-        return [
-            self.log_norm + power * np.log1p(np.sum((white - some) ** 2, axis=-1) / TAILS)
-            for some in (mean, -mean)
-        ]
+
+class Roles(NamedTuple):
+    """Roles side by side, of the same rank.
+
+    Attributes
+    ----------
+    whitener : ndarray of shape (n_rows, n_roles * rank)
+    mean : ndarray of shape (n_roles, rank)
+        As whitened.
+    log_norm : ndarray of shape (n_roles,)
+    """
+
+    whitener: np.ndarray
+    mean: np.ndarray
+    log_norm: np.ndarray
+
+    @classmethod
+    def of(cls, roles):
+        """From a list of `Role`."""
+        mean = np.stack([role.mean @ role.whitener for role in roles])
+        whitener = np.hstack([role.whitener for role in roles])
+        return cls(whitener, mean, np.array([role.log_norm for role in roles]))
+
+    def densities(self, taken_in):
+        """Log densities of units, and the densities of their mirror images over their own.
+
+        Parameters
+        ----------
+        taken_in : ndarray of shape (n, n_units, n_rows)
+
+        Returns
+        -------
+        log_density, ratio : ndarray of shape (n, n_units, n_roles)
+        """
+        n_roles, rank = self.mean.shape
+        white = (taken_in @ self.whitener).reshape(*taken_in.shape[:2], n_roles, rank)
+        same, mirrored = (
+            1.0 + np.einsum("nurk,nurk->nur", away, away) / TAILS
+            for away in (white - self.mean, white + self.mean)
+        )
+        power = -0.5 * (TAILS + rank)
+        log_same = np.log(same)
+        ratio = np.exp(power * (np.log(mirrored) - log_same))
+        return self.log_norm + power * log_same, ratio
 
 
 class Copies:
@@ -93,6 +130,8 @@ class Copies:
         self.kinds = kinds_of_units(self.network, joint.posterior.groups.labels)
         self.log_shares = np.log(shares)
         self.minima = [self._roles_of(draws) for draws in likeness]
+        by_layer = zip(*self.minima, strict=True)
+        self.side_by_side = [Roles.of([r for some in layer for r in some]) for layer in by_layer]
 
     @property
     def n_states(self):
@@ -106,13 +145,20 @@ class Copies:
             return np.zeros(len(q))
         taken_in = self._taken_in(q)
         own, total = np.zeros((2, len(self.minima), len(q)))
-        for i, layers in enumerate(self.minima):
-            for some, roles, kinds in zip(taken_in, layers, self.kinds, strict=True):
-                mine, every = self._likeness(some, roles, kinds)
+        for layer, (some, kinds) in enumerate(zip(taken_in, self.kinds, strict=True)):
+            log_density, ratio = self.side_by_side[layer].densities(some)
+            either = log_density + np.log1p(ratio) if self.network.phi.odd else log_density
+            first = 0
+            for i, layers in enumerate(self.minima):
+                its = slice(first, first + len(layers[layer]))
+                mine, every = _likeness(
+                    log_density[..., its], either[..., its], layers[layer], kinds
+                )
                 own[i] += mine
                 total[i] += every
+                first = its.stop
         shares = self.log_shares[:, None]
-        return np.logaddexp.reduce(own + shares) - np.logaddexp.reduce(total + shares)
+        return log_sum_exp(own + shares, axis=0) - log_sum_exp(total + shares, axis=0)
 
     def _taken_in(self, q):
         """Weighted inputs of all units of every hidden layer, ``(n, n_units, n_rows)``."""
@@ -138,18 +184,23 @@ class Copies:
             found.append(kept)
         return found
 
-    def _likeness(self, taken_in, roles, kinds):
-        """``ln K`` of one layer, and the logarithm of its sum over the copies."""
-        n, n_units, _ = taken_in.shape
-        each = np.full((n, n_units, len(roles)), -np.inf)
-        own = np.zeros(n)
-        for i, role in enumerate(roles):
-            same, mirrored = role.log_density(taken_in)
-            own += same[:, role.units].sum(axis=1)
-            alike = kinds == kinds[role.units[0]]
-            odd = self.network.phi.odd
-            each[:, alike, i] = (np.logaddexp(same, mirrored) if odd else same)[:, alike]
-        return own, log_permanent(each, [len(role.units) for role in roles])
+
+def _likeness(log_density, either, roles, kinds):
+    """``ln K`` of one layer, and the logarithm of its sum over the copies.
+
+    Parameters
+    ----------
+    log_density, either : ndarray of shape (n, n_units, n_roles)
+        Of units as they are, and with either sign where that makes a copy.
+    roles : list of Role
+        Of one minimum.
+    kinds : ndarray of shape (n_units,)
+    """
+    own = sum(log_density[:, role.units, i].sum(axis=1) for i, role in enumerate(roles))
+    if np.any(kinds != kinds[0]):
+        others = kinds[:, None] != kinds[[role.units[0] for role in roles]]
+        either = np.where(others, -np.inf, either)
+    return own, log_permanent(either, [len(role.units) for role in roles])
 
 
 def _n_states(roles):

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from skbayesnn.samplers import log_sum_exp
+
 TAILS = 8.0  # degrees of freedom of the Student-t distributions
 WIDER = 1.2  # than the curvature says
 LEAST_SHARE = 0.05  # of a mode, before all are made to sum to 1
@@ -88,23 +90,20 @@ class Modes(NamedTuple):
 
     def log_density(self, q):
         """``(n,)``, and its gradient ``(n, d)``."""
-        d = q.shape[1]
-        logs, slopes = [], []
-        for position, whitener, share in zip(
-            self.position, self.whitener, self.shares, strict=True
-        ):
-            away = q - position
-            pull = away @ (whitener.T @ whitener)
-            squares = np.sum(pull * away, axis=1)
-            norm = np.log(share) + np.sum(np.log(np.diagonal(whitener)))
-            logs.append(norm - 0.5 * (TAILS + d) * np.log1p(squares / TAILS))
-            slopes.append(pull * (-(TAILS + d) / (TAILS + squares))[:, None])
-        total = np.logaddexp.reduce(logs)
-        weights = np.exp(np.stack(logs) - total)[..., None]
+        n, d = q.shape
+        whitener = self.whitener.reshape(-1, d)  # of all modes, one below the other
+        centre = np.einsum("mij,mj->mi", self.whitener, self.position)
+        white = (q @ whitener.T).reshape(n, *centre.shape) - centre
+        squares = np.einsum("nmi,nmi->nm", white, white)
+        diagonals = np.diagonal(self.whitener, axis1=1, axis2=2)
+        norms = np.log(self.shares) + np.sum(np.log(diagonals), axis=1)
+        logs = norms - 0.5 * (TAILS + d) * np.log1p(squares / TAILS)
+        total = log_sum_exp(logs, axis=1)
+        slopes = np.exp(logs - total[:, None]) * (-(TAILS + d) / (TAILS + squares))
         constant = (
             gammaln(0.5 * (TAILS + d)) - gammaln(0.5 * TAILS) - 0.5 * d * np.log(TAILS * np.pi)
         )
-        return total + constant, np.sum(weights * np.stack(slopes), axis=0)
+        return total + constant, (white * slopes[..., None]).reshape(n, -1) @ whitener
 
 
 def _descended(joint, q):

@@ -9,7 +9,6 @@ agree, neither has missed much that the other can reach.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._copies import MOST_STATES, Copies
@@ -17,8 +16,9 @@ from skbayesnn.inference._deadline import NEVER, Deadline, OutOfTime
 from skbayesnn.inference._evidence import log_symmetry
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._scale_moves import ScaleMoves
 from skbayesnn.posterior import Hyperparameters
-from skbayesnn.samplers import Stage, anneal, combine
+from skbayesnn.samplers import Stage, anneal, combine, log_sum_exp
 
 N_POPULATIONS = 4  # of each path
 DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
@@ -86,13 +86,11 @@ class _FromPrior:
 
     def draw(self, rng, size):
         """Positions."""
-        found = []
-        for _ in range(size):
-            near = self.centre + self.scale * rng.logistic(size=len(self.centre))
-            far = self.joint.draw_coordinates(rng)
-            eta = np.where(rng.random(len(near)) < PRIOR_SHARE, far, near)
-            found.append(self.joint.draw_weights(eta, rng))
-        return np.stack(found)
+        shape = size, len(self.centre)
+        near = self.centre + self.scale * rng.logistic(size=shape)
+        far = self.joint.draw_coordinates(rng, size)
+        eta = np.where(rng.random(shape) < PRIOR_SHARE, far, near)
+        return self.joint.draw_weights(eta, rng)
 
     def misfit(self, q):
         """Minus log of posterior over the density where annealing begins, up to the evidence."""
@@ -200,7 +198,7 @@ class _FromMinima:
                 temperature * gradient - rest * first_gradient,
             )
 
-        return Stage(position, energy, moves_beside(self.joint, 1))
+        return Stage(position, energy, ScaleMoves(self.joint, reversible=True))
 
 
 class _Timed(NamedTuple):
@@ -254,7 +252,7 @@ def anneals_from_minima(joint):
     return alone and joint.posterior.groups.centred
 
 
-def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
+def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=NEVER):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
     Independent populations of particles give the spread of the estimate. The more rows there are,
@@ -269,6 +267,8 @@ def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
     eta : ndarray of shape (n_draws, n_free), optional
         Coordinates of precisions drawn from the posterior; by default those that annealing from
         the minima finds.
+    n_rounds : int
+        At most.
     deadline : Deadline
         After it the round that was begun does not count.
 
@@ -280,7 +280,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
     rng, size = np.random.default_rng(seed), _population_size(joint)
     found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
-        for _ in range(N_ROUNDS):
+        for to_come in range(n_rounds - 1, -1, -1):
             try:
                 new = _round(joint, starts, lowest, eta, rng, size, ways, deadline)
             except OutOfTime:
@@ -289,7 +289,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
             if not found:
                 return None
             result = _together(found)
-            if not new or result.spread <= PRECISE:
+            if not (new and to_come and result.spread > PRECISE):
                 break
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
@@ -373,7 +373,7 @@ def _together(runs):
     kept = _agreeing(runs)
     log_evidences = np.concatenate([run.log_evidences for run in kept])
     sizes = [len(run.position) // N_POPULATIONS for run in kept for _ in range(N_POPULATIONS)]
-    shares = np.exp(log_evidences - logsumexp(log_evidences)) / sizes
+    shares = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0)) / sizes
     position = np.concatenate([run.position for run in kept])
     estimates = [run.estimate for run in runs]
     return Annealing(*combine(log_evidences), position, np.repeat(shares, sizes), estimates)

@@ -258,12 +258,13 @@ class Coordinates:
         """A position drawn from the prior."""
         return self.draw_weights(self.draw_coordinates(rng), rng)
 
-    def draw_coordinates(self, rng):
-        """Coordinates of the precisions drawn from their prior."""
-        return self.precision_map.eta(self.free.priors.quantile(rng.random(self.n_free)))
+    def draw_coordinates(self, rng, *size):
+        """Coordinates of the precisions drawn from their prior, ``(*size, n_free)``."""
+        log_precision = self.free.priors.quantile(rng.random((*size, self.n_free)))
+        return self.precision_map.eta(log_precision)
 
     def draw_weights(self, eta, rng):
-        """A position with given coordinates of the precisions, its weights drawn from the prior."""
-        q = np.concatenate([rng.standard_normal(self.n_sampled), eta])
-        q[: self.n_sampled] /= np.sqrt(self._place(q).share[self._labels])
+        """Positions with given coordinates of precisions, their weights drawn from the prior."""
+        q = np.concatenate([rng.standard_normal((*eta.shape[:-1], self.n_sampled)), eta], axis=-1)
+        q[..., : self.n_sampled] /= np.sqrt(self._place(q).share[..., self._labels])
         return q

@@ -71,11 +71,12 @@ class StudentTJoint(JointPosterior):
     def draw_weights(self, eta, rng):
         """As without conditions; these have still to be renewed."""
         q = super().draw_weights(eta, rng)
-        factors = np.ones(len(self.posterior.X))
-        nu = rng.choice(self.degrees_of_freedom)
+        lead = eta.shape[:-1]
+        factors = np.ones((*lead, len(self.posterior.X)))
+        nu = rng.choice(self.degrees_of_freedom, (*lead, 1))
         alpha = self._place(q).hyper.alpha
-        sd = self.groups.expand(alpha)[self.n_mean :] ** -0.5
-        return np.concatenate([q, factors, [nu], sd * rng.standard_normal(len(sd))])
+        sd = self.groups.expand(alpha)[..., self.n_mean :] ** -0.5
+        return np.concatenate([q, factors, nu, sd * rng.standard_normal(sd.shape)], axis=-1)
 
     def complete_weights(self, q, rngs=None):
         """All weights ``(..., k)``; the position holds those of the output layer, too."""

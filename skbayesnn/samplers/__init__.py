@@ -11,6 +11,7 @@ from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
 from skbayesnn.samplers._dynamics import Phase, leapfrog, start
 from skbayesnn.samplers._kernels import Info, Noise, random_walk, transition
+from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "combine",
     "effective_sample_size",
     "leapfrog",
+    "log_sum_exp",
     "r_hat",
     "random_walk",
     "sample",

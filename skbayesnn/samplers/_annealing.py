@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbayesnn.samplers._dynamics import Phase
 from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
 
 EFFECTIVE_SHARE = 0.8  # of the particles that a change of temperature leaves effective
@@ -108,7 +108,8 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
         Trajectories between two temperatures; the stage's own transition follows once.
     log_share : callable, optional
         From positions to logs ``(n,)`` of a factor of the density at all temperatures but the
-        beginning, which needs no gradient: it is in the tests of acceptance only.
+        beginning, which needs no gradient: it is in tests of acceptance only. The stage's own
+        transitions must then be reversible.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
     while temperature < 1.0:
         following = _next_temperature(misfit, gains, temperature, n_populations)
         gains = (gains - (following - temperature) * misfit).reshape(n_populations, -1)
-        totals = logsumexp(gains, axis=1)
+        totals = log_sum_exp(gains, axis=1)
         log_evidences += totals - np.log(gains.shape[1])
         weights = np.exp(gains - totals[:, None])
         kept = _systematic(weights, rng)
@@ -160,7 +161,7 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
             phase = share.tested(phase, ended, rng)
             step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
         if move is not None:
-            phase = share.moved(move, energy, phase, rngs)
+            phase = share.tested(phase, move(energy, phase, rngs), rng)
         position = phase.position
         with np.errstate(all="ignore"):
             misfit, gains = _finite(path.misfit(position)), np.zeros(n)
@@ -191,19 +192,6 @@ class _Share:
         self.present = np.where(back, self.present, there)
         return after.replaced(back, before.select(back))
 
-    def moved(self, move, energy, phase, rngs):
-        """Another transition, with the factor."""
-        if self.log_share is None:
-            return move(energy, phase, rngs)
-
-        def whole(position):
-            value, gradient = energy(position)
-            return value - self.log_share(position), gradient
-
-        phase = move(whole, phase._replace(value=phase.value - self.present), rngs)
-        self.present = self.log_share(phase.position)
-        return phase._replace(value=phase.value + self.present)
-
 
 def _finite(misfit):
     """Particles whose likelihood cannot be evaluated have none."""
@@ -218,8 +206,7 @@ def _next_temperature(misfit, gains, temperature, n_populations):
 
     def effective(rise):
         logs = gains - rise * misfit
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.mean(weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1))
+        return np.mean(np.exp(2.0 * log_sum_exp(logs, axis=1) - log_sum_exp(2.0 * logs, axis=1)))
 
     least = EFFECTIVE_SHARE * effective(0.0)
     if effective(high) >= least:
@@ -272,6 +259,6 @@ def combine(log_evidences):
     """
     n = len(log_evidences)
     few = np.sqrt((n - 1.0) / (n - 3.0))
-    total = logsumexp(log_evidences) - np.log(n)
+    total = log_sum_exp(log_evidences, axis=0) - np.log(n)
     ratios = np.exp(log_evidences - total)
     return float(total), float(few * np.std(ratios, ddof=1) / np.sqrt(n))
