@@ -165,9 +165,7 @@ default="auto"
     measure_evidence : bool or "auto", default="auto"
         Whether to measure the evidence by annealing from the minima and from the prior. This takes
         seconds to minutes. It is available for Gaussian noise and for classes. ``"auto"`` measures
-        networks of up to 128 weights, if rows times weights are at most 10,000. A measurement that
-        is not precise is repeated with more particles with ``True``, and with ``"auto"`` if rows
-        times weights are at most 4,000.
+        networks of up to 128 weights, if rows times weights are at most 10,000.
     prune : {"saliency"} or None, default=None
         ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
         ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other

@@ -41,9 +41,6 @@ class Limits(NamedTuple):
     measured_work : float
         Rows times weights up to which the evidence is measured by default: annealing takes some
         seconds there.
-    measured_again : float
-        The same up to which it is measured a second time by default, with more particles, if the
-        first round was not precise. That takes twice as long as the first round.
     batch_rows : int
         Rows from which networks without dense matrices are trained on batches, and from which
         networks are compared by held-out rows.
@@ -90,7 +87,6 @@ class Limits(NamedTuple):
     places: int = 16
     measured: int = 128
     measured_work: float = 1e4
-    measured_again: float = 4e3
     batch_rows: int = 5000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference._noise_models import NOISE_MODELS
-from skbayesnn.inference._sampled_evidence import N_ROUNDS, anneal_both_ways
+from skbayesnn.inference._sampled_evidence import anneal_both_ways
 from skbayesnn.inference._sampling_starts import positions_of_minima
 
 MOST_MINIMA = 8  # from which annealing begins
@@ -34,17 +34,12 @@ class Measurement(NamedTuple):
 def is_measured(fit, wanted="auto"):
     """Whether `measure` measures the evidence of a fit."""
     posterior, settings = fit.posed
-    limits = settings.limits
-    cheap = posterior.network.n_weights <= limits.measured and _work(fit) <= limits.measured_work
+    limits, work = settings.limits, len(posterior.X) * posterior.network.n_weights
+    cheap = posterior.network.n_weights <= limits.measured and work <= limits.measured_work
     wanted = cheap if wanted == "auto" else wanted
     possible = NOISE_MODELS[fit.noise].measurable and posterior.groups.centred
     possible = possible and not fit.problem.prunes  # annealing knows nothing of removed weights
     return bool(wanted) and not posterior.is_quadratic and possible
-
-
-def _work(fit):
-    """Rows times weights."""
-    return len(fit.posed.posterior.X) * fit.posed.posterior.network.n_weights
 
 
 def measure(fit, entropy, wanted="auto"):
@@ -56,7 +51,7 @@ def measure(fit, entropy, wanted="auto"):
     entropy : int
         Of all random numbers.
     wanted : bool or "auto"
-        ``"auto"``: where `Limits` say that it is cheap, and as often as they say.
+        ``"auto"``: where `Limits` say that it is cheap.
 
     Returns
     -------
@@ -69,9 +64,7 @@ def measure(fit, entropy, wanted="auto"):
         return None
     joint, starts = positions_of_minima(fit, fit.minima[:MOST_MINIMA])
     seed, choice = np.random.SeedSequence([entropy, 1]).spawn(2)
-    again = wanted != "auto" or _work(fit) <= fit.posed.settings.limits.measured_again
-    n_rounds, deadline = N_ROUNDS if again else 1, fit.problem.deadline
-    found = anneal_both_ways(joint, starts, seed, n_rounds=n_rounds, deadline=deadline)
+    found = anneal_both_ways(joint, starts, seed, deadline=fit.problem.deadline)
     if found is None:
         return None
     rng = np.random.default_rng(choice)

@@ -240,7 +240,7 @@ def estimate_evidence(joint, draws, seed, deadline=NEVER):
         hyper = Hyperparameters(draws.alpha[best], draws.beta[best])
         starts = joint.position(draws.theta[best].astype(float), hyper)
     eta = np.concatenate(joint.drawn_coordinates(draws))
-    return anneal_both_ways(joint, starts, seed, eta, deadline)
+    return anneal_both_ways(joint, starts, seed, eta, deadline=deadline)
 
 
 def anneals_from_minima(joint):

@@ -321,8 +321,8 @@ BAD = [
     ({"input_std": [0.1, 0.2]}, ValueError, "one number, or have shape"),
     ({"input_std": "large"}, TypeError, "must hold numbers"),
     ({"input_std": 1e12}, ValueError, "too many orders of magnitude"),
-    ({"noise": "student_t"}, ValueError, "noise='student_t' does not have"),
-    ({"noise": "correlated"}, ValueError, "noise='correlated' does not have"),
+    ({"noise": "student_t"}, ValueError, "input_std is not possible with noise='student_t'"),
+    ({"noise": "correlated"}, ValueError, "input_std is not possible with noise='correlated'"),
     ({"noise": "noisy_inputs"}, ValueError, "noise must be one of"),
     ({"missing": "impute"}, ValueError, "not possible with missing='impute'"),
 ]

@@ -148,20 +148,6 @@ def test_the_limit_counts_weights(monkeypatch):
     assert np.isnan(large.log_evidence_std_)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "limit", "again"), [("auto", 60, False), ("auto", 1000, True), (True, 0, True)]
-)
-def test_small_or_asked_for_is_measured_again(monkeypatch, wanted, limit, again):
-    set_limits(monkeypatch, measured=128, measured_again=limit)
-    rounds = []
-    monkeypatch.setattr(
-        "skbayesnn.inference._measurement.anneal_both_ways",
-        lambda *given, n_rounds: rounds.append(n_rounds),
-    )
-    EvidenceMLPClassifier((2,), measure_evidence=wanted, random_state=0).fit(*class_rows())
-    assert rounds == [2 if again else 1]
-
-
 def test_a_second_round_has_more_particles(monkeypatch, regressor):
     monkeypatch.setattr("skbayesnn.inference._sampled_evidence.PRECISE", 0.0)
     monkeypatch.setattr("skbayesnn.inference._sampled_evidence.N_PARTICLES", (16, 16))

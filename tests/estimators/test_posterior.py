@@ -67,7 +67,7 @@ def test_error_bars_follow_from_the_covariance_in_user_units(noise, n_outputs, h
     model = fit_regressor(hidden, n_outputs, noise=noise)
     posterior, sizes = model.posterior_[0], sizes_of(model)
     assert_allclose(run(posterior.mean, GRID, sizes).ravel(), model.predict(GRID).ravel())
-    J = difference(lambda theta: run(theta, GRID, sizes), posterior.mean, 1e-5)
+    J = difference(lambda theta: run(theta, GRID, sizes), posterior.mean, 1e-6)
     expected = J @ posterior.covariance @ np.swapaxes(J, 1, 2)
     # differences of values near 1000 lose digits
     cov = model.predict_output_cov(GRID, kind="epistemic")

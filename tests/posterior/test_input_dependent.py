@@ -29,7 +29,7 @@ both = pytest.mark.parametrize("name", ["rows", "squares"])
 
 def test_log_density_of_rows():
     likelihood, f, targets, beta = draw("rows")
-    y, weight, factors, _ = targets
+    y, weight, factors, *_ = targets
     factors = np.exp(np.log(factors) - weight @ np.log(factors) / weight.sum())
     expected = weight @ np.sum(stats.norm.logpdf(y, f, (beta * factors) ** -0.5), axis=1)
     misfit = likelihood.misfit(f, Targets(y, weight, factors), beta).value
@@ -63,7 +63,7 @@ def test_misfit_of_squares():
 def test_most_probable_level_of_the_squares():
     """A constant log precision: gamma over the sum of squares, unbiased where gamma counts."""
     likelihood, _, targets, beta = draw("squares", n=50)
-    y, weight, gamma, _ = targets
+    y, weight, gamma, *_ = targets
     level = np.tile(np.log(weight @ gamma / (weight @ (gamma * y))), (50, 1))
     gradient, curvature = likelihood.derivatives(level, targets, beta)
     np.testing.assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-12)

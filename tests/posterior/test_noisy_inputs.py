@@ -27,7 +27,9 @@ def make_joint(name, hidden=(3,), fixed=False, seed=0, errors=True, n=7):
     if fixed:
         alpha[-1] = beta[0] = False
     information = np.exp(rng.normal(0.0, 2.0, len(alpha)))
-    joint = NoisyInputsJoint(posterior, FreeHyperparameters(alpha, beta, RANGE), hyper, information)
+    joint = NoisyInputsJoint(
+        posterior, FreeHyperparameters.sharing(alpha, beta, RANGE), hyper, information
+    )
     return joint, rng.standard_normal((3, joint.dimension))
 
 
