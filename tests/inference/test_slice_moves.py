@@ -192,7 +192,7 @@ def separable_rows():
 def test_chains_agree_where_classes_are_separable(monkeypatch):
     posterior = make_posterior(*separable_rows())
     with_slices = np.log(sampled(posterior).alpha)
-    assert np.max(r_hat(with_slices)) < 1.04
+    assert np.max(r_hat(with_slices)) < 1.06
     monkeypatch.setattr("skbayesnn.inference._sampling.serves_slices", lambda joint: False)
     without = np.log(sampled(posterior).alpha)
     assert bulk_ess(with_slices) > 1.5 * bulk_ess(without)
