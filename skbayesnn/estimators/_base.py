@@ -312,12 +312,16 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""
-        if not self._result.problem.deadline.passed:
+        if self.max_time is None or not self._was_cut_short():
             return None
         return (
             f"The fit has reached max_time={self.max_time:g} seconds and uses the best it found "
             "until then. Raise max_time for more starts, networks, noise models or draws."
         ), ConvergenceWarning
+
+    def _was_cut_short(self):
+        """Whether anything was left out for want of time."""
+        return self._result.problem.deadline.passed
 
     def _trouble_with_units(self):
         """A warning that precisions lie at their bounds for the units of X and y, or ``None``."""

@@ -254,6 +254,13 @@ class HMCMLP(BayesianMLP):
         names = self._weight_names(draws.network)
         return DrawnPosterior(names, 1.0, log_evidence, noise, "user", units, draws.theta)
 
+    def _was_cut_short(self):
+        """Also if the warm-up was, although draws were completed in time."""
+        sampled, settings = self._result.sampled, self._result.settings
+        needed = settings.n_warmup + settings.thin * sampled.draws.energy.shape[1]
+        hurried = any(chains.count < needed for chains in sampled.chains)
+        return hurried or super()._was_cut_short()
+
     def _trouble(self):
         """A warning about the chains, with its category, or ``None``."""
         found, sampled = self.diagnostics_, self._result.sampled

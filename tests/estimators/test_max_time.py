@@ -198,6 +198,16 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
     assert np.all(np.isfinite(model.predict(X)))
 
 
+def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
+    """Also if all draws were made in time."""
+    monkeypatch.setattr("skbayesnn.inference._sampling.WARM_UP_SHARE", 0.0)
+    options = {"n_chains": 2, "n_warmup": 50, "n_draws": 4, "evidence": False, "random_state": 0}
+    model = HMCMLPRegressor((2,), max_time=1000.0, **options)
+    with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):
+        model.fit(X, Y)
+    assert all(chains.count < 50 for chains in model._result.sampled.chains)
+
+
 @pytest.mark.parametrize("noise", ["auto", "input_dependent", "correlated", "student_t"])
 def test_rounds_between_means_and_noise_end(noise):
     targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
