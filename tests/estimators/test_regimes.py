@@ -197,10 +197,10 @@ def check_posterior(model, posterior):
     """That which made the error bars, whatever its form, and its noise network's."""
     layers = zip(model.coefs_std_, model.intercepts_std_, strict=True)
     stds = np.concatenate([np.vstack(layer).ravel() for layer in layers])
-    assert_allclose(posterior.std, stds, rtol=1e-4)
-    assert_allclose(np.sqrt(np.diag(posterior.covariance)), stds, rtol=1e-4)
+    assert_allclose(posterior.std, stds, rtol=5e-4)
+    assert_allclose(np.sqrt(np.diag(posterior.covariance)), stds, rtol=5e-4)
     covariance = (posterior.directions / posterior.eigenvalues) @ posterior.directions.T
-    assert_allclose(np.sqrt(np.diag(covariance)), stds, rtol=1e-4)
+    assert_allclose(np.sqrt(np.diag(covariance)), stds, rtol=5e-4)
     assert posterior.sample(3).shape == (3, len(posterior.names))
     if posterior.noise is not None:
         coefs = model.noise_coefs_[-1].ravel()
