@@ -204,6 +204,13 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
         to_user = estimator._units(network).weights
         groups, settled = given_prior(estimator, network, problem.feature_names, to_user)
         problem = replace(problem, groups=groups)
+        with np.errstate(all="ignore"):
+            usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))
+        if not usable:
+            raise ValueError(
+                "prior_precision is numerically singular in the units of the fit. Use a larger "
+                "prior_precision, or other units of X and y."
+            )
     most, n_weights = problem.limits.dense, len(problem.groups.labels)
     if problem.groups.coupled and n_weights > most:
         raise ValueError(

@@ -504,3 +504,10 @@ def test_a_fitted_estimator_as_prior_of_a_sampler():
     ]
     assert_allclose(after[0].log_evidence_, after[1].log_evidence_, atol=1.0)
     assert_allclose(after[0].noise_std_, after[1].noise_std_, rtol=0.1)
+
+
+@pytest.mark.parametrize("sampler", [HMCMLPClassifier, EvidenceMLPClassifier])
+def test_a_precision_that_vanishes_in_the_units_of_the_fit_is_refused(sampler):
+    tiny = np.array([[1.2e-155], [-1.3e-155]])
+    with pytest.raises(ValueError, match="numerically singular"):
+        sampler((), prior_precision=1.0, random_state=0).fit(tiny, [0, 1])
