@@ -20,7 +20,7 @@
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 #define BLOCK 128      /* rows that are worked on together */
-#define FORCE_ROWS 256 /* in single precision */
+#define FORCE_ROWS 128 /* in single precision */
 
 enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
 
