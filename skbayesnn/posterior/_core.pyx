@@ -321,58 +321,46 @@ cdef class Joint:
 
     def rescalings(self, phase, shifts, log_uniform, done):
         """Make steps of `ScaleMoves`, in place; the numbers of steps made are returned."""
-        cdef long m = len(shifts), n_moves = shifts.shape[1], i
-        cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
         cdef const double[:, :, ::1] s = np.ascontiguousarray(shifts)
         cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
-        made = np.array(done, dtype=np.dtype("l"))
-        cdef long[::1] count = made
-        cdef double *work = memory(joint_doubles(&self.c))
-        with nogil:
-            for i in range(m):
-                count[i] = kernels.rescalings(
-                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &s[i, 0, 0], &u[i, 0],
-                    work)
-            free(work)
-        return made
+        cdef CMoves moves
+        moves.kind, moves.n, moves.shifts, moves.log_uniform = RESCALE, s.shape[1], &s[0, 0, 0], &u[0, 0]
+        return self.moved(phase, &moves, done)
 
     def redraws(self, phase, which, gamma, log_uniform, done):
         """Make steps of `PrecisionMoves`, in place; the numbers of steps made are returned."""
-        cdef long m = len(gamma), n_moves = gamma.shape[1], i
-        cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
         cdef const int[::1] w = np.ascontiguousarray(which, dtype=np.intc)
-        cdef const double[:, ::1] r = np.ascontiguousarray(gamma)
+        cdef const double[:, ::1] g = np.ascontiguousarray(gamma)
         cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
-        made = np.array(done, dtype=np.dtype("l"))
-        cdef long[::1] count = made
-        cdef double *work = memory(joint_doubles(&self.c))
-        with nogil:
-            for i in range(m):
-                count[i] = kernels.redraws(
-                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &w[0], &r[i, 0],
-                    &u[i, 0], work)
-            free(work)
-        return made
+        cdef CMoves moves
+        moves.kind, moves.n, moves.which, moves.gamma = REDRAW, g.shape[1], &w[0], &g[0, 0]
+        moves.log_uniform = &u[0, 0]
+        return self.moved(phase, &moves, done)
 
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
         """Sample units from their slices, in place; the numbers of slices done are returned."""
-        cdef long m = len(chosen), n_moves = chosen.shape[1], n_tries = uniform.shape[2], i
-        cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
         cdef const int[::1] of = np.ascontiguousarray(unit, dtype=np.intc)
         cdef const int[:, ::1] c = np.ascontiguousarray(chosen, dtype=np.intc)
         cdef const double[:, ::1] z = np.ascontiguousarray(normal)
         cdef const double[:, ::1] e = np.ascontiguousarray(exponential)
         cdef const double[:, :, ::1] u = np.ascontiguousarray(uniform)
+        cdef CMoves moves
+        moves.kind, moves.n, moves.n_tries = SLICE, c.shape[1], u.shape[2]
+        moves.unit, moves.chosen, moves.normal = &of[0], &c[0, 0], &z[0, 0]
+        moves.exponential, moves.uniform = &e[0, 0], &u[0, 0, 0]
+        return self.moved(phase, &moves, done)
+
+    cdef object moved(self, phase, const CMoves *moves, done):
+        """Make steps of all chains."""
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value
         made = np.array(done, dtype=np.dtype("l"))
         cdef long[::1] count = made
-        cdef double *work = memory(slice_doubles(&self.c))
+        cdef long m = len(made), i
+        cdef double *work = memory(move_doubles(&self.c))
         with nogil:
             for i in range(m):
-                count[i] = kernels.unit_slices(
-                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &of[0], &c[i, 0],
-                    &z[i, 0], &e[i, 0], n_tries, &u[i, 0, 0], work)
+                count[i] = kernels.moves(
+                    &self.c, moves, i, &q[i, 0], &v[i], &g[i, 0], count[i], work)
             free(work)
         return made

@@ -115,7 +115,7 @@ long joint_doubles(const Joint *joint)
            (joint->integrated ? marginal : 0);
 }
 
-long slice_doubles(const Joint *joint)
+long move_doubles(const Joint *joint)
 {
     const Model *model = joint->model;
     long width = widest(model) + n_weights(model) + (model->size[model->n_layers] + 1) * model->n;
@@ -317,7 +317,7 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
     }
 }
 
-/* Whether units can be changed one at a time (`unit_slices`). */
+/* Whether units can be changed one at a time (`slices`). */
 static int is_shallow(const Joint *joint)
 {
     int classes = joint->model->likelihood == BERNOULLI || joint->model->likelihood == CATEGORICAL;
@@ -447,7 +447,7 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa, \
-     rescalings_##isa, redraws_##isa, unit_slices_##isa, softmax_moments_##isa}
+     moves_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {
