@@ -27,8 +27,8 @@ from skbayesnn.inference._search import ALONE, find_minima
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
 
-LIMITS = 64, 1024  # of the steps of a trajectory
-TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, between these limits
+LEAST_LIMIT = 64  # of the steps of a trajectory
+TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
 LONG = 3.0  # length of trajectories where they are long, times `patience`
 PATIENT_WORK = 120_000  # rows times weights times `patience`
 MOST_PATIENT = 4
@@ -94,12 +94,11 @@ def tuned_plan(posed, linear, noise="constant"):
     if linear:
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
-    least, most = LIMITS
-    more, within = patience(posed.posterior), TRAJECTORY_ROWS // n_rows
+    max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
+    more = patience(posed.posterior)
     integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
     if integrated and noise == "constant":
-        return Plan(length=LONG * more, max_steps=int(np.clip(more * within, least, most))), 1
-    max_steps = max(least, min(n_rows, within))
+        return Plan(length=LONG * more, max_steps=more * max_steps), 1
     return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more
 
 
