@@ -77,7 +77,7 @@ def _is_linear(problem, posed, noise):
 
 
 def patience(posterior):
-    """How much more is done for a draw where steps cost little: chains of some networks mix slowly."""
+    """How much more is done for a draw where steps cost little: some chains mix slowly."""
     size = len(posterior.X) * posterior.network.n_weights
     return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
 
@@ -86,8 +86,8 @@ def tuned_plan(posed, linear, noise="constant"):
     """How the sampler that tunes itself makes its transitions, and how many of them per draw.
 
     Under constant noise the output layer is integrated out, and hidden units move along ridges:
-    there trajectories are long, as far as steps cost little. Elsewhere they are short, and there are
-    more of them: what is slow are the scales of whole groups of weights, or conditions of the
+    there trajectories are long, as far as steps cost little. Elsewhere they are short, and there
+    are more of them: what is slow are the scales of whole groups of weights, or conditions of the
     energy, which have transitions of their own. Where the output layer stays in the position the
     curvature changes so much from place to place that its mean is no guide to a metric.
     """
