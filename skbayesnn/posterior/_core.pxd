@@ -29,6 +29,7 @@ cdef extern from "core.h":
     ctypedef struct CJoint "Joint":
         const CModel *model
         int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
+        long n_factors
         const int *label
         const double *information
         const double *fixed

@@ -222,7 +222,7 @@ cdef class Joint:
 
     cdef CJoint c
     cdef Model model
-    cdef long dimension
+    cdef long dimension, stride
     cdef int[::1] label, which
     cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
     cdef double[::1] shape, rate, log_normaliser
@@ -231,6 +231,7 @@ cdef class Joint:
         free = joint.free.mask
         self.model = model
         self.dimension = joint.dimension
+        self.stride = joint.dimension + joint.n_conditions
         self.label = joint.groups.labels.astype(np.intc)
         self.which = np.append(np.flatnonzero(free), 0).astype(np.intc)  # none is empty
         self.information = np.append(joint.information, 0.0).astype(float)
@@ -247,6 +248,7 @@ cdef class Joint:
         self.c.n_free = joint.n_free
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
+        self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
         self.c.single = not joint.integrated and model.serves_single
         self.c.label = &self.label[0]
         self.c.information = &self.information[0]
@@ -275,7 +277,7 @@ cdef class Joint:
         with nogil:
             for i in range(m):
                 lost[i] = not kernels.terms(
-                    &self.c, at(p, i * d), &v[i], out(g, i * d), &v[m + i], out(g, (m + i) * d),
+                    &self.c, at(p, i * self.stride), &v[i], out(g, i * d), &v[m + i], out(g, (m + i) * d),
                     work)
             free(work)
         fields = values[0, ...], gradients[0], values[1, ...], gradients[1]
@@ -283,15 +285,15 @@ cdef class Joint:
 
     def rescaled(self, q, shift):
         """`JointPosterior.rescaled`."""
-        cdef long m, d = self.dimension, n_groups = self.c.n_groups, i
+        cdef long m, n_groups = self.c.n_groups, i
         moved, log_volume = np.array(q, order="C"), np.empty(q.shape[:-1])
         cdef double[::1] x = moved.reshape(-1), v = log_volume.reshape(-1)
         cdef const double[:, ::1] s = rows_of(shift, q.shape, n_groups)
-        cdef double *work = memory(n_groups + d)
+        cdef double *work = memory(n_groups + self.dimension)
         m = v.shape[0]
         with nogil:
             for i in range(m):
-                v[i] = rescale(&self.c, out(x, i * d), &s[i, 0], work)
+                v[i] = rescale(&self.c, out(x, i * self.stride), &s[i, 0], work)
             free(work)
         return moved, log_volume
 

@@ -111,6 +111,7 @@ long joint_doubles(const Joint *joint)
     long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free;
     own += 4L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
     long marginal = 4 * width * width + 2 * K * width + width * model->n;
+    own += joint->n_factors ? model->n : 0;
     return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
            (joint->integrated ? marginal : 0);
 }
@@ -239,6 +240,29 @@ static void inverse_of(double *factor, int n, double *inverse)
 }
 
 /* --- positions of samplers -------------------------------------------------------------------- */
+
+/* A joint posterior, and where its model is if that is not the one of all chains. */
+typedef struct {
+    Joint joint;
+    Model model;
+} Given;
+
+/* The joint posterior given the conditions of a position: rows count times their factors. */
+static const Joint *given(Given *own, const Joint *joint, const double *q, double **work)
+{
+    if (!joint->n_factors)
+        return joint;
+    const double *factors = q + joint->n_sampled + joint->n_free;
+    double *counts = *work;
+    *own = (Given){*joint, *joint->model};
+    memcpy(counts, own->model.counts, sizeof(double) * own->model.n);
+    for (long row = 0; row < joint->n_factors; row++)
+        counts[row] *= factors[row];
+    own->model.counts = counts;
+    own->joint.model = &own->model;
+    *work += own->model.n;
+    return &own->joint;
+}
 
 static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 

@@ -525,6 +525,8 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
 static int NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
                        double *data, double *data_gradient, double *work)
 {
+    Given own;
+    joint = given(&own, joint, q, &work);
     return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work);
 }
 
@@ -549,6 +551,8 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
                           double unstable, double *work)
 {
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
+    Given own;
+    joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d;
     work = velocity + d;
     double initial = *value + 0.5 * squared(p, d);
@@ -727,6 +731,8 @@ static long NAME(moves)(const Joint *joint, const Moves *moves, long chain, doub
                         double *gradient, long done, double *work)
 {
     int accepted = 0, slices = moves->kind == SLICE;
+    Given own;
+    joint = given(&own, joint, q, &work);
     done = (slices ? NAME(slices) : NAME(proposals))(joint, moves, chain, q, value, done, &accepted, work);
     if (accepted && (gradient || slices))
         NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
