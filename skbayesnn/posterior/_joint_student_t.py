@@ -121,13 +121,10 @@ class StudentTJoint(JointPosterior):
         return self._misfit(f, self.place(q).hyper.beta, self.noise_state(q)[..., 0])
 
     def _misfit(self, f, beta, nu):
-        posterior, value = self.posterior, np.empty(f.shape[:-2])
-        for degrees in np.unique(nu):
-            likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees)
-            some = likelihood.misfit(f, posterior.targets(), beta).value
-            some = some - likelihood.log_normaliser(beta, posterior.n_rows)
-            value = np.where(nu == degrees, some, value)
-        return value
+        posterior = self.posterior
+        likelihood = replace(posterior.likelihood, degrees_of_freedom=nu)
+        value = likelihood.misfit(f, posterior.targets(), beta).value
+        return value - likelihood.log_normaliser(beta, posterior.n_rows)
 
     def density(self, phase):
         """Minus log posterior density of all weights, the factors integrated out, ``(...)``."""
@@ -151,9 +148,8 @@ class StudentTJoint(JointPosterior):
         f = outputs(posterior.network, self.complete_weights(q), posterior.X)
         beta = self.place(q).hyper.beta
         grid = np.array(self.degrees_of_freedom)
-        values = np.stack(
-            [self._misfit(f, self._scale_precisions(beta, nu), np.array(nu)) for nu in grid], -1
-        )
+        scales = self._scale_precisions(beta, grid[:, None, None])
+        values = self._misfit(f, scales, grid[:, None]).T
         shares = np.exp(np.min(values, axis=-1, keepdims=True) - values)
         levels = np.cumsum(shares, axis=-1)
         uniform = np.array([rng.random() for rng in rngs])

@@ -28,7 +28,7 @@ class StudentT(Gaussian):
     levels, relative
         As for `Gaussian`.
     degrees_of_freedom : float
-        ``nu``.
+        ``nu``. `misfit` and `log_normaliser` also take an array of shape ``(...)``.
 
     Examples
     --------
@@ -52,10 +52,15 @@ class StudentT(Gaussian):
         nu = self.degrees_of_freedom
         return nu / (nu - 2.0) if nu > 2.0 else np.inf
 
+    @property
+    def _nu(self):
+        """With an axis for the rows."""
+        return np.asarray(self.degrees_of_freedom)[..., None]
+
     def misfit(self, outputs, targets, beta):
         """``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
         residual, tau, u = self._parts(outputs, targets.y, beta)
-        nu, p, s = self.degrees_of_freedom, len(self.levels), targets.weight
+        nu, p, s = self._nu, len(self.levels), targets.weight
         squares = residual**2
         rows = 0.5 * (nu + p) * np.log1p(np.sum(tau * squares, axis=-1) / nu)
         value = (rows[..., None, :] @ s)[..., 0]
@@ -127,7 +132,7 @@ class StudentT(Gaussian):
     def _parts(self, outputs, y, beta):
         """Residuals, precisions ``(..., 1, n_outputs)`` and row weights ``u`` ``(..., n)``."""
         residual, tau = outputs - y, self.precisions(beta)[..., None, :]
-        nu, p = self.degrees_of_freedom, len(self.levels)
+        nu, p = self._nu, len(self.levels)
         return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
 
 
