@@ -112,6 +112,49 @@ class ManyPosteriors:
         return np.concatenate([np.log(np.concatenate(logs, axis=1)), noise, theta, f], axis=1)
 
 
+class OneByOne(ManyPosteriors):
+    """The same in the compiled core, which has the data of one chain at a time."""
+
+    @property
+    def energy(self):
+        return self
+
+    def draw_targets(self, q, theta, rng):
+        super().draw_targets(q, theta, rng)
+        given = [replace(self.joint.posterior, y=y) for y in self.y]
+        self.joints = [replace(self.joint, posterior=posterior) for posterior in given]
+        assert all(joint.compiled for joint in self.joints)
+
+    def __call__(self, q):
+        found = [self.joints[int(row[-1])].energy(row[:-1]) for row in q]
+        return tuple(np.stack(field) for field in zip(*found, strict=True))
+
+    def _moved(self, phase, move):
+        """What a move in place of a joint posterior and one chain's phase returns, of each."""
+        results = []
+        for i in range(len(phase.value)):
+            one = phase.select([i])
+            joint = self.joints[int(one.position[0, -1])]
+            one = one._replace(position=one.position[:, :-1].copy())
+            results.append(move(joint, one, [i]))
+            phase.position[i, :-1] = one.position[0]
+            for field, own in zip(phase[1:], one[1:], strict=True):
+                field[i] = own[0]
+        return results
+
+    def trajectories(self, phase, step_size, n_steps, metric, unstable):
+        def move(joint, one, i):
+            return joint.trajectories(one, step_size[i], n_steps[i], metric.select(i), unstable)
+
+        return np.flatnonzero([len(left) for left in self._moved(phase, move)])
+
+    def rescalings(self, phase, shifts, log_uniform, done):
+        def move(joint, one, i):
+            return joint.rescalings(one, shifts[i], log_uniform[i], done[i])
+
+        return np.concatenate(self._moved(phase, move))
+
+
 CASES = {
     "regression": (Gaussian.per_output(1), 1, "layer", True),
     "regression_all": (Gaussian.per_output(1), 1, "layer", False),
@@ -140,7 +183,7 @@ LINEAR_CASES = {
 }
 
 
-def make_case(name, information=1.0):
+def make_case(name, information=1.0, many=ManyPosteriors):
     likelihood, n_outputs, prior, integrate = (CASES | LINEAR_CASES)[name]
     hidden = () if name in LINEAR_CASES else (2,)
     network = Network((1, *hidden, n_outputs), "tanh")
@@ -158,11 +201,8 @@ def make_case(name, information=1.0):
         free = free.with_groups(own > 0, RANGE)
         fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
         information = np.append(information, 0.5 * own)
-        return ManyPosteriors(
-            InputDependentJoint(posterior, free, fixed, information, integrate, *plan)
-        )
-    joint = JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES)
-    return ManyPosteriors(joint)
+        return many(InputDependentJoint(posterior, free, fixed, information, integrate, *plan))
+    return many(JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES))
 
 
 def draw_prior(many, m, rng):
@@ -271,9 +311,9 @@ def prior_moments(name):
     return [(some.mean(axis=0), some.var(axis=0) / len(some)) for some in values]
 
 
-def geweke_scores(name, m, n_iterations, seed=0, **options):
+def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options):
     """Standard scores of means and second moments against the prior's."""
-    many, rng = make_case(name), np.random.default_rng(seed)
+    many, rng = make_case(name, many=many), np.random.default_rng(seed)
     q, theta = draw_prior(many, m, rng)
     kernel, kept = Kernel(many, m, rng, **options), []
     for _ in range(n_iterations):

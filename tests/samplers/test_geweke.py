@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import PrecisionMoves, ScaleMoves, UnitMoves
-from skbayesnn.posterior import JointPosterior
+from skbayesnn.posterior import JointPosterior, instructions
 from skbayesnn.samplers import random_walk, transition
 from tests.samplers import geweke
 from tests.samplers.geweke import (
     CASES,
     LINEAR_CASES,
     PLAIN_CASES,
+    OneByOne,
     geweke_scores,
     ranks,
     uniformity,
@@ -30,6 +31,13 @@ KERNELS = {
 @pytest.mark.parametrize("kind", KERNELS)
 def test_joint_distribution_in_short(name, kind):
     assert np.max(np.abs(geweke_scores(name, 200, 15, seed=1, **KERNELS[kind]))) < 4.0
+
+
+@pytest.mark.skipif(instructions() is None, reason="without the compiled core")
+@pytest.mark.parametrize("name", [name for name in CASES if "input_dependent" not in name])
+def test_joint_distribution_in_the_core(name):
+    scores = geweke_scores(name, 200, 15, seed=1, many=OneByOne, moves=[ScaleMoves])
+    assert np.max(np.abs(scores)) < 4.0
 
 
 @pytest.mark.slow
