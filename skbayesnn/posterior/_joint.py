@@ -109,7 +109,7 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`, or ``None``; other noise models are not in the core."""
+        """Compiled twin of `terms`, or ``None``; most other noise models are not in the core."""
         return compiled_joint(self, self.posterior) if type(self) is JointPosterior else None
 
     def __getstate__(self):

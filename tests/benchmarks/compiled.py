@@ -111,6 +111,14 @@ def one_network(n_restarts):
     return model.fit(*training_set(0)[:2])
 
 
+def sampled_student_t(n, d):
+    """Draws and evidence under Student-t noise, of rows that have it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.standard_t(3, n)
+    return skbayesnn.HMCMLPRegressor(noise="student_t", random_state=0).fit(X, y)
+
+
 REGRESSOR = skbayesnn.EvidenceMLPRegressor(random_state=0)
 FITS = {
     "arm: scikit-learn": lambda: plain_network(*training_set(0)[:2]),
@@ -130,6 +138,8 @@ FITS = {
     "sampling, regression, without evidence": lambda: skbayesnn.HMCMLPRegressor(
         evidence=False, random_state=0
     ).fit(*friedman(200, 5)),
+    "sampling, Student-t noise, 21 x 2": lambda: sampled_student_t(21, 2),
+    "sampling, Student-t noise, 200 x 5": lambda: sampled_student_t(200, 5),
     "sampling, classes, 250 x 2": lambda: skbayesnn.HMCMLPClassifier(random_state=0).fit(
         *make_moons(250, noise=0.3, random_state=0)
     ),
