@@ -277,8 +277,8 @@ cdef class Joint:
         with nogil:
             for i in range(m):
                 lost[i] = not kernels.terms(
-                    &self.c, at(p, i * self.stride), &v[i], out(g, i * d), &v[m + i], out(g, (m + i) * d),
-                    work)
+                    &self.c, at(p, i * self.stride), &v[i], out(g, i * d), &v[m + i],
+                    out(g, (m + i) * d), work)
             free(work)
         fields = values[0, ...], gradients[0], values[1, ...], gradients[1]
         return fields, failed.view(bool)

@@ -241,13 +241,14 @@ static void inverse_of(double *factor, int n, double *inverse)
 
 /* --- positions of samplers -------------------------------------------------------------------- */
 
-/* A joint posterior, and where its model is if that is not the one of all chains. */
+/* A joint posterior with a model of its own. */
 typedef struct {
     Joint joint;
     Model model;
 } Given;
 
-/* The joint posterior given the conditions of a position: rows count times their factors. */
+/* The joint posterior given what follows a position: rows count as often as before times their
+   factors (`StudentTJoint`). */
 static const Joint *given(Given *own, const Joint *joint, const double *q, double **work)
 {
     if (!joint->n_factors)

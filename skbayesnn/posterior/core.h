@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
-    long n_factors;            /* of rows, which follow in positions: of Student-t noise */
+    long n_factors;            /* rows, if their factors follow the position: Student-t noise */
     int single;                /* forces of trajectories in single precision: of classes only */
     const int *label;          /* group of every weight of the network */
     const double *information; /* of every group */
