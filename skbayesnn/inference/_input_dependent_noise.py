@@ -12,13 +12,8 @@ from skbayesnn.inference._constant_noise import (
     what_data_tell,
 )
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._noise_network import (
-    NoisePlan,
-    Pair,
-    expected_noise_posterior,
-    settle,
-    train_with_noise,
-)
+from skbayesnn.inference._noise_network import NoisePlan, expected_noise_posterior
+from skbayesnn.inference._noise_pair import Pair, settle, train_with_noise
 from skbayesnn.inference._residual_tests import noise_trend
 from skbayesnn.inference._search import ALONE, distinct, fits, own_posterior
 from skbayesnn.inference._training import Trained
@@ -96,7 +91,7 @@ class InputDependentNoise(ConstantNoise):
             tuned,
             *plan,
         )
-        expected = expected_noise_posterior(posterior, plan)
+        expected = expected_noise_posterior(posterior, *plan)
         noise_hyper = Hyperparameters(alpha, np.ones((len(seeds), 0)))
         known = [
             what_data_tell(posterior, search, joint.n_mean, theta, hyper),
