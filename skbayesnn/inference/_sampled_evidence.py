@@ -17,6 +17,7 @@ from skbayesnn.inference._evidence import log_symmetry
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
 from skbayesnn.inference._scale_moves import ScaleMoves
+from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Stage, anneal, combine, log_sum_exp
 
@@ -24,9 +25,6 @@ N_POPULATIONS = 4  # of each path
 DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
 N_PARTICLES = 16, 64  # of a population, at least and at most
 PARTICLE_ROWS = 2**13  # particles times rows, beyond the least number of particles
-LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
-PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
-LOGISTIC_SD = np.pi / np.sqrt(3.0)
 N_ROUNDS, MORE = 2, 2  # of all paths, each with that many times as many particles as the last
 PRECISE = 0.25  # standard error, in nats, with which no further round is made
 SHARED = 0.2  # nats that all populations miss alike; chosen on tests/benchmarks/evidence_truth.py
@@ -62,13 +60,30 @@ class Annealing(NamedTuple):
         return float(np.hypot(self.spread, SHARED if self.position.shape[1] else 0.0))
 
 
-class _FromPrior:
-    """From the prior but for precisions, which begin near those of the posterior.
+class _Path:
+    """From a density to the posterior, by powers of the ratio of both."""
 
-    The coordinates of the precisions are logistic with the mean of those given and twice their
-    variance, mixed with a little of their own prior, so that no part of the posterior is out of
-    reach. From that prior alone, which spans six decades for each, hardly any particle would get
-    there; the evidence stays exact, whatever the reference.
+    log_share, log_copies = None, 0.0
+
+    def __init__(self, joint, first, move):
+        self.joint, self.first, self.move = joint, first, move
+
+    def draw(self, rng, size):
+        """Positions where annealing begins."""
+        return self.first.draw(rng, size)
+
+    def misfit(self, q):
+        """Minus log of posterior over the density where annealing begins, up to the evidence."""
+        return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
+
+    def stage(self, temperature, position, rngs):
+        """The `Stage` of a temperature."""
+        energy = Tempered(self.joint, self.first, temperature, 1.0 - temperature)
+        return Stage(position, energy, self.move)
+
+
+class _FromPrior(_Path):
+    """From the prior but for precisions, which begin near those of the posterior.
 
     Parameters
     ----------
@@ -77,54 +92,10 @@ class _FromPrior:
         Coordinates of precisions from the posterior.
     """
 
-    way, log_share, log_copies = "prior", None, 0.0
+    way = "prior"
 
     def __init__(self, joint, eta):
-        self.joint = joint
-        self.centre = eta.mean(axis=0)
-        self.scale = np.maximum(eta.std(axis=0), LEAST_SPREAD) * np.sqrt(2.0) / LOGISTIC_SD
-
-    def draw(self, rng, size):
-        """Positions."""
-        shape = size, len(self.centre)
-        near = self.centre + self.scale * rng.logistic(size=shape)
-        far = self.joint.draw_coordinates(rng, size)
-        eta = np.where(rng.random(shape) < PRIOR_SHARE, far, near)
-        return self.joint.draw_weights(eta, rng)
-
-    def misfit(self, q):
-        """Minus log of posterior over the density where annealing begins, up to the evidence."""
-        return self._terms(q)[2]
-
-    def stage(self, temperature, position, rngs):
-        """The `Stage` of a temperature."""
-
-        def energy(q):
-            prior, prior_gradient, data, data_gradient = self._terms(q)
-            return prior + temperature * data, prior_gradient + temperature * data_gradient
-
-        return Stage(position, energy, moves_beside(self.joint, 1))
-
-    def _terms(self, q):
-        """Minus log of the first density, minus log of posterior over it, and both gradients."""
-        joint = self.joint
-        terms, moving = joint.terms(q), slice(joint.n_sampled, joint.dimension)
-        change, change_gradient = self._change(q[..., moving])
-        by_prior, by_data = terms.prior_gradient.copy(), terms.data_gradient.copy()
-        by_prior[..., moving] -= change_gradient
-        by_data[..., moving] += change_gradient
-        return terms.prior - change, by_prior, terms.data + change, by_data
-
-    def _change(self, eta):
-        """Log of the first density over the prior of precisions, and its gradient."""
-        half = 0.5 * (eta - self.centre) / self.scale
-        near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
-        prior, prior_slope = self.joint.hyperprior(eta)
-        far = np.log(PRIOR_SHARE) - prior
-        log_density = np.logaddexp(near, far)
-        slope = -np.exp(near - log_density) * np.tanh(half) / self.scale
-        slope = slope - np.exp(far - log_density) * prior_slope
-        return np.sum(prior + log_density, axis=-1), prior_slope + slope
+        super().__init__(joint, NearPrecisions.of(joint, eta), moves_beside(joint, 1))
 
 
 class _FromPriorWithConditions(_FromPrior):
@@ -137,7 +108,7 @@ class _FromPriorWithConditions(_FromPrior):
     def misfit(self, q):
         """As before, of all weights."""
         moving = q[..., self.joint.n_sampled : self.joint.dimension]
-        return self.joint.misfit(q) + self._change(moving)[0]
+        return self.joint.misfit(q) + self.first.change(moving)[0]
 
     def stage(self, temperature, position, rngs):
         """The `Stage` of a temperature, factors drawn anew."""
@@ -146,7 +117,7 @@ class _FromPriorWithConditions(_FromPrior):
 
         def energy(q):
             value, gradient = joint.energy(q)
-            change, change_gradient = self._change(q[..., moving])
+            change, change_gradient = self.first.change(q[..., moving])
             gradient[..., moving] -= (1.0 - temperature) * change_gradient
             return value - (1.0 - temperature) * change, gradient
 
@@ -155,7 +126,7 @@ class _FromPriorWithConditions(_FromPrior):
         )
 
 
-class _FromMinima:
+class _FromMinima(_Path):
     """From Student-t distributions around modes of the posterior in the samplers' coordinates.
 
     Parameters
@@ -168,37 +139,15 @@ class _FromMinima:
     way = "minima"
 
     def __init__(self, joint, modes, rng):
-        self.joint, self.modes = joint, modes
+        super().__init__(joint, modes, ScaleMoves(joint, reversible=True))
         likeness = [modes.draw(rng, LIKENESSES, only=i) for i in range(len(modes.position))]
         self.copies = Copies(joint, likeness, modes.shares)
         network, groups = joint.posterior.network, joint.posterior.groups
         self.log_copies = log_symmetry(network, groups)
 
-    def draw(self, rng, size):
-        """Positions."""
-        return self.modes.draw(rng, size)
-
     def log_share(self, q):
         """See `Copies`."""
         return self.copies.log_share(q)
-
-    def misfit(self, q):
-        """Minus log of posterior over the density where annealing begins, up to the evidence."""
-        return self.joint.energy(q)[0] + self.modes.log_density(q)[0]
-
-    def stage(self, temperature, position, rngs):
-        """The `Stage` of a temperature."""
-
-        def energy(q):
-            value, gradient = self.joint.energy(q)
-            first, first_gradient = self.modes.log_density(q)
-            rest = 1.0 - temperature
-            return (
-                temperature * value - rest * first,
-                temperature * gradient - rest * first_gradient,
-            )
-
-        return Stage(position, energy, ScaleMoves(self.joint, reversible=True))
 
 
 class _Timed(NamedTuple):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import Phase
+from skbayesnn.samplers._dynamics import start
 from skbayesnn.samplers._kernels import Noise, transition
 from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
@@ -148,13 +148,12 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
         position, share.present = position[kept], share.present[kept]
         temperature = following
         position, energy, move = path.stage(temperature, position, rngs)
-        value, gradient = energy(position)
-        dimension = gradient.shape[1]
+        phase = start(energy, position)
+        dimension = phase.momentum.shape[1]
         scale = np.maximum(np.std(position[:, :dimension], axis=0), LEAST_SCALE)
         metric = Metric(np.tile(scale, (n, 1)))
-        phase = Phase(position, np.zeros_like(gradient), value, gradient)
         for _ in range(n_moves):
-            noise = Noise(rng.standard_normal(gradient.shape), rng.random(n))
+            noise = Noise(rng.standard_normal((n, dimension)), rng.random(n))
             sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
             counts = np.full(n, TEMPERED_STEPS)
             ended, info = transition(energy, phase, noise, sizes, counts, metric)

@@ -56,6 +56,9 @@ class Phase(NamedTuple):
 def start(energy, position):
     """Phase-space points at rest at the given positions.
 
+    The energy's method ``start``, if it has one, may leave gradients open where its trajectories do
+    not need them.
+
     Examples
     --------
     >>> import numpy as np
@@ -65,7 +68,7 @@ def start(energy, position):
     >>> start(energy, np.array([[1.0, 2.0]])).value
     array([2.5])
     """
-    value, gradient = energy(position)
+    value, gradient = getattr(energy, "start", energy)(position)
     return Phase(position, np.zeros_like(gradient), value, gradient)
 
 
@@ -119,7 +122,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     if hasattr(energy, "trajectories"):
         left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
     active = left[n_steps[left] > 0]
-    moving, own, eps = phase.select(active), metric.select(active), step_size[active, None]
+    moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # where dynamics is unstable numbers overflow
         force = own.force(moving.gradient)
         while len(active):
