@@ -106,6 +106,7 @@ from skbayesnn.inference._steps import Descents, find_mode
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
+from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._unit_moves import UnitMoves
 from skbayesnn.inference._widening import widened
@@ -144,6 +145,7 @@ __all__ = [
     "Method",
     "Minimum",
     "Modes",
+    "NearPrecisions",
     "NoisePlan",
     "OutOfTime",
     "Point",
@@ -167,6 +169,7 @@ __all__ = [
     "SliceMoves",
     "SpectralPrecision",
     "Stage",
+    "Tempered",
     "Together",
     "Trained",
     "Trouble",

@@ -23,8 +23,8 @@ from skbayesnn.samplers import Stage, anneal, combine, log_sum_exp
 
 N_POPULATIONS = 4  # of each path
 DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
-N_PARTICLES = 16, 64  # of a population, at least and at most
-PARTICLE_ROWS = 2**13  # particles times rows, beyond the least number of particles
+N_PARTICLES = 16, 32  # of a population, at least and at most
+PARTICLE_ROWS = 2**12  # particles times rows, beyond the least number of particles
 N_ROUNDS, MORE = 2, 2  # of all paths, each with that many times as many particles as the last
 PRECISE = 0.25  # standard error, in nats, with which no further round is made
 SHARED = 0.2  # nats that all populations miss alike; chosen on tests/benchmarks/evidence_truth.py
@@ -321,8 +321,9 @@ def _together(runs):
     """One `Annealing` of several runs."""
     kept = _agreeing(runs)
     log_evidences = np.concatenate([run.log_evidences for run in kept])
-    sizes = [len(run.position) // N_POPULATIONS for run in kept for _ in range(N_POPULATIONS)]
-    shares = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0)) / sizes
+    sizes = np.repeat([len(run.position) // N_POPULATIONS for run in kept], N_POPULATIONS)
+    shares = np.exp(log_evidences - log_sum_exp(log_evidences + np.log(sizes), axis=0))
     position = np.concatenate([run.position for run in kept])
     estimates = [run.estimate for run in runs]
-    return Annealing(*combine(log_evidences), position, np.repeat(shares, sizes), estimates)
+    found = combine(log_evidences, sizes)
+    return Annealing(*found, position, np.repeat(shares, sizes), estimates)

@@ -101,12 +101,8 @@ class Tempered:
             values[failed] = self(q[failed])[0]
         return values
 
-    def start(self, q):
-        """Values, and gradients unless the core finds those that it needs by itself."""
-        return self(q) if self.core is None else (self.values(q), np.full(q.shape, np.nan))
-
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """As of `JointPosterior`."""
+        """As of `JointPosterior`; gradients stay as they are, as the core needs none to begin."""
         left = np.arange(len(step_size))
         if self.core is not None:
             left = self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)

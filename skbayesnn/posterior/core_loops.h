@@ -386,11 +386,14 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
         share[c] = alpha[c] / total;
         squares[c] = pull[c] = 0.0;
     }
-    for (int i = 0; i < m; i++) {
-        int c = joint->label[i];
-        theta[i] = q[i] * scale[c];
-        squares[c] += q[i] * q[i];
-        prior_gradient[i] = share[c] * q[i];
+    for (int i = 0, c; i < m;) { /* neighbours are mostly of one group */
+        double total = 0.0;
+        for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
+            theta[i] = q[i] * scale[c];
+            total += q[i] * q[i];
+            prior_gradient[i] = share[c] * q[i];
+        }
+        squares[c] += total;
     }
     for (int c = 0; c < G; c++) {
         double excess = share[c] * squares[c] - joint->sizes[c];
@@ -427,10 +430,13 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
     }
     if (!natural)
         return 1;
-    for (int i = 0; i < m; i++) {
-        int c = joint->label[i];
-        pull[c] += theta[i] * natural[i];
-        natural[i] *= scale[c];
+    for (int i = 0, c; i < m;) {
+        double total = 0.0;
+        for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
+            total += theta[i] * natural[i];
+            natural[i] *= scale[c];
+        }
+        pull[c] += total;
     }
     for (int c = 0; c < G; c++)
         by[c] -= 0.5 * share[c] * pull[c];

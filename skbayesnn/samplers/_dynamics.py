@@ -56,9 +56,6 @@ class Phase(NamedTuple):
 def start(energy, position):
     """Phase-space points at rest at the given positions.
 
-    The energy's method ``start``, if it has one, may leave gradients open where its trajectories do
-    not need them.
-
     Examples
     --------
     >>> import numpy as np
@@ -68,7 +65,7 @@ def start(energy, position):
     >>> start(energy, np.array([[1.0, 2.0]])).value
     array([2.5])
     """
-    value, gradient = getattr(energy, "start", energy)(position)
+    value, gradient = energy(position)
     return Phase(position, np.zeros_like(gradient), value, gradient)
 
 
