@@ -23,10 +23,11 @@ from skbayesnn.samplers import Stage, anneal, combine, log_sum_exp
 
 N_POPULATIONS = 4  # of each path
 DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
-N_PARTICLES = 16, 32  # of a population, at least and at most
-PARTICLE_ROWS = 2**12  # particles times rows, beyond the least number of particles
-N_ROUNDS, MORE = 2, 2  # of all paths, each with that many times as many particles as the last
-PRECISE = 0.25  # standard error, in nats, with which no further round is made
+N_PARTICLES = 16  # of a population in the first round
+N_ROUNDS, MORE = 3, 2  # of all paths, each with that many times as many particles as the last
+MOST_PARTICLES = 32, 64  # of a population in the last round: many rows and few
+PARTICLE_ROWS = 2**12  # particles times rows in the last round, within these
+PRECISE = 0.15  # standard error, in nats, with which no further round is made
 SHARED = 0.2  # nats that all populations miss alike; chosen on tests/benchmarks/evidence_truth.py
 LIKENESSES = 256  # draws that tell what a minimum's units are like
 
@@ -204,8 +205,8 @@ def anneals_from_minima(joint):
 def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=NEVER):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
-    Independent populations of particles give the spread of the estimate. The more rows there are,
-    the fewer particles: 64 for up to 128 rows, 16 from 512 rows on.
+    Independent populations of 16 particles give the spread of the estimate. If that is large, a
+    second round has twice as many particles, and with up to 64 rows a third one four times as many.
 
     Parameters
     ----------
@@ -226,7 +227,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
     Annealing or None
         ``None`` if there are no ``eta``, and no minimum is usable, or if there was no time for it.
     """
-    rng, size = np.random.default_rng(seed), _population_size(joint)
+    rng, size, most = np.random.default_rng(seed), N_PARTICLES, _most_particles(joint)
     found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
         for to_come in range(n_rounds - 1, -1, -1):
@@ -238,7 +239,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
             if not found:
                 return None
             result = _together(found)
-            if not (new and to_come and result.spread > PRECISE):
+            if not (new and to_come and MORE * size <= most and result.spread > PRECISE):
                 break
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
@@ -248,8 +249,8 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
     return result
 
 
-def _population_size(joint):
-    return int(np.clip(PARTICLE_ROWS // len(joint.posterior.X), *N_PARTICLES))
+def _most_particles(joint):
+    return np.clip(PARTICLE_ROWS // len(joint.posterior.X), *MOST_PARTICLES)
 
 
 def _round(joint, starts, lowest, eta, rng, size, ways, deadline):

@@ -67,7 +67,7 @@ class NearPrecisions(NamedTuple):
 
 
 class Tempered:
-    """Energies of annealing: sums of minus log prior, minus log likelihood and minus log of `first`.
+    """Energies of annealing: sums of minus the logs of the joint density and of the first one.
 
     Parameters
     ----------
