@@ -150,7 +150,6 @@ def test_the_limit_counts_weights(monkeypatch):
 
 def test_a_second_round_has_more_particles(monkeypatch, regressor):
     monkeypatch.setattr("skbayesnn.inference._sampled_evidence.PRECISE", 0.0)
-    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.N_PARTICLES", (16, 16))
     joint, starts = positions_of_minima(regressor._result, regressor._result.minima)
     found = [anneal_both_ways(joint, starts, np.random.SeedSequence(0), n_rounds=n) for n in (1, 2)]
     assert [len(some.estimates) for some in found] == [2, 4]
