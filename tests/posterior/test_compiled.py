@@ -287,7 +287,8 @@ def test_trajectories_that_need_eigenvalues_are_left_to_numpy():
     phase = start(plain, q)._replace(momentum=np.random.default_rng(0).standard_normal(q.shape))
     settings = phase, np.full(5, 1e-4), np.full(5, 3), Metric.identity(*q.shape)
     assert 0 < len(joint.trajectories(start(joint, q), *settings[1:], 1e3)) < 5
-    assert_same(leapfrog(joint, *settings), leapfrog(plain, *settings), tol=1e-7)
+    fast, slow = leapfrog(joint, *settings), leapfrog(plain, *settings)
+    assert_same(fast, slow, tol=1e-5)  # forces are in single precision
 
 
 def test_hyperparameters_without_weights():  # nothing moves but the noise level
