@@ -107,6 +107,7 @@ from skbayesnn.inference._steps import Descents, find_mode
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
+from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._unit_moves import UnitMoves
 from skbayesnn.inference._widening import widened
@@ -145,6 +146,7 @@ __all__ = [
     "Method",
     "Minimum",
     "Modes",
+    "NearPrecisions",
     "NoisePlan",
     "OutOfTime",
     "Point",
@@ -168,6 +170,7 @@ __all__ = [
     "SliceMoves",
     "SpectralPrecision",
     "Stage",
+    "Tempered",
     "Together",
     "Trained",
     "Trouble",
