@@ -132,9 +132,9 @@ default="auto"
     n_draws : int, default=500
         Draws kept of every chain.
     thin : int or "auto", default="auto"
-        Transitions per draw that is kept. ``"auto"``: with ``sampler="auto"`` up to 4 for networks
-        with hidden units, if rows and weights are few enough for this to take only seconds;
-        otherwise 1.
+        Transitions per draw that is kept. ``"auto"``: with ``sampler="auto"`` and noise that is not
+        constant up to 4 for networks with hidden units, if rows and weights are few enough for this
+        to take only seconds; otherwise 1. (Under constant noise transitions are longer instead.)
     dtype : {"float64", "float32"}, default="float64"
         Type in which drawn weights are stored.
     init : {"modes", "prior"} or fitted estimator, default="modes"

@@ -1,11 +1,33 @@
 """Precisions drawn anew at fixed weights, beside the dynamics."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from skbayesnn.samplers import Phase
+from skbayesnn.inference._stepwise import Stepwise, tested
 
 
-class PrecisionMoves:
+class Redraws(NamedTuple):
+    """Random numbers of a transition.
+
+    Attributes
+    ----------
+    which : ndarray of int, shape (n,)
+        Free precisions, one after the other.
+    gamma, log_uniform : ndarray of shape (n_chains, n)
+    """
+
+    which: np.ndarray
+    gamma: np.ndarray
+    log_uniform: np.ndarray
+
+    @property
+    def n_steps(self):
+        """Of every chain."""
+        return len(self.which)
+
+
+class PrecisionMoves(Stepwise):
     """Gibbs draws of free precisions given their weights in the position.
 
     Together with `ScaleMoves`, at which weights keep their prior probability, they interweave the
@@ -18,37 +40,26 @@ class PrecisionMoves:
     joint : JointPosterior
     """
 
+    method = "redraws"
+
     def __init__(self, joint):
         self.joint, sizes = joint, joint.sizes[joint.free.alpha]
         self.which = np.flatnonzero(sizes > 0)
         self.shapes = 0.5 * sizes[self.which]
 
-    def __call__(self, energy, phase, rngs):
-        """Steps of every chain (a transition of `samplers`)."""
+    def draw(self, rngs):
+        """Random numbers of every chain from its own generator."""
         n = len(self.which)
         if n == 0:
-            return phase
+            return None
         gamma, uniform = np.empty((2, len(rngs), n))
         for i, rng in enumerate(rngs):
             gamma[i] = rng.standard_gamma(self.shapes)
             rng.random(out=uniform[i])
-        log_uniform = np.log(uniform)
-        phase, done = Phase(*(field.copy() for field in phase)), np.zeros(len(rngs), dtype=int)
-        while True:
-            if hasattr(energy, "redraws"):
-                done = energy.redraws(phase, self.which, gamma, log_uniform, done)
-            (left,) = np.nonzero(done < n)
-            if len(left) == 0:
-                return phase
-            at = left, done[left]
-            given = self.which[done[left]], gamma[at], log_uniform[at]
-            phase = phase.replaced(left, self._step(energy, phase.select(left), *given))
-            done[left] += 1
+        return Redraws(self.which, gamma, np.log(uniform))
 
-    def _step(self, energy, phase, which, gamma, log_level):
+    def step(self, energy, phase, drawn, at):
+        """One precision of every chain."""
+        which, gamma = drawn.which[at[1]], drawn.gamma[at]
         position, log_volume = self.joint.redrawn(phase.position, which, gamma)
-        with np.errstate(all="ignore"):
-            value, gradient = energy(position)
-            accepted = log_level < phase.value - value + log_volume
-        moved = Phase(position, phase.momentum, value, gradient)
-        return phase.replaced(accepted, moved.select(accepted))
+        return tested(energy, phase, position, log_volume, drawn.log_uniform[at])

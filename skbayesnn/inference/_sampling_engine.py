@@ -29,8 +29,9 @@ from skbayesnn.samplers import Plan
 
 LEAST_LIMIT = 64  # of the steps of a trajectory
 TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
-THINNED_WORK = 120_000  # rows times weights times transitions per draw, where these are chosen
-MOST_PER_DRAW = 4  # of them
+LONG = 3.0  # length of trajectories where they are long, times `patience`
+PATIENT_WORK = 120_000  # rows times weights times `patience`
+MOST_PATIENT = 4
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,8 @@ class Recipe:
         """`SamplingSettings` for a posterior."""
         tuned = self.plan is None
         linear = _is_linear(problem, posed, noise)
-        plan = tuned_plan(posed, linear) if tuned else self.plan
-        thin = self.thin or (patience(posed.posterior) if tuned and not linear else 1)
-        counts = self.n_warmup, self.n_draws, thin
+        plan, thin = tuned_plan(posed, linear, noise) if tuned else (self.plan, 1)
+        counts = self.n_warmup, self.n_draws, self.thin or thin
         return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
 
 
@@ -77,25 +77,29 @@ def _is_linear(problem, posed, noise):
 
 
 def patience(posterior):
-    """Transitions per draw where they cost little: chains of some networks mix slowly."""
+    """How much more is done for a draw where steps cost little: some chains mix slowly."""
     size = len(posterior.X) * posterior.network.n_weights
-    return int(np.clip(THINNED_WORK // size, 1, MOST_PER_DRAW))
+    return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
 
 
-def tuned_plan(posed, linear):
-    """How the sampler that tunes itself makes its transitions.
+def tuned_plan(posed, linear, noise="constant"):
+    """How the sampler that tunes itself makes its transitions, and how many of them per draw.
 
-    With hidden layers and few rows trajectories are short: what is slow are the scales of whole
-    groups of weights, which have transitions of their own. With many rows they are short because of
-    what they cost. Where the output layer stays in the position the curvature changes so much from
-    place to place that its mean is no guide to a metric.
+    Under constant noise the output layer is integrated out, and hidden units move along ridges:
+    there trajectories are long, as far as steps cost little. Elsewhere they are short, and there
+    are more of them: what is slow are the scales of whole groups of weights, or conditions of the
+    energy, which have transitions of their own. Where the output layer stays in the position the
+    curvature changes so much from place to place that its mean is no guide to a metric.
     """
     if linear:
-        return Plan()
+        return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
+    more = patience(posed.posterior)
     integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
-    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0)
+    if integrated and noise == "constant":
+        return Plan(length=LONG * more, max_steps=more * max_steps), 1
+    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,29 @@
 """Transitions that rescale whole groups of weights, beside those of the dynamics."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from skbayesnn.samplers import Phase
+from skbayesnn.inference._stepwise import Stepwise, tested
+
+
+class Rescalings(NamedTuple):
+    """Random numbers of a transition.
+
+    Attributes
+    ----------
+    shifts : ndarray of shape (n_chains, n, n_groups)
+        Changes of ``ln alpha``.
+    log_uniform : ndarray of shape (n_chains, n)
+    """
+
+    shifts: np.ndarray
+    log_uniform: np.ndarray
+
+    @property
+    def n_steps(self):
+        """Of every chain."""
+        return self.log_uniform.shape[1]
 
 
 def hidden_groups(posterior):
@@ -11,7 +32,7 @@ def hidden_groups(posterior):
     return hidden.sum(axis=0) > 0
 
 
-class ScaleMoves:
+class ScaleMoves(Stepwise):
     """Metropolis steps that rescale groups of weights together with their priors.
 
     One after the other: each group alone, all groups in the position together, all hidden ones,
@@ -28,6 +49,8 @@ class ScaleMoves:
         every other time, at random.
     """
 
+    method = "rescalings"
+
     def __init__(self, joint, n_sweeps=1, reversible=False):
         self.joint, self.n_sweeps, self.reversible = joint, n_sweeps, reversible
         n_groups = len(joint.groups.names)
@@ -43,10 +66,10 @@ class ScaleMoves:
         kept = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
         self.directions = np.reshape(kept, (len(kept), n_groups))
 
-    def __call__(self, energy, phase, rngs):
-        """Steps of every chain in all directions (a transition of `samplers`)."""
+    def draw(self, rngs):
+        """Random numbers of every chain from its own generator."""
         if len(self.directions) == 0:
-            return phase
+            return None
         directions = np.tile(self.directions, (self.n_sweeps, 1))
         if self.reversible and rngs[0].random() < 0.5:
             directions = directions[::-1]
@@ -56,27 +79,9 @@ class ScaleMoves:
             rng.random(out=place[i])
             rng.random(out=uniform[i])
         sizes = normal * 10.0 ** (2.0 * place - 1.0)
-        return self._steps(energy, phase, sizes[..., None] * directions, np.log(uniform))
+        return Rescalings(sizes[..., None] * directions, np.log(uniform))
 
-    def _steps(self, energy, phase, shifts, log_uniform):
-        """All steps, those of the compiled core as far as it gets, else one after the other."""
-        done, n = np.zeros(len(shifts), dtype=int), shifts.shape[1]
-        phase = Phase(*(field.copy() for field in phase))
-        while True:
-            if hasattr(energy, "rescalings"):
-                done = energy.rescalings(phase, shifts, log_uniform, done)
-            (left,) = np.nonzero(done < n)
-            if len(left) == 0:
-                return phase
-            given = shifts[left, done[left]], log_uniform[left, done[left]]
-            phase = phase.replaced(left, self._step(energy, phase.select(left), *given))
-            done[left] += 1
-
-    def _step(self, energy, phase, shift, log_level):
-        position, log_volume = self.joint.rescaled(phase.position, shift)
-        with np.errstate(all="ignore"):
-            value, gradient = energy(position)
-            log_ratio = phase.value - value + log_volume
-        accepted = log_level < log_ratio
-        moved = Phase(position, phase.momentum, value, gradient)
-        return phase.replaced(accepted, moved.select(accepted))
+    def step(self, energy, phase, drawn, at):
+        """One direction of every chain."""
+        position, log_volume = self.joint.rescaled(phase.position, drawn.shifts[at])
+        return tested(energy, phase, position, log_volume, drawn.log_uniform[at])

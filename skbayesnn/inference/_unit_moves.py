@@ -9,17 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._stepwise import Stepwise
 from skbayesnn.samplers import Phase
 
 MOST_UNITS = 8  # of a transition
 TRIES = 16  # the slice is then 2^-15 of the ellipse
 
 
-class Drawn(NamedTuple):
+class Slices(NamedTuple):
     """Random numbers of a transition, of every chain from its own generator.
 
     Attributes
     ----------
+    unit : ndarray of int, shape (n_sampled,)
+        That every weight goes into, or -1.
     chosen : ndarray of int, shape (n_chains, n)
         Units, one after the other.
     normal : ndarray of shape (n_chains, n_sampled)
@@ -27,27 +30,19 @@ class Drawn(NamedTuple):
     uniform : ndarray of shape (n_chains, n, TRIES)
     """
 
+    unit: np.ndarray
     chosen: np.ndarray
     normal: np.ndarray
     exponential: np.ndarray
     uniform: np.ndarray
 
-    @classmethod
-    def of(cls, rngs, n_units, n_sampled):
-        """Draw them."""
-        m, n = len(rngs), min(n_units, MOST_UNITS)
-        chosen, normal = np.tile(np.arange(n), (m, 1)), np.empty((m, n_sampled))
-        exponential, uniform = np.empty((m, n)), np.empty((m, n, TRIES))
-        for i, rng in enumerate(rngs):
-            if n < n_units:
-                chosen[i] = rng.permutation(n_units)[:n]
-            rng.standard_normal(out=normal[i])
-            rng.standard_exponential(out=exponential[i])
-            rng.random(out=uniform[i])
-        return cls(chosen, normal, exponential, uniform)
+    @property
+    def n_steps(self):
+        """Of every chain."""
+        return self.chosen.shape[1]
 
 
-class UnitMoves:
+class UnitMoves(Stepwise):
     """Elliptical slice sampling of the weights into one hidden unit after another.
 
     Given their precisions these weights are normal a priori; with a second draw ``n`` from that
@@ -60,6 +55,8 @@ class UnitMoves:
     joint : JointPosterior
     """
 
+    method = "unit_slices"
+
     def __init__(self, joint):
         self.joint, network = joint, joint.posterior.network
         self.unit, self.n_units = np.full(network.n_weights, -1), 0
@@ -68,24 +65,23 @@ class UnitMoves:
             self.n_units += weights.shape[1]
         self.unit = self.unit[: joint.n_sampled]
 
-    def __call__(self, energy, phase, rngs):
-        """Slices of units of every chain (a transition of `samplers`)."""
-        drawn = Drawn.of(rngs, self.n_units, self.joint.n_sampled)
-        done, n = np.zeros(len(rngs), dtype=int), drawn.chosen.shape[1]
-        phase = Phase(*(field.copy() for field in phase))
-        while True:
-            if hasattr(energy, "unit_slices"):
-                done = energy.unit_slices(phase, self.unit, *drawn, done)
-            (left,) = np.nonzero(done < n)
-            if len(left) == 0:
-                return phase
-            at = left, done[left]
-            given = drawn.chosen[at], drawn.normal[left], drawn.exponential[at], drawn.uniform[at]
-            phase = phase.replaced(left, self._slice(energy, phase.select(left), *given))
-            done[left] += 1
+    def draw(self, rngs):
+        """Random numbers of every chain from its own generator."""
+        m, n, n_sampled = len(rngs), min(self.n_units, MOST_UNITS), len(self.unit)
+        chosen, normal = np.tile(np.arange(n), (m, 1)), np.empty((m, n_sampled))
+        exponential, uniform = np.empty((m, n)), np.empty((m, n, TRIES))
+        for i, rng in enumerate(rngs):
+            if n < self.n_units:
+                chosen[i] = rng.permutation(self.n_units)[:n]
+            rng.standard_normal(out=normal[i])
+            rng.standard_exponential(out=exponential[i])
+            rng.random(out=uniform[i])
+        return Slices(self.unit, chosen, normal, exponential, uniform)
 
-    def _slice(self, energy, phase, chosen, normal, exponential, uniform):
+    def step(self, energy, phase, drawn, at):
         """New weights of one unit of every chain."""
+        normal = drawn.normal[at[0]]
+        chosen, exponential, uniform = drawn.chosen[at], drawn.exponential[at], drawn.uniform[at]
         joint = self.joint
         share = joint.place(phase.position).share.take(joint.groups.labels[: len(self.unit)], -1)
         own = self.unit == chosen[:, None]

@@ -50,10 +50,10 @@ def compiled_model(posterior):
     return _core.Model(network, likelihood, posterior.targets(), posterior.X)
 
 
-def compiled_joint(joint):
-    """Compiled twin of a `JointPosterior`, or ``None``."""
-    model = joint.posterior.compiled
-    plain = joint.posterior.factors is None and joint.posterior.groups.centred
+def compiled_joint(joint, posterior):
+    """Compiled twin of a `JointPosterior` with this posterior given its conditions, or ``None``."""
+    model = posterior.compiled
+    plain = posterior.factors is None and posterior.groups.centred
     if model is None or not plain:
         return None
     return _core.Joint(model, joint, joint.precision_map)

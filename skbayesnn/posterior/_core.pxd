@@ -40,6 +40,7 @@ cdef extern from "core.h":
     ctypedef struct CJoint "Joint":
         const CModel *model
         int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
+        long n_factors
         const int *label
         const double *information
         const double *fixed
@@ -55,6 +56,22 @@ cdef extern from "core.h":
         const double *log_normaliser
         const CTempering *tempering
 
+    enum:
+        RESCALE, REDRAW, SLICE
+
+    ctypedef struct CMoves "Moves":
+        int kind
+        long n, n_tries
+        const double *shifts
+        const int *which
+        const double *gamma
+        const double *log_uniform
+        const int *unit
+        const int *chosen
+        const double *normal
+        const double *exponential
+        const double *uniform
+
     ctypedef struct Kernels:
         const char *name
         int most_weights
@@ -69,19 +86,14 @@ cdef extern from "core.h":
         int (*value)(const CJoint *, const double *, double *, double *) nogil
         int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                         const double *, int, double, double *) nogil
-        long (*rescalings)(const CJoint *, double *, double *, double *, long, long,
-                           const double *, const double *, double *) nogil
-        long (*redraws)(const CJoint *, double *, double *, double *, long, long, const int *,
-                        const double *, const double *, double *) nogil
-        long (*unit_slices)(const CJoint *, double *, double *, double *, long, long, const int *,
-                            const int *, const double *, const double *, long, const double *,
-                            double *) nogil
+        long (*moves)(const CJoint *, const CMoves *, long, double *, double *, double *, long,
+                      double *) nogil
         void (*softmax_moments)(int, int, long, const double *, const double *, long,
                                 const double *, double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
-    long slice_doubles(const CJoint *) nogil
+    long move_doubles(const CJoint *) nogil
     double rescale(const CJoint *, double *, const double *, double *) nogil
     const Kernels *kernels_at(int) nogil
 

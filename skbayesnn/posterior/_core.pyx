@@ -222,7 +222,7 @@ cdef class Joint:
 
     cdef CJoint c
     cdef Model model
-    cdef long dimension
+    cdef long dimension, stride
     cdef int[::1] label, which
     cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
     cdef double[::1] shape, rate, log_normaliser
@@ -233,6 +233,7 @@ cdef class Joint:
         free = joint.free.mask
         self.model = model
         self.dimension = joint.dimension
+        self.stride = joint.dimension + joint.n_conditions
         self.label = joint.groups.labels.astype(np.intc)
         self.which = np.append(np.flatnonzero(free), 0).astype(np.intc)  # none is empty
         self.information = np.append(joint.information, 0.0).astype(float)
@@ -249,7 +250,8 @@ cdef class Joint:
         self.c.n_free = joint.n_free
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
-        self.c.single = model.serves_single(joint.integrated)
+        self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
+        self.c.single = not self.c.n_factors and model.serves_single(joint.integrated)
         self.c.label = &self.label[0]
         self.c.information = &self.information[0]
         self.c.fixed = &self.fixed[0]
@@ -277,6 +279,7 @@ cdef class Joint:
         cdef float[::1] single_columns = np.asarray(columns).astype(np.float32)
         other.kept = [self, c, w, columns, norms, single_w, single_columns]
         other.model, other.dimension, other.c = self.model, self.dimension, self.c
+        other.stride = self.stride
         other.tempering.of_prior, other.tempering.of_data = of_prior, of_data
         other.tempering.of_first, other.tempering.tails = of_first, tails
         other.tempering.n_modes = len(log_norm)
@@ -316,7 +319,7 @@ cdef class Joint:
         with nogil:
             for i in range(m):
                 lost[i] = not kernels.terms(
-                    &self.c, at(p, i * d), &v[i], out(g, i * d), &v[m + i], out(g, (m + i) * d),
+                    &self.c, at(p, i * self.stride), &v[i], out(g, i * d), &v[m + i], out(g, (m + i) * d),
                     work)
             free(work)
         fields = values[0, ...], gradients[0], values[1, ...], gradients[1]
@@ -324,15 +327,15 @@ cdef class Joint:
 
     def rescaled(self, q, shift):
         """`JointPosterior.rescaled`."""
-        cdef long m, d = self.dimension, n_groups = self.c.n_groups, i
+        cdef long m, n_groups = self.c.n_groups, i
         moved, log_volume = np.array(q, order="C"), np.empty(q.shape[:-1])
         cdef double[::1] x = moved.reshape(-1), v = log_volume.reshape(-1)
         cdef const double[:, ::1] s = rows_of(shift, q.shape, n_groups)
-        cdef double *work = memory(n_groups + d)
+        cdef double *work = memory(n_groups + self.dimension)
         m = v.shape[0]
         with nogil:
             for i in range(m):
-                v[i] = rescale(&self.c, out(x, i * d), &s[i, 0], work)
+                v[i] = rescale(&self.c, out(x, i * self.stride), &s[i, 0], work)
             free(work)
         return moved, log_volume
 
@@ -366,58 +369,46 @@ cdef class Joint:
 
     def rescalings(self, phase, shifts, log_uniform, done):
         """Make steps of `ScaleMoves`, in place; the numbers of steps made are returned."""
-        cdef long m = len(shifts), n_moves = shifts.shape[1], i
-        cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
         cdef const double[:, :, ::1] s = np.ascontiguousarray(shifts)
         cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
-        made = np.array(done, dtype=np.dtype("l"))
-        cdef long[::1] count = made
-        cdef double *work = memory(joint_doubles(&self.c))
-        with nogil:
-            for i in range(m):
-                count[i] = kernels.rescalings(
-                    &self.c, &q[i, 0], &v[i], self.wanted(g, i), count[i], n_moves, &s[i, 0, 0],
-                    &u[i, 0], work)
-            free(work)
-        return made
+        cdef CMoves moves
+        moves.kind, moves.n, moves.shifts, moves.log_uniform = RESCALE, s.shape[1], &s[0, 0, 0], &u[0, 0]
+        return self.moved(phase, &moves, done)
 
     def redraws(self, phase, which, gamma, log_uniform, done):
         """Make steps of `PrecisionMoves`, in place; the numbers of steps made are returned."""
-        cdef long m = len(gamma), n_moves = gamma.shape[1], i
-        cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
         cdef const int[::1] w = np.ascontiguousarray(which, dtype=np.intc)
-        cdef const double[:, ::1] r = np.ascontiguousarray(gamma)
+        cdef const double[:, ::1] g = np.ascontiguousarray(gamma)
         cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
-        made = np.array(done, dtype=np.dtype("l"))
-        cdef long[::1] count = made
-        cdef double *work = memory(joint_doubles(&self.c))
-        with nogil:
-            for i in range(m):
-                count[i] = kernels.redraws(
-                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &w[0], &r[i, 0],
-                    &u[i, 0], work)
-            free(work)
-        return made
+        cdef CMoves moves
+        moves.kind, moves.n, moves.which, moves.gamma = REDRAW, g.shape[1], &w[0], &g[0, 0]
+        moves.log_uniform = &u[0, 0]
+        return self.moved(phase, &moves, done)
 
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
         """Sample units from their slices, in place; the numbers of slices done are returned."""
-        cdef long m = len(chosen), n_moves = chosen.shape[1], n_tries = uniform.shape[2], i
-        cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
         cdef const int[::1] of = np.ascontiguousarray(unit, dtype=np.intc)
         cdef const int[:, ::1] c = np.ascontiguousarray(chosen, dtype=np.intc)
         cdef const double[:, ::1] z = np.ascontiguousarray(normal)
         cdef const double[:, ::1] e = np.ascontiguousarray(exponential)
         cdef const double[:, :, ::1] u = np.ascontiguousarray(uniform)
+        cdef CMoves moves
+        moves.kind, moves.n, moves.n_tries = SLICE, c.shape[1], u.shape[2]
+        moves.unit, moves.chosen, moves.normal = &of[0], &c[0, 0], &z[0, 0]
+        moves.exponential, moves.uniform = &e[0, 0], &u[0, 0, 0]
+        return self.moved(phase, &moves, done)
+
+    cdef object moved(self, phase, const CMoves *moves, done):
+        """Make steps of all chains."""
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value
         made = np.array(done, dtype=np.dtype("l"))
         cdef long[::1] count = made
-        cdef double *work = memory(slice_doubles(&self.c))
+        cdef long m = len(made), i
+        cdef double *work = memory(move_doubles(&self.c))
         with nogil:
             for i in range(m):
-                count[i] = kernels.unit_slices(
-                    &self.c, &q[i, 0], &v[i], &g[i, 0], count[i], n_moves, &of[0], &c[i, 0],
-                    &z[i, 0], &e[i, 0], n_tries, &u[i, 0, 0], work)
+                count[i] = kernels.moves(
+                    &self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), count[i], work)
             free(work)
         return made

@@ -110,7 +110,7 @@ class JointPosterior(Coordinates):
     @cached_property
     def compiled(self):
         """Compiled twin of `terms`, or ``None``; other noise models are not in the core."""
-        return compiled_joint(self) if type(self) is JointPosterior else None
+        return compiled_joint(self, self.posterior) if type(self) is JointPosterior else None
 
     def __getstate__(self):
         """Without what can be made anew."""

@@ -6,7 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from skbayesnn.network import outputs
+from skbayesnn.posterior._compiled import compiled_joint
 from skbayesnn.posterior._joint import JointPosterior
+from skbayesnn.posterior._likelihoods import Gaussian
 from skbayesnn.posterior._output_layer import Rows
 
 
@@ -40,6 +42,13 @@ class StudentTJoint(JointPosterior):
     def n_conditions(self):
         """Length of the rest of a position."""
         return len(self.posterior.X) + 1 + self.posterior.network.n_weights - self.n_mean
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`, or ``None``: fixed noise levels are not in the core."""
+        noise = Gaussian(self.posterior.likelihood.levels, self.posterior.likelihood.relative)
+        given = replace(self.posterior, likelihood=noise)
+        return compiled_joint(self, given) if np.all(self.free.beta) else None
 
     def tempered(self, temperature):
         """The posterior under this power of the likelihood: rows count less."""

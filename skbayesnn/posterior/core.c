@@ -20,7 +20,7 @@
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 #define BLOCK 128      /* rows that are worked on together */
-#define FORCE_ROWS 256 /* in single precision */
+#define FORCE_ROWS 128 /* in single precision */
 #define LARGEST_SINGLE 1e6 /* entry of the output layer's normal equations in single precision */
 
 enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
@@ -115,11 +115,12 @@ long joint_doubles(const Joint *joint)
     long d = joint->n_sampled + joint->n_free, modes = joint->tempering ? joint->tempering->n_modes : 0;
     own += 6 * d + (modes + 2) * (padded((int)d) + PADDING) + 2L * joint->n_free; /* of `leapfrog` and `total` */
     long marginal = 4 * width * width + 2 * K * width + width * model->n + n_weights(model);
+    own += joint->n_factors ? model->n : 0;
     return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
            (joint->integrated ? marginal : 0);
 }
 
-long slice_doubles(const Joint *joint)
+long move_doubles(const Joint *joint)
 {
     const Model *model = joint->model;
     long width = widest(model) + n_weights(model) + (model->size[model->n_layers] + 1) * model->n;
@@ -244,6 +245,29 @@ static void inverse_of(double *factor, int n, double *inverse)
 
 /* --- positions of samplers -------------------------------------------------------------------- */
 
+/* A joint posterior, and where its model is if that is not the one of all chains. */
+typedef struct {
+    Joint joint;
+    Model model;
+} Given;
+
+/* The joint posterior given the conditions of a position: rows count times their factors. */
+static const Joint *given(Given *own, const Joint *joint, const double *q, double **work)
+{
+    if (!joint->n_factors)
+        return joint;
+    const double *factors = q + joint->n_sampled + joint->n_free;
+    double *counts = *work;
+    *own = (Given){*joint, *joint->model};
+    memcpy(counts, own->model.counts, sizeof(double) * own->model.n);
+    for (long row = 0; row < joint->n_factors; row++)
+        counts[row] *= factors[row];
+    own->model.counts = counts;
+    own->joint.model = &own->model;
+    *work += own->model.n;
+    return &own->joint;
+}
+
 /* 1 / (1 + e^-x), that of -x, and ln(1 + e^x). */
 static double sigmoid(double x, double *opposite, double *softplus)
 {
@@ -345,7 +369,7 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
     }
 }
 
-/* Whether units can be changed one at a time (`unit_slices`). */
+/* Whether units can be changed one at a time (`slices`). */
 static int is_shallow(const Joint *joint)
 {
     int classes = joint->model->likelihood == BERNOULLI || joint->model->likelihood == CATEGORICAL;
@@ -395,18 +419,32 @@ static double squared(const double *x, int n)
     return total;
 }
 
-/* F x or, transposed, F^T x. */
-static void transformed(const double *factor, int dense, int transpose, const double *x, int n,
+INLINE double dot(const double *a, const double *b, int n)
+{
+    double part[8] = {0.0}, total = 0.0;
+    int i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++)
+            part[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        total += a[i] * b[i];
+    for (int k = 0; k < 8; k++)
+        total += part[k];
+    return total;
+}
+
+/* F x or, transposed, F^T x, with the instructions of the caller. */
+INLINE void transformed(const double *factor, int dense, int transpose, const double *x, int n,
                         double *out)
 {
     for (int i = 0; i < n; i++)
         out[i] = dense ? 0.0 : factor[i] * x[i];
-    for (int i = 0; dense && i < n; i++)
-        for (int j = 0; j < n; j++)
-            if (transpose)
-                out[j] += factor[(long)i * n + j] * x[i];
-            else
-                out[i] += factor[(long)i * n + j] * x[j];
+    for (int i = 0; dense && i < n; i++, factor += n) {
+        if (!transpose)
+            out[i] = dot(factor, x, n);
+        for (int j = 0; transpose && j < n; j++)
+            out[j] += factor[j] * x[i];
+    }
 }
 
 /* --- the copies ------------------------------------------------------------------------------- */
@@ -487,7 +525,7 @@ static void transformed(const double *factor, int dense, int transpose, const do
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, value_##isa, \
-     leapfrog_##isa, rescalings_##isa, redraws_##isa, unit_slices_##isa, softmax_moments_##isa}
+     leapfrog_##isa, moves_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {

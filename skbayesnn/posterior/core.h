@@ -50,6 +50,7 @@ typedef struct {
 typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
+    long n_factors;            /* of rows, which follow in positions: of Student-t noise */
     int single;                /* forces of trajectories in single precision, where that will do */
     const int *label;          /* group of every weight of the network */
     const double *information; /* of every group */
@@ -61,10 +62,24 @@ typedef struct {
     const Tempering *tempering; /* or NULL */
 } Joint;
 
+/* Steps of a transition beside the dynamics, n of every chain, and their random numbers. */
+typedef struct {
+    enum { RESCALE, REDRAW, SLICE } kind; /* `ScaleMoves`, `PrecisionMoves`, `UnitMoves` */
+    long n;
+    const double *shifts;      /* (m, n, n_groups), changes of ln alpha */
+    const int *which;          /* (n), free precisions */
+    const double *gamma;       /* (m, n) */
+    const double *log_uniform; /* (m, n), of Metropolis tests */
+    const int *unit;           /* of every sampled weight, or -1 */
+    const int *chosen;         /* (m, n), units */
+    const double *normal, *exponential, *uniform; /* (m, n_sampled), (m, n), (m, n, n_tries) */
+    long n_tries;
+} Moves;
+
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
 long joint_doubles(const Joint *joint);
-long slice_doubles(const Joint *joint); /* of `unit_slices` */
+long move_doubles(const Joint *joint);
 
 typedef struct {
     const char *name;
@@ -97,27 +112,11 @@ typedef struct {
                     double step_size, long n_steps, const double *factor, int dense,
                     double unstable, double *work);
 
-    /* `ScaleMoves` of the inference, one chain, in place: steps of given changes of ln alpha
-       (n_moves, n_groups) after those done already. Returns the number of steps that are done now;
-       the next one needs eigenvalues if that is less than all. */
-    long (*rescalings)(const Joint *joint, double *q, double *value, double *gradient, long done,
-                       long n_moves, const double *shifts, const double *log_uniform,
-                       double *work);
-
-    /* `PrecisionMoves` of the inference, one chain, in place: free precisions `which` (n_moves) anew,
-       with random numbers `gamma` (n_moves). Returns as `rescalings` does. */
-    long (*redraws)(const Joint *joint, double *q, double *value, double *gradient, long done,
-                    long n_moves, const int *which, const double *gamma,
-                    const double *log_uniform, double *work);
-
-    /* `UnitMoves` of the inference, one chain, in place: slices for the chosen units after those
-       done already. `unit` is that of every sampled weight, or -1; `normal` (n_sampled),
-       `exponential` (n_moves) and `uniform` (n_moves, n_tries) are random numbers. Returns as
-       `rescalings` does. */
-    long (*unit_slices)(const Joint *joint, double *q, double *value, double *gradient, long done,
-                        long n_moves, const int *unit, const int *chosen, const double *normal,
-                        const double *exponential, long n_tries, const double *uniform,
-                        double *work);
+    /* A transition of the inference, one chain, in place: its steps after those done already. The
+       gradient may be NULL. Returns the number of steps that are done now; the next one needs
+       eigenvalues if that is less than all. */
+    long (*moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                  double *gradient, long done, double *work);
 
     /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
        of n rows with means (n, n_classes) and roots (n, n_classes, rank). */

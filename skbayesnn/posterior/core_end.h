@@ -7,7 +7,7 @@
 #undef REAL
 #undef INTEGER
 #undef DATA
-#undef LARGEST
+#undef MOST_EXP
 #undef SIGN
 #undef V
 #undef I

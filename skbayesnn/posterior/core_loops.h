@@ -448,6 +448,8 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
 static int NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
                        double *data, double *data_gradient, double *work)
 {
+    Given own;
+    joint = given(&own, joint, q, &work);
     return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work,
                         work + 2 * joint->n_free);
 }
@@ -503,6 +505,8 @@ static int NAME(total)(const Joint *joint, const double *q, int wanted, double *
 
 static int NAME(value)(const Joint *joint, const double *q, double *value, double *work)
 {
+    Given own;
+    joint = given(&own, joint, q, &work);
     return NAME(total)(joint, q, VALUE, value, NULL, work);
 }
 
@@ -513,6 +517,8 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
                           double unstable, double *work)
 {
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
+    Given own;
+    joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
     work = slope + d;
     double initial = known + 0.5 * squared(p, d);
@@ -561,43 +567,24 @@ static int NAME(tested)(const Joint *joint, double *q, double *value, const doub
     return 1;
 }
 
-static long NAME(rescalings)(const Joint *joint, double *q, double *value, double *gradient,
-                             long done, long n_moves, const double *shifts,
-                             const double *log_uniform, double *work)
+/* Metropolis steps; adds to `accepted`. */
+static long NAME(proposals)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                            long done, int *accepted, double *work)
 {
-    int d = joint->n_sampled + joint->n_free, accepted = 0;
+    int d = joint->n_sampled + joint->n_free;
     double *moved = work;
-    work = moved + d;
-    for (; done < n_moves; done++) {
+    for (; done < moves->n; done++) {
+        long at = chain * moves->n + done;
         memcpy(moved, q, sizeof(double) * d);
-        double log_volume = rescale(joint, moved, shifts + done * joint->n_groups, work);
-        int found = NAME(tested)(joint, q, value, moved, log_volume, log_uniform[done], work);
+        double log_volume =
+            moves->kind == RESCALE
+                ? rescale(joint, moved, moves->shifts + at * joint->n_groups, moved + d)
+                : redraw(joint, moved, moves->which[done], moves->gamma[at]);
+        int found = NAME(tested)(joint, q, value, moved, log_volume, moves->log_uniform[at], moved + d);
         if (found < 0)
             break;
-        accepted |= found;
+        *accepted += found;
     }
-    if (accepted && gradient)
-        NAME(total)(joint, q, ALL, value, gradient, work);
-    return done;
-}
-
-static long NAME(redraws)(const Joint *joint, double *q, double *value, double *gradient, long done,
-                          long n_moves, const int *which, const double *gamma,
-                          const double *log_uniform, double *work)
-{
-    int d = joint->n_sampled + joint->n_free, accepted = 0;
-    double *moved = work;
-    work = moved + d;
-    for (; done < n_moves; done++) {
-        memcpy(moved, q, sizeof(double) * d);
-        double log_volume = redraw(joint, moved, which[done], gamma[done]);
-        int found = NAME(tested)(joint, q, value, moved, log_volume, log_uniform[done], work);
-        if (found < 0)
-            break;
-        accepted |= found;
-    }
-    if (accepted)
-        NAME(total)(joint, q, ALL, value, gradient, work);
     return done;
 }
 
@@ -658,22 +645,24 @@ static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
     net->misfit = net->tried;
 }
 
-static long NAME(unit_slices)(const Joint *joint, double *q, double *value, double *gradient,
-                              long done, long n_moves, const int *unit, const int *chosen,
-                              const double *normal, const double *exponential, long n_tries,
-                              const double *uniform, double *work)
+/* Slices of units; adds to `accepted`. */
+static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                         long done, int *accepted, double *work)
 {
-    int d = joint->n_sampled + joint->n_free, accepted = 0, inside = 0;
+    int d = joint->n_sampled + joint->n_free, inside = 0;
+    const int *unit = moves->unit;
+    const double *normal = moves->normal + chain * joint->n_sampled;
     double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
     work = scale + joint->n_groups;
     shares(joint, q, share, scale);
     Shallow net;
     if (is_shallow(joint))
         net = NAME(shallow)(joint, q, scale, work);
-    for (; done < n_moves; done++) {
-        int u = chosen[done];
-        const double *place = uniform + done * n_tries;
-        double level = exponential[done], angle = 2.0 * M_PI * place[0];
+    for (; done < moves->n; done++) {
+        long at = chain * moves->n + done;
+        int u = moves->chosen[at];
+        const double *place = moves->uniform + at * moves->n_tries;
+        double level = moves->exponential[at], angle = 2.0 * M_PI * place[0];
         double low = angle - 2.0 * M_PI, high = angle;
         level += is_shallow(joint) ? net.misfit : without_prior(joint, *value, share, q, unit, u);
         memcpy(moved, q, sizeof(double) * d);
@@ -687,8 +676,8 @@ static long NAME(unit_slices)(const Joint *joint, double *q, double *value, doub
             else if (NAME(total)(joint, moved, VALUE, &there, NULL, work))
                 inside = without_prior(joint, there, share, moved, unit, u) < level;
             else
-                goto ready;
-            if (inside || try == n_tries)
+                return done;
+            if (inside || try == moves->n_tries)
                 break;
             *(angle < 0.0 ? &low : &high) = angle;
             angle = low + (high - low) * place[try];
@@ -696,15 +685,24 @@ static long NAME(unit_slices)(const Joint *joint, double *q, double *value, doub
         if (!inside)
             continue;
         memcpy(q, moved, sizeof(double) * d);
-        accepted = 1;
+        *accepted += 1;
         if (is_shallow(joint))
             NAME(keep_unit)(&net, joint, u);
         else
             *value = there;
     }
-ready:
-    if (accepted)
-        NAME(total)(joint, q, ALL, value, gradient, work);
+    return done;
+}
+
+static long NAME(moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                        double *gradient, long done, double *work)
+{
+    int accepted = 0, slices = moves->kind == SLICE;
+    Given own;
+    joint = given(&own, joint, q, &work);
+    done = (slices ? NAME(slices) : NAME(proposals))(joint, moves, chain, q, value, done, &accepted, work);
+    if (accepted && (gradient || slices))
+        NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
     return done;
 }
 

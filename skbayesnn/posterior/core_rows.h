@@ -5,13 +5,13 @@
 #define REAL float
 #define INTEGER int32_t
 #define DATA(model, field) (model)->single_##field
-#define LARGEST 20.0 /* twice the number whose tanh is 1 */
+#define MOST_EXP 87.0f
 #define SIGN ((INTEGER)INT32_MIN)
 #else
 #define REAL double
 #define INTEGER int64_t
 #define DATA(model, field) (model)->field
-#define LARGEST 44.0
+#define MOST_EXP 708.0
 #define SIGN ((INTEGER)INT64_MIN)
 #endif
 
@@ -35,13 +35,11 @@ INLINE double NAME(sum)(V x)
 }
 
 /* exp(x) - 1 = scale (1 + p) - 1: with x = k log 2 + r, the Taylor polynomial p of exp(r) - 1, and
-   scale 2^k. */
+   scale 2^k; |x| is at most MOST_EXP. */
 #if SINGLE
 INLINE V NAME(split_exp)(V x, V *scale)
 {
     const float rounder = 12582912.0f; /* 1.5 2^23 */
-    x = NAME(chosen)(x < -87.0f, NAME(all)(-87.0f), x);
-    x = NAME(chosen)(x > 88.0f, NAME(all)(88.0f), x);
     V shifted = x * 1.44269504f + rounder, k = shifted - rounder;
     V r = x - k * 0.693359375f;
     r = r + k * 2.12194440e-4f;
@@ -58,8 +56,6 @@ INLINE V NAME(split_exp)(V x, V *scale)
 INLINE V NAME(split_exp)(V x, V *scale)
 {
     const double rounder = 6755399441055744.0; /* 1.5 2^52: the last bits of a sum are an integer */
-    x = NAME(chosen)(x < -708.0, NAME(all)(-708.0), x);
-    x = NAME(chosen)(x > 709.0, NAME(all)(709.0), x);
     V shifted = x * 1.4426950408889634 + rounder, k = shifted - rounder;
     V r = x - k * 6.93147180369123816490e-01;
     r = r - k * 1.90821492927058770002e-10;
@@ -83,6 +79,8 @@ INLINE V NAME(split_exp)(V x, V *scale)
 
 INLINE V NAME(exp)(V x)
 {
+    x = NAME(chosen)(x < -MOST_EXP, NAME(all)(-MOST_EXP), x);
+    x = NAME(chosen)(x > MOST_EXP, NAME(all)(MOST_EXP), x);
     V scale, p = NAME(split_exp)(x, &scale);
     return scale + scale * p;
 }
@@ -111,13 +109,30 @@ INLINE V NAME(log)(V x)
 
 INLINE V NAME(abs)(V x) { return (V)((I)x & ~SIGN); }
 
+#if SINGLE
+/* A ratio of polynomials, within 1e-6 and never beyond 1. */
+INLINE V NAME(tanh)(V x)
+{
+    V y = NAME(abs)(x);
+    y = NAME(chosen)(y > 7.0f, NAME(all)(7.0f), y);
+    V t = y * y, above = NAME(all)(3.95895793e-6f), below = NAME(all)(1.43070822e-4f);
+    above = above * t + 2.28410567e-3f;
+    below = below * t + 2.11073998e-2f;
+    above = above * t + 0.123110204f;
+    below = below * t + 0.456432164f;
+    above = above * t + 0.999997410f;
+    below = below * t + 1.0f;
+    return (V)((I)(y * above / below) | ((I)x & SIGN));
+}
+#else
 INLINE V NAME(tanh)(V x)
 {
     V y = 2.0 * NAME(abs)(x), scale;
-    y = NAME(chosen)(y > (REAL)LARGEST, NAME(all)(LARGEST), y);
+    y = NAME(chosen)(y > 44.0, NAME(all)(44.0), y); /* tanh(22) is 1 */
     V p = NAME(split_exp)(y, &scale), e = scale * p + (scale - 1.0);
     return (V)((I)(e / (e + 2.0)) | ((I)x & SIGN));
 }
+#endif
 
 INLINE V NAME(logistic)(V x)
 {
@@ -125,8 +140,7 @@ INLINE V NAME(logistic)(V x)
     return NAME(chosen)(x > 0.0, likely, small * likely);
 }
 
-/* z = phi(a) in place, with as many derivatives as `order` says. */
-static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, int order)
+INLINE void NAME(activate_as)(V *z, V *slope, V *bend, long count, const int activation, const int order)
 {
     for (long i = 0; i < count; i++) {
         V a = z[i], f = a, d = NAME(all)(1.0), dd = NAME(all)(0.0);
@@ -159,6 +173,19 @@ static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, 
         if (order > 1)
             bend[i] = dd;
     }
+}
+
+/* z = phi(a) in place, with as many derivatives as `order` says: a loop for each. */
+static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, int order)
+{
+#define LOOP(phi, k) \
+    case 3 * phi + k: NAME(activate_as)(z, slope, bend, count, phi, k); break;
+#define LOOPS(phi) LOOP(phi, 0) LOOP(phi, 1) LOOP(phi, 2)
+    switch (3 * activation + order) {
+        LOOPS(IDENTITY) LOOPS(TANH) LOOPS(LOGISTIC) LOOPS(RELU) LOOPS(SILU)
+    }
+#undef LOOPS
+#undef LOOP
 }
 
 /* --- products of small matrices with rows ----------------------------------------------------- */
@@ -237,46 +264,44 @@ INLINE V NAME(sums_of)(const V *x)
 INLINE void NAME(sums_tile)(double *out, long sp, const V *left, long sl, const V *right, long sr,
                             int nv, const int P, const int Q)
 {
-    V total[TILE * TILE];
-    for (int p = 0; p < P; p++)
-        for (int q = 0; q < Q; q++)
-            total[p * Q + q] = (V){0};
+    V total[(TILE * TILE + LANES - 1) / LANES * LANES]; /* those beyond P Q stay zero */
+    for (int i = 0; i < (int)(sizeof(total) / sizeof(V)); i++)
+        total[i] = (V){0};
     for (int v = 0; v < nv; v++)
         for (int p = 0; p < P; p++)
             for (int q = 0; q < Q; q++)
                 total[p * Q + q] += left[p * sl + v] * right[q * sr + v];
-    if (P * Q % LANES) {
-        for (int p = 0; p < P; p++)
-            for (int q = 0; q < Q; q++)
-                out[p * sp + q] += NAME(sum)(total[p * Q + q]);
-        return;
-    }
     for (int first = 0; first < P * Q; first += LANES) {
         V some = NAME(sums_of)(total + first);
-        for (int i = 0; i < LANES; i++)
+        for (int i = 0; i < LANES && first + i < P * Q; i++)
             out[(first + i) / Q * sp + (first + i) % Q] += some[i];
     }
+}
+
+/* All that is left of P and Q, at most TILE, in one tile. */
+static void NAME(sums_rest)(double *out, long sp, const V *left, long sl, int P, const V *right,
+                            long sr, int Q, int nv)
+{
+#define PART(p, q) \
+    case 4 * p + q: NAME(sums_tile)(out, sp, left, sl, right, sr, nv, p, q); break;
+    switch (4 * P + Q) {
+        PART(1, 1) PART(1, 2) PART(2, 1) PART(2, 2)
+#if TILE > 2
+        PART(1, 3) PART(1, 4) PART(2, 3) PART(2, 4) PART(3, 1) PART(3, 2) PART(3, 3) PART(3, 4)
+        PART(4, 1) PART(4, 2) PART(4, 3) PART(4, 4)
+#endif
+    }
+#undef PART
 }
 
 /* out[p sp + q] += sum over rows of left_p right_q. */
 static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, const V *right, long sr,
                        int Q, int nv)
 {
-    int p = 0;
-    for (; p + TILE <= P; p += TILE, left += TILE * sl, out += TILE * sp) {
-        int q = 0;
-        for (; q + TILE <= Q; q += TILE)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, TILE, TILE);
-        for (; q < Q; q++)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, TILE, 1);
-    }
-    for (; p < P; p++, left += sl, out += sp) {
-        int q = 0;
-        for (; q + TILE <= Q; q += TILE)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, 1, TILE);
-        for (; q < Q; q++)
-            NAME(sums_tile)(out + q, sp, left, sl, right + q * sr, sr, nv, 1, 1);
-    }
+    for (int p = 0; p < P; p += TILE)
+        for (int q = 0; q < Q; q += TILE)
+            NAME(sums_rest)(out + p * sp + q, sp, left + p * sl, sl, P - p < TILE ? P - p : TILE,
+                            right + q * sr, sr, Q - q < TILE ? Q - q : TILE, nv);
 }
 
 /* --- rows of data on their way through the network -------------------------------------------- */

@@ -417,7 +417,10 @@ def test_work_of_a_trajectory_is_bounded(kind):
     for n in (20, 150, 500, 1500):
         model = fit(kind, *make_rows(kind, n), n_warmup=0, n_draws=1)
         limits[n] = result_of(model).settings.plan.max_steps
-    assert limits == {20: 64, 150: 150, 500: 131, 1500: 64}
+    expected = {20: 64, 150: 150, 500: 131, 1500: 64}
+    if kind == "1-D":  # long trajectories
+        expected = {20: 256, 150: 600, 500: 524, 1500: 256}
+    assert limits == expected
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
@@ -494,8 +497,9 @@ def test_thinning():
 @pytest.mark.parametrize(
     ("options", "n_rows", "thin"),
     [
-        ({}, 50, 4),
-        ({}, 5000, 1),
+        ({}, 50, 1),
+        ({"noise": "student_t"}, 50, 4),
+        ({"noise": "student_t"}, 5000, 1),
         ({"sampler": "langevin"}, 50, 1),
         ({"hidden_layer_sizes": ()}, 50, 1),
         ({"thin": 7}, 50, 7),

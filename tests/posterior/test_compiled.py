@@ -18,6 +18,7 @@ from skbayesnn.posterior import (
     JointPosterior,
     LogUniform,
     SquaredResiduals,
+    StudentTJoint,
     instructions,
 )
 from skbayesnn.posterior._compiled import compiled_softmax_moments
@@ -163,6 +164,9 @@ def test_large_networks_have_their_hessian_from_matrix_products():
 # --- positions of samplers ------------------------------------------------------------------------
 
 
+JOINTS = [*LIKELIHOODS, "student_t", "student_t_shared"]
+
+
 def both_joints(
     likelihood, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False, **options
 ):
@@ -176,31 +180,40 @@ def both_joints(
     kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
     n_precisions = sum(map(len, masks))
     free = FreeHyperparameters(*masks, Hyperpriors.of((kinds * n_precisions)[:n_precisions]))
+    student_t = likelihood.startswith("student_t")
+    kind, own = (StudentTJoint, [(2.5, 5.0, 20.0)]) if student_t else (JointPosterior, [])
     joints = [
-        JointPosterior(some, free, hyper, information, integrate) for some in (posterior, plain)
+        kind(some, free, hyper, information, integrate, *own) for some in (posterior, plain)
     ]
-    return *joints, rng.standard_normal((5, joints[0].dimension))
+    vars(joints[1])["compiled"] = None
+    q = rng.standard_normal((5, joints[0].dimension))
+    if not student_t:
+        return *joints, q
+    factors, nu = rng.gamma(1.5, 1.0 / 1.5, (5, n)), rng.choice(own[0], (5, 1))
+    outer = rng.standard_normal((5, joints[0].n_conditions - n - 1))
+    return *joints, np.concatenate([q, factors, nu, outer], axis=1)
 
 
 each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
 
 
 @each_set
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", JOINTS)
 @each_depth
 @each_way
 @pytest.mark.parametrize("prior", ["single", "layer", "ard"])
 def test_terms(used, likelihood, hidden, integrate, prior):
     for fixed in (False, True):
         joint, plain, q = both_joints(likelihood, hidden, prior, integrate, fixed)
-        assert joint.compiled
+        student_t = likelihood.startswith("student_t")
+        assert (joint.compiled is None) == (student_t and fixed)
         assert plain.compiled is None
         tol = 1e-7 if integrate else 1e-11  # by the condition of the ridge regression
         assert_same(joint.terms(q), plain.terms(q), tol)
         assert_same(joint.terms(q[0]), plain.terms(q[0]), tol)
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", JOINTS)
 @each_depth
 @each_way
 def test_terms_without_output_biases(likelihood, hidden, integrate):
@@ -217,7 +230,7 @@ def test_terms_that_need_eigenvalues():
     assert_same(joint.terms(q), plain.terms(q), tol=1e-7)
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", JOINTS)
 def test_rescaled(likelihood):
     joint, plain, q = both_joints(likelihood)
     shift = np.random.default_rng(0).normal(0.0, 0.3, (5, len(joint.information)))
@@ -231,7 +244,7 @@ def test_rescaled(likelihood):
 
 
 @each_set
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", JOINTS)
 @each_way
 @pytest.mark.parametrize("move", [ScaleMoves, PrecisionMoves, UnitMoves])
 @pytest.mark.parametrize("prior", ["single", "layer"])
@@ -261,12 +274,12 @@ def test_moves_that_need_eigenvalues_go_through_numpy(move):
 
 
 @each_set
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", JOINTS)
 @each_way
 @pytest.mark.parametrize("dense", [False, True], ids=["diagonal", "dense"])
 def test_trajectories(used, likelihood, integrate, dense):
     joint, plain, q = both_joints(likelihood, integrate=integrate)
-    rng, d = np.random.default_rng(0), q.shape[1]
+    rng, d = np.random.default_rng(0), joint.dimension
     factor = rng.uniform(0.5, 1.0, (5, d))
     metric = Metric(factor[:, None] * np.eye(d) + 0.1 * rng.standard_normal((d, d)))
     metric = metric if dense else Metric(factor)

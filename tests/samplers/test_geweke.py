@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import PrecisionMoves, ScaleMoves, UnitMoves
-from skbayesnn.inference._unit_moves import Drawn
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import random_walk, transition
 from tests.samplers import geweke
@@ -158,11 +157,11 @@ def test_a_missing_metropolis_test_is_noticed(monkeypatch):
 
 
 def test_ellipses_of_wrong_width_are_noticed(monkeypatch):
-    def wider(rngs, n_units, n_sampled, right=Drawn.of):
-        drawn = right(rngs, n_units, n_sampled)
+    def wider(move, rngs, right=UnitMoves.draw):
+        drawn = right(move, rngs)
         return drawn._replace(normal=1.5 * drawn.normal)
 
-    monkeypatch.setattr(Drawn, "of", wider)
+    monkeypatch.setattr(UnitMoves, "draw", wider)
     scores = geweke_scores("binary", 300, 30, moves=[UnitMoves], dynamics=False)
     assert np.max(np.abs(scores)) > 6.0
 
