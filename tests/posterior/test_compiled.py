@@ -182,9 +182,7 @@ def both_joints(
     free = FreeHyperparameters(*masks, Hyperpriors.of((kinds * n_precisions)[:n_precisions]))
     student_t = likelihood.startswith("student_t")
     kind, own = (StudentTJoint, [(2.5, 5.0, 20.0)]) if student_t else (JointPosterior, [])
-    joints = [
-        kind(some, free, hyper, information, integrate, *own) for some in (posterior, plain)
-    ]
+    joints = [kind(some, free, hyper, information, integrate, *own) for some in (posterior, plain)]
     vars(joints[1])["compiled"] = None
     q = rng.standard_normal((5, joints[0].dimension))
     if not student_t:
