@@ -21,6 +21,7 @@ from skbayesnn.estimators._callbacks import (
     with_callbacks,
     with_those_of_callbacks,
 )
+from skbayesnn.estimators._combinations import check_combinations
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
 from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
@@ -146,6 +147,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
         with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
             check_hyperprior(self)
             hidden_layer_sizes = check_parameters(self)
+            check_combinations(self)
             if earlier is None:
                 earlier = self._earlier(hidden_layer_sizes)
             previous = self._forget()

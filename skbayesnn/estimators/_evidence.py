@@ -8,10 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._combinations import BATCH, PARTIAL_FIT, check_combinations, refusal
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
-from skbayesnn.estimators._prior import check_prior_parameters
 from skbayesnn.estimators._report import make_report
 from skbayesnn.estimators._sequential import Earlier, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
@@ -54,12 +54,9 @@ class PruneStep(NamedTuple):
 
 def learns_in_batches(estimator):
     """Whether an estimator has ``partial_fit``: `AttributeError` says why not."""
-    for name, usual in (("prune", None), ("missing", "error"), ("input_std", None)):
-        given = getattr(estimator, name, usual)
-        if given is not None if usual is None else given != usual:
-            raise AttributeError(
-                f"{name}={given!r} is not possible with partial_fit. Use {name}={usual!r}."
-            )
+    words = refusal(estimator, PARTIAL_FIT)
+    if words is not None:
+        raise AttributeError(words)
     return True
 
 
@@ -81,12 +78,6 @@ class EvidenceMLP(BayesianMLP):
             isinstance(self.prune, str) and self.prune == "saliency"
         ):
             raise ValueError(f"prune must be None or 'saliency', got {self.prune!r}.")
-        if self.prune is not None and self.measure_evidence is True:
-            raise ValueError(
-                "The evidence of a network whose weights were pruned cannot be measured; use "
-                "measure_evidence='auto' or False with prune='saliency'."
-            )
-        check_prior_parameters(self)
         integer(self, "n_restarts", 1)
         integer(self, "max_iter", 1)
         positive(self, "tol")
@@ -119,16 +110,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""
-        if getattr(self, "noise", "constant") in ("student_t", "input_dependent", "correlated"):
-            raise ValueError(
-                f"noise={self.noise!r} is not possible with partial_fit, which needs constant "
-                "noise levels. Use noise='constant' or 'shared'."
-            )
-        if self.measure_evidence is True:
-            raise ValueError(
-                "measure_evidence=True is not possible with partial_fit: annealing does not "
-                "include earlier batches. Use measure_evidence='auto' or False."
-            )
+        check_combinations(self, BATCH)
         if not self.__sklearn_is_fitted__():
             return None
         earlier = Earlier.of(self)

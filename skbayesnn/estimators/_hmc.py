@@ -24,7 +24,6 @@ from skbayesnn.estimators._parameters import (
     thawed,
 )
 from skbayesnn.estimators._posterior import DrawnPosterior
-from skbayesnn.estimators._prior import check_prior_parameters
 from skbayesnn.estimators._rows import generator
 from skbayesnn.estimators._sequential import earlier_of_prior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
@@ -88,7 +87,6 @@ class HMCMLP(BayesianMLP):
         return isinstance(self.thin, str) and self.thin == "auto"
 
     def _check_engine_parameters(self):
-        check_prior_parameters(self)
         self._check_sampler()
         for name in ("n_chains", "n_draws"):
             integer(self, name, 1)

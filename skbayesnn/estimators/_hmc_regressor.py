@@ -134,7 +134,7 @@ default="auto"
     thin : int or "auto", default="auto"
         Transitions per draw that is kept. ``"auto"``: with ``sampler="auto"`` and noise that is not
         constant up to 4 for networks with hidden units, if rows and weights are few enough for this
-        to take only seconds; otherwise 1. (Under constant noise transitions are longer instead.)
+        to take only seconds; otherwise 1. Under constant noise transitions are longer instead.
     dtype : {"float64", "float32"}, default="float64"
         Type in which drawn weights are stored.
     init : {"modes", "prior"} or fitted estimator, default="modes"

@@ -40,11 +40,6 @@ def check_parameters(estimator):
     one_of(estimator, "activation", tuple(ACTIVATIONS))
     if isinstance(estimator.prior, str):
         one_of(estimator, "prior", PRIORS)
-        if estimator.prior.endswith(INTERCEPT) and not estimator.fit_intercept:
-            raise ValueError(
-                f"prior={estimator.prior!r} is for outputs with intercepts. Use "
-                f"fit_intercept=True, or prior={estimator.prior.removesuffix(INTERCEPT)!r}."
-            )
     if hasattr(estimator, "noise"):
         estimator._check_noise()
     if hasattr(estimator, "class_weight"):
@@ -61,7 +56,6 @@ def check_parameters(estimator):
             f"{estimator.n_jobs!r}."
         )
     if isinstance(estimator.hidden_layer_sizes, str) and estimator.hidden_layer_sizes == "auto":
-        _check_growth(estimator)
         return "auto"
     return layer_sizes(estimator, "hidden_layer_sizes")
 
@@ -126,16 +120,6 @@ def layer_sizes(estimator, name):
             f"{auto}. Got {given!r}."
         )
     return tuple(int(size) for size in sizes)
-
-
-def _check_growth(estimator):
-    """Raise unless the estimator can choose its own hidden layers."""
-    if not (isinstance(estimator.prior, str) or is_estimator(estimator.prior)):
-        raise ValueError(
-            "hidden_layer_sizes='auto' cannot be combined with an array as prior, which labels the "
-            "weights of one network. Give hidden_layer_sizes, or one of the priors 'single', "
-            "'layer' and 'ard'."
-        )
 
 
 def one_of(estimator, name, options):

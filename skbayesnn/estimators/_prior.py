@@ -13,42 +13,6 @@ SYMMETRIC = 1e-10  # relative difference of elements that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
 
 
-def check_prior_parameters(estimator):
-    """Raise ``ValueError`` where parameters of the prior cannot go together."""
-    given = [n for n in ("prior_mean", "prior_precision") if getattr(estimator, n) is not None]
-    if not given:
-        return
-    name, precision = given[0], estimator.prior_precision
-    if isinstance(estimator.hidden_layer_sizes, str):
-        raise ValueError(
-            f"{name} holds numbers for the weights of one network, so that hidden_layer_sizes="
-            f"{estimator.hidden_layer_sizes!r} is not possible with it. Give hidden_layer_sizes."
-        )
-    if getattr(estimator, "measure_evidence", False) is True:
-        raise ValueError(
-            f"measure_evidence=True anneals from a prior of mean zero, and is not possible with "
-            f"{name}. Use measure_evidence='auto' or False."
-        )
-    if getattr(estimator, "noise", None) == "correlated":
-        raise ValueError(
-            f"noise='correlated' is for priors of mean zero, and is not possible with {name}. Use "
-            "noise='constant'."
-        )
-    if getattr(estimator, "prune", None) is not None:
-        raise ValueError(
-            f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
-            f"is not possible with {name}. Use prune=None."
-        )
-    if precision is None or isinstance(precision, dict):
-        return
-    if not (isinstance(estimator.prior, str) and estimator.prior in ("layer", "single")):
-        raise ValueError(
-            "prior_precision as a number or an array makes one group of all weights, so that "
-            f"prior={estimator.prior!r} is not possible with it. Give prior_precision as a dict by "
-            "group, or prior='layer'."
-        )
-
-
 def precision_factors(given, settled, names):
     """`fixed_values` of ``weight_precision`` where some groups have a precision already.
 

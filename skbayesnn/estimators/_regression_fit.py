@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
-from skbayesnn.estimators._hyperpriors import has_gamma_noise, hyperpriors_of_noise
+from skbayesnn.estimators._combinations import MEASUREMENTS, check_combinations
+from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
 from skbayesnn.estimators._measurements import as_errors, as_input_errors
-from skbayesnn.estimators._parameters import fixed_values, is_estimator, layer_sizes, one_of
+from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
 from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.posterior import Gaussian, MeasuredGaussian
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
 PLAIN = {"auto": "constant"}  # what noise beside that of the inputs is called
-OTHER = "input_dependent", "student_t", "correlated"  # noise without levels to which errors add
 
 
 class RegressionFit(Regression):
@@ -62,16 +62,8 @@ class RegressionFit(Regression):
         as_input_errors(self.input_std, X.shape[1])
         if measurement_std is None:
             return X, y, sample_weight
-        self._check_has_level("measurement_std")
+        check_combinations(self, MEASUREMENTS)
         return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
-
-    def _check_has_level(self, what):
-        """Raise ``ValueError`` if there is no noise level that errors could add to."""
-        if self.noise in OTHER:
-            raise ValueError(
-                f"{what} is not possible with noise={self.noise!r}. Use noise='constant' or "
-                f"'shared', or leave {what} out."
-            )
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1
@@ -126,42 +118,10 @@ class RegressionFit(Regression):
         return "constant" if alone else self.noise
 
     def _check_noise(self):
-        """Raise ``ValueError`` if the parameters of the noise make no sense together."""
+        """Raise ``ValueError`` if a parameter of the noise makes no sense."""
         names = [name for name, model in NOISE_MODELS.items() if model.by_name]
         one_of(self, "noise", (*names, "auto"))
         layer_sizes(self, "noise_hidden_layer_sizes")
-        given = not (isinstance(self.noise_std, str) and self.noise_std == "auto")
-        if self.noise == "input_dependent" and given:
-            raise ValueError(
-                "noise_std fixes one noise level for all inputs. Leave it at 'auto' with "
-                "noise='input_dependent'."
-            )
-        if self.noise == "correlated" and given:
-            raise ValueError(
-                "noise_std fixes noise levels of single outputs; leave it at 'auto' with "
-                "noise='correlated', which infers the whole covariance."
-            )
-        if self.noise in ("input_dependent", "correlated") and has_gamma_noise(self.hyperprior):
-            raise ValueError(
-                f"A Gamma prior of the noise level is not possible with noise={self.noise!r}. Use "
-                "noise='constant', 'shared' or 'student_t', or a LogUniform prior."
-            )
-        if self.input_std is not None:
-            self._check_noisy_inputs()
-
-    def _check_noisy_inputs(self):
-        """Raise ``ValueError`` for what is not possible with noise of the inputs."""
-        self._check_has_level("input_std")
-        if self.missing == "impute":
-            raise ValueError(
-                "input_std is not possible with missing='impute': inputs that are filled in have "
-                "another noise than those that were measured. Use missing='error'."
-            )
-        if is_estimator(self.prior):
-            raise ValueError(
-                "input_std is not possible with an estimator as prior, which was learnt with the "
-                "slopes of earlier weights. Fit all rows at once."
-            )
 
     def _as_levels(self, noise):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""

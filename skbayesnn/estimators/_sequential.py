@@ -117,26 +117,6 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
         msg="The estimator given as prior is not fitted. `clone`, and what uses it, unfits it "
         "unless it is wrapped: prior=sklearn.frozen.FrozenEstimator(fitted).",
     )
-    if estimator.prior_mean is not None or estimator.prior_precision is not None:
-        raise ValueError(
-            "prior_mean and prior_precision come from the estimator given as prior; leave both at "
-            "None."
-        )
-    if getattr(estimator, "measure_evidence", False) is True:
-        raise ValueError(
-            "measure_evidence=True anneals from a prior of mean zero, and is not possible with an "
-            "estimator as prior. Use measure_evidence='auto' or False."
-        )
-    if getattr(estimator, "noise", None) == "correlated":
-        raise ValueError(
-            "noise='correlated' is for priors of mean zero, and is not possible with an estimator "
-            "as prior. Use noise='constant'."
-        )
-    if getattr(estimator, "prune", None) is not None:
-        raise ValueError(
-            f"prune={estimator.prune!r} takes out weights whose prior has mean zero, and "
-            "is not possible with an estimator as prior. Use prune=None."
-        )
     earlier = Earlier.of(given)
     earlier.check(estimator, hidden_layer_sizes)
     given = estimator.weight_precision, estimator.hyperprior

@@ -9,6 +9,7 @@ from skbayesnn.inference._ascent import (
     without_idle_groups,
 )
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
+from skbayesnn.inference._constant_noise import Positions, Residuals
 from skbayesnn.inference._copies import Copies, log_permanent
 from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._damped import Search
@@ -59,7 +60,7 @@ from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import OF_SIZE, Minimum, Trouble, complete
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import Renewals
-from skbayesnn.inference._noise_models import NOISE_MODELS, Positions, Residuals
+from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._noise_network import (
     NoisePlan,
     rounding_variance,
@@ -106,6 +107,7 @@ from skbayesnn.inference._steps import Descents, find_mode
 from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
+from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._unit_moves import UnitMoves
 from skbayesnn.inference._widening import widened
@@ -144,6 +146,7 @@ __all__ = [
     "Method",
     "Minimum",
     "Modes",
+    "NearPrecisions",
     "NoisePlan",
     "OutOfTime",
     "Point",
@@ -167,6 +170,7 @@ __all__ = [
     "SliceMoves",
     "SpectralPrecision",
     "Stage",
+    "Tempered",
     "Together",
     "Trained",
     "Trouble",

@@ -14,6 +14,11 @@ import numpy as np
 from skbayesnn.inference._damped import Trial
 from skbayesnn.inference._reestimation import FairReestimation
 
+try:
+    from skbayesnn.inference import _batch_loop
+except ImportError:  # installed without a compiler
+    _batch_loop = None
+
 STAGES = 30  # into which training is divided
 FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of its steps
 WARM = 6  # stages before the precisions move
@@ -57,12 +62,13 @@ class BatchSteps:
     def trial(self, posterior, search):
         """Where one stage leads: nothing is promised, and it is accepted wherever that is."""
         theta, hyper = search.point.theta.copy(), search.point.hyper
-        groups = posterior.groups
-        for _ in range(self._per_stage):
-            rows = self._batch(len(posterior.X))
-            _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
-            gradient = gradient / len(rows) + groups.pull(theta, hyper.alpha) / len(posterior.X)
-            theta -= self._step(gradient)
+        n = len(posterior.X)
+        batches = np.stack([self._batch(n) for _ in range(self._per_stage)]).astype(np.intp)
+        done = self._n_done + 1.0 + np.arange(self._per_stage)
+        length = 0.5 * (1.0 + np.cos(np.pi * done / self._n_steps))
+        length /= 1.0 - MEMORY_OF_GRADIENT**done
+        self._n_done += self._per_stage
+        self._descend(posterior, batches, hyper, length, 1.0 - MEMORY_OF_SQUARE**done, theta)
         return Trial(theta, search.point.energies, -np.inf, 0.0)
 
     def _batch(self, n):
@@ -72,14 +78,36 @@ class BatchSteps:
         rows, self._order = self._order[:BATCH], self._order[BATCH:]
         return rows
 
-    def _step(self, gradient):
-        self._n_done += 1
-        self._mean += (1.0 - MEMORY_OF_GRADIENT) * (gradient - self._mean)
-        self._square += (1.0 - MEMORY_OF_SQUARE) * (gradient**2 - self._square)
-        size = np.sqrt(self._square / (1.0 - MEMORY_OF_SQUARE**self._n_done))
-        rate = 0.5 * self._rate * (1.0 + np.cos(np.pi * self._n_done / self._n_steps))
-        rate /= 1.0 - MEMORY_OF_GRADIENT**self._n_done
-        return rate * self._mean / (size + TINY)
+    def _descend(self, posterior, batches, hyper, length, correction, theta):
+        """Move the weights, in place, by a step for every batch.
+
+        Compiled for likelihoods of the core and priors of mean zero: `_batch_loop.descend`.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        batches : ndarray of int, shape (n_steps, n_batch)
+            Rows.
+        hyper : Hyperparameters
+        length : ndarray of shape (n_steps,)
+            Factors of the lengths of steps.
+        correction : ndarray of shape (n_steps,)
+            What the averages of squares have counted so far.
+        theta : ndarray of shape (k,)
+        """
+        n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
+        if _batch_loop is not None and posterior.compiled and groups.centred:
+            given = groups.expand(hyper.alpha) / n, hyper.beta, self._rate, length, correction
+            memories = MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE, TINY
+            _batch_loop.descend(posterior.compiled, batches, *given, *memories, theta, *moments)
+            return
+        for i, rows in enumerate(batches):
+            _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
+            gradient = gradient / len(rows) + groups.pull(theta, hyper.alpha) / n
+            self._mean += (1.0 - MEMORY_OF_GRADIENT) * (gradient - self._mean)
+            self._square += (1.0 - MEMORY_OF_SQUARE) * (gradient**2 - self._square)
+            size = np.sqrt(self._square / correction[i])
+            theta -= length[i] * self._rate * self._mean / (size + TINY)
 
 
 class SampledReestimation(FairReestimation):

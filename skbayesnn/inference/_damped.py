@@ -13,6 +13,7 @@ LEAST_KEPT = 1e-4  # of the promised decrease that a step must bring
 MOST_DAMPING = 1e12  # damping at which steps are lost in rounding
 LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # where there is any; of the first repetition
 LEAST_CUT = 0.05  # factor of the damping after a step that kept its promise
+CUT_OUTSIDE = 1.0 / 3.0  # the same where the matrix is not definite, and damping must remain
 MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
 TINY = np.finfo(float).tiny
 
@@ -66,11 +67,14 @@ class Search(NamedTuple):
 
     def accepted(self, trial, point):
         """At the new point; the better the promise was kept, the less damping follows."""
+        search = self._replace(point=point, growth=2.0, n_iter=self.n_iter + 1)
+        if not self.damping:
+            return search
         kept = trial.gain >= trial.promise  # which may be lost in rounding
         ratio = 1.0 if kept else max(trial.gain, 0.0) / max(trial.promise, TINY)
-        damping = self.damping * max(LEAST_CUT, 1.0 - (2.0 * ratio - 1.0) ** 3)
-        damping = max(damping, LEAST_DAMPING) if damping else 0.0
-        return self._replace(point=point, damping=damping, growth=2.0, n_iter=self.n_iter + 1)
+        least = LEAST_CUT if point.precision.definite else CUT_OUTSIDE
+        damping = self.damping * max(least, 1.0 - (2.0 * ratio - 1.0) ** 3)
+        return search._replace(damping=max(damping, LEAST_DAMPING))
 
     def rejected(self, trial):
         """With more damping; done where no step leads lower."""

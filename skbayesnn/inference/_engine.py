@@ -16,6 +16,7 @@ from itertools import takewhile
 import numpy as np
 from scipy.special import logsumexp
 
+from skbayesnn.inference._constant_noise import Residuals, noise_minima
 from skbayesnn.inference._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -26,7 +27,7 @@ from skbayesnn.inference._growth import (
 from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._measurement import Measurement, is_measured, measure
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._noise_models import NOISE_MODELS, Residuals, noise_minima
+from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._saliency import prune_weights, with_zeros

@@ -6,11 +6,7 @@ Fits do not keep these matrices: there are as many as minima, and most are never
 from dataclasses import replace
 
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._noise_network import (
-    NoisePlan,
-    expected_noise_posterior,
-    squared_residuals,
-)
+from skbayesnn.inference._noise_network import expected_noise_posterior, squared_residuals
 
 
 def gaussian_around(posterior, minimum, settings):
@@ -72,5 +68,5 @@ def noise_posterior(posterior, minimum, settings):
     noise = minimum.noise
     with Method.choose(posterior, settings).threads():
         y, factors = squared_residuals(posterior, minimum.theta, minimum.hyper, settings)
-    expected = expected_noise_posterior(posterior, NoisePlan(noise.network, noise.groups))
+    expected = expected_noise_posterior(posterior, noise.network, noise.groups)
     return replace(expected, y=y, factors=factors)

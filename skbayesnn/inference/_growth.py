@@ -47,7 +47,8 @@ class Candidate(NamedTuple):
     ----------
     hidden_layer_sizes : tuple of int
     log_evidence : float
-        Of its best minimum, in nats, targets in their own units; ``nan`` if not available.
+        Of its best minimum, in nats, targets in their own units; ``nan`` if not available, or if
+        training was given up far below other networks.
     n_weights : int
         Before pruning.
     held_out_log_density : float
@@ -170,15 +171,18 @@ def grown(problem, seeds, workers=ALONE):
     >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
     [()]
     """
-    tried, limits = {}, problem.limits
+    tried, limits, rival = {}, problem.limits, -np.inf
 
     def attempt(sizes, narrower):
+        nonlocal rival
         posterior, settings = problem.posed(sizes)
-        start = None if narrower is None else tried[narrower][1][0]
+        start = next(iter(tried[narrower][1]), None) if narrower else None
         some = seeds if sizes else seeds[:1]
-        tried[sizes] = posterior, find_minima(posterior, settings, some, (), start, workers)
-        evidence = tried[sizes][1][0].log_evidence + problem.log_scale
-        return Candidate(sizes, evidence, posterior.network.n_weights)
+        minima = find_minima(posterior, settings, some, (), start, workers, rival)
+        tried[sizes] = posterior, minima
+        evidence = minima[0].log_evidence if minima else np.nan
+        rival = np.fmax(rival, evidence)
+        return Candidate(sizes, evidence + problem.log_scale, posterior.network.n_weights)
 
     def allowed(sizes):
         usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths

@@ -34,7 +34,8 @@ cdef double LEAST_PIVOT = _precision.LEAST_PIVOT
 cdef double SLACK = _damped.SLACK, NO_WAY_DOWN = _damped.NO_WAY_DOWN
 cdef double LEAST_KEPT = _damped.LEAST_KEPT, MOST_BENT = _damped.MOST_BENT
 cdef double MOST_DAMPING = _damped.MOST_DAMPING, LEAST_DAMPING = _damped.LEAST_DAMPING
-cdef double FIRST_DAMPING = _damped.FIRST_DAMPING, LEAST_CUT = _damped.LEAST_CUT
+cdef double FIRST_DAMPING = _damped.FIRST_DAMPING
+cdef double LEAST_CUT = _damped.LEAST_CUT, CUT_OUTSIDE = _damped.CUT_OUTSIDE
 cdef double TINY = _damped.TINY, ROUNDING = _damped.ROUNDING
 cdef double MAX_CHANGE = _reestimation.MAX_CHANGE, MAX_TAU = _reestimation.MAX_TAU
 cdef double NOTHING = _reestimation.NOTHING, LEAST_FREE = _reestimation.LEAST_FREE
@@ -232,13 +233,13 @@ cdef void bend(const Task *task, Place *at, double *factor, Space *space) noexce
             step[i] += force[i]
 
 
-cdef void accept(Way *way, const Step *trial) noexcept nogil:
+cdef void accept(Way *way, const Step *trial, int definite) noexcept nogil:
     """`Search.accepted`."""
     cdef double ratio = 1.0, off
     if not trial.gain >= trial.promise:
         ratio = fmax(trial.gain, 0.0) / fmax(trial.promise, TINY)
     off = 2.0 * ratio - 1.0
-    way.damping *= fmax(LEAST_CUT, 1.0 - off * off * off)
+    way.damping *= fmax(LEAST_CUT if definite else CUT_OUTSIDE, 1.0 - off * off * off)
     if way.damping != 0.0:
         way.damping = fmax(way.damping, LEAST_DAMPING)
     way.growth = 2.0
@@ -271,7 +272,7 @@ cdef int fixed_precisions(const Task *task, const Place *before, Place *after, W
         ending = SLACK * fabs(after.energy)
     if not (after.definite or task.confined) and trial.promise < ending:  # at a saddle point
         return 0
-    accept(way, trial)
+    accept(way, trial, after.definite)
     if not after.definite:
         way.done = task.confined
         return 1
@@ -307,7 +308,7 @@ cdef int reestimation(const Task *task, Place *before, Place *after, Way *way, c
         change = log(after.precisions[i] / before.precisions[i])
         c = i - task.n_groups
         gain += ((space.gamma[i] if c < 0 else task.counts[c]) + task.more[i]) * change * change
-    accept(way, trial)
+    accept(way, trial, after.definite)
     way.small = way.small + 1 if fabs(trial.gain) < task.tol and 0.25 * gain < task.tol else 0
     way.accepted += 1
     way.done = way.converged = way.small >= CALM_STEPS

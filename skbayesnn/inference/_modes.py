@@ -88,22 +88,31 @@ class Modes(NamedTuple):
         normal /= np.sqrt(rng.chisquare(TAILS, size) / TAILS)[:, None]
         return self.position[chosen] + (self.root[chosen] @ normal[..., None])[..., 0]
 
-    def log_density(self, q):
+    def log_density(self, q, terms=None):
         """``(n,)``, and its gradient ``(n, d)``."""
         n, d = q.shape
         whitener = self.whitener.reshape(-1, d)  # of all modes, one below the other
         centre = np.einsum("mij,mj->mi", self.whitener, self.position)
         white = (q @ whitener.T).reshape(n, *centre.shape) - centre
         squares = np.einsum("nmi,nmi->nm", white, white)
-        diagonals = np.diagonal(self.whitener, axis1=1, axis2=2)
-        norms = np.log(self.shares) + np.sum(np.log(diagonals), axis=1)
-        logs = norms - 0.5 * (TAILS + d) * np.log1p(squares / TAILS)
+        logs = self._log_norms - 0.5 * (TAILS + d) * np.log1p(squares / TAILS)
         total = log_sum_exp(logs, axis=1)
         slopes = np.exp(logs - total[:, None]) * (-(TAILS + d) / (TAILS + squares))
-        constant = (
-            gammaln(0.5 * (TAILS + d)) - gammaln(0.5 * TAILS) - 0.5 * d * np.log(TAILS * np.pi)
-        )
-        return total + constant, (white * slopes[..., None]).reshape(n, -1) @ whitener
+        return total, (white * slopes[..., None]).reshape(n, -1) @ whitener
+
+    @property
+    def _log_norms(self):
+        """Logarithms of the shares times the densities at the modes."""
+        d = self.position.shape[1]
+        diagonals = np.diagonal(self.whitener, axis1=1, axis2=2)
+        norms = np.log(self.shares) + np.sum(np.log(diagonals), axis=1)
+        norms += gammaln(0.5 * (TAILS + d)) - gammaln(0.5 * TAILS)
+        return norms - 0.5 * d * np.log(TAILS * np.pi)
+
+    def compiled(self, of_joint, of_first):
+        """What `Tempering` needs."""
+        shape = TAILS, self.position, self.whitener, self._log_norms
+        return of_joint, of_joint, of_first, *shape
 
 
 def _descended(joint, q):

@@ -17,18 +17,17 @@ from skbayesnn.inference._evidence import log_symmetry
 from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import moves_beside
 from skbayesnn.inference._scale_moves import ScaleMoves
+from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Stage, anneal, combine, log_sum_exp
 
 N_POPULATIONS = 4  # of each path
 DISAGREEMENT = 2.0  # standard errors between paths from which on the lower one is dropped
-N_PARTICLES = 16, 64  # of a population, at least and at most
-PARTICLE_ROWS = 2**13  # particles times rows, beyond the least number of particles
-LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
-PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
-LOGISTIC_SD = np.pi / np.sqrt(3.0)
-N_ROUNDS, MORE = 2, 2  # of all paths, each with that many times as many particles as the last
-PRECISE = 0.25  # standard error, in nats, with which no further round is made
+N_PARTICLES = 16  # of a population in the first round
+N_ROUNDS, MORE = 3, 2  # of all paths, each with that many times as many particles as the last
+MOST_PARTICLES = 32, 64  # of a population in the last round: many rows and few
+PARTICLE_ROWS = 2**12  # particles times rows in the last round, within these
+PRECISE = 0.15  # standard error, in nats, with which no further round is made
 SHARED = 0.2  # nats that all populations miss alike; chosen on tests/benchmarks/evidence_truth.py
 LIKENESSES = 256  # draws that tell what a minimum's units are like
 
@@ -62,13 +61,30 @@ class Annealing(NamedTuple):
         return float(np.hypot(self.spread, SHARED if self.position.shape[1] else 0.0))
 
 
-class _FromPrior:
-    """From the prior but for precisions, which begin near those of the posterior.
+class _Path:
+    """From a density to the posterior, by powers of the ratio of both."""
 
-    The coordinates of the precisions are logistic with the mean of those given and twice their
-    variance, mixed with a little of their own prior, so that no part of the posterior is out of
-    reach. From that prior alone, which spans six decades for each, hardly any particle would get
-    there; the evidence stays exact, whatever the reference.
+    log_share, log_copies = None, 0.0
+
+    def __init__(self, joint, first, move):
+        self.joint, self.first, self.move = joint, first, move
+
+    def draw(self, rng, size):
+        """Positions where annealing begins."""
+        return self.first.draw(rng, size)
+
+    def misfit(self, q):
+        """Minus log of posterior over the density where annealing begins, up to the evidence."""
+        return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
+
+    def stage(self, temperature, position, rngs):
+        """The `Stage` of a temperature."""
+        energy = Tempered(self.joint, self.first, temperature, 1.0 - temperature)
+        return Stage(position, energy, self.move)
+
+
+class _FromPrior(_Path):
+    """From the prior but for precisions, which begin near those of the posterior.
 
     Parameters
     ----------
@@ -77,54 +93,10 @@ class _FromPrior:
         Coordinates of precisions from the posterior.
     """
 
-    way, log_share, log_copies = "prior", None, 0.0
+    way = "prior"
 
     def __init__(self, joint, eta):
-        self.joint = joint
-        self.centre = eta.mean(axis=0)
-        self.scale = np.maximum(eta.std(axis=0), LEAST_SPREAD) * np.sqrt(2.0) / LOGISTIC_SD
-
-    def draw(self, rng, size):
-        """Positions."""
-        shape = size, len(self.centre)
-        near = self.centre + self.scale * rng.logistic(size=shape)
-        far = self.joint.draw_coordinates(rng, size)
-        eta = np.where(rng.random(shape) < PRIOR_SHARE, far, near)
-        return self.joint.draw_weights(eta, rng)
-
-    def misfit(self, q):
-        """Minus log of posterior over the density where annealing begins, up to the evidence."""
-        return self._terms(q)[2]
-
-    def stage(self, temperature, position, rngs):
-        """The `Stage` of a temperature."""
-
-        def energy(q):
-            prior, prior_gradient, data, data_gradient = self._terms(q)
-            return prior + temperature * data, prior_gradient + temperature * data_gradient
-
-        return Stage(position, energy, moves_beside(self.joint, 1))
-
-    def _terms(self, q):
-        """Minus log of the first density, minus log of posterior over it, and both gradients."""
-        joint = self.joint
-        terms, moving = joint.terms(q), slice(joint.n_sampled, joint.dimension)
-        change, change_gradient = self._change(q[..., moving])
-        by_prior, by_data = terms.prior_gradient.copy(), terms.data_gradient.copy()
-        by_prior[..., moving] -= change_gradient
-        by_data[..., moving] += change_gradient
-        return terms.prior - change, by_prior, terms.data + change, by_data
-
-    def _change(self, eta):
-        """Log of the first density over the prior of precisions, and its gradient."""
-        half = 0.5 * (eta - self.centre) / self.scale
-        near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
-        prior, prior_slope = self.joint.hyperprior(eta)
-        far = np.log(PRIOR_SHARE) - prior
-        log_density = np.logaddexp(near, far)
-        slope = -np.exp(near - log_density) * np.tanh(half) / self.scale
-        slope = slope - np.exp(far - log_density) * prior_slope
-        return np.sum(prior + log_density, axis=-1), prior_slope + slope
+        super().__init__(joint, NearPrecisions.of(joint, eta), moves_beside(joint, 1))
 
 
 class _FromPriorWithConditions(_FromPrior):
@@ -137,7 +109,7 @@ class _FromPriorWithConditions(_FromPrior):
     def misfit(self, q):
         """As before, of all weights."""
         moving = q[..., self.joint.n_sampled : self.joint.dimension]
-        return self.joint.misfit(q) + self._change(moving)[0]
+        return self.joint.misfit(q) + self.first.change(moving)[0]
 
     def stage(self, temperature, position, rngs):
         """The `Stage` of a temperature, factors drawn anew."""
@@ -146,7 +118,7 @@ class _FromPriorWithConditions(_FromPrior):
 
         def energy(q):
             value, gradient = joint.energy(q)
-            change, change_gradient = self._change(q[..., moving])
+            change, change_gradient = self.first.change(q[..., moving])
             gradient[..., moving] -= (1.0 - temperature) * change_gradient
             return value - (1.0 - temperature) * change, gradient
 
@@ -155,7 +127,7 @@ class _FromPriorWithConditions(_FromPrior):
         )
 
 
-class _FromMinima:
+class _FromMinima(_Path):
     """From Student-t distributions around modes of the posterior in the samplers' coordinates.
 
     Parameters
@@ -168,37 +140,15 @@ class _FromMinima:
     way = "minima"
 
     def __init__(self, joint, modes, rng):
-        self.joint, self.modes = joint, modes
+        super().__init__(joint, modes, ScaleMoves(joint, reversible=True))
         likeness = [modes.draw(rng, LIKENESSES, only=i) for i in range(len(modes.position))]
         self.copies = Copies(joint, likeness, modes.shares)
         network, groups = joint.posterior.network, joint.posterior.groups
         self.log_copies = log_symmetry(network, groups)
 
-    def draw(self, rng, size):
-        """Positions."""
-        return self.modes.draw(rng, size)
-
     def log_share(self, q):
         """See `Copies`."""
         return self.copies.log_share(q)
-
-    def misfit(self, q):
-        """Minus log of posterior over the density where annealing begins, up to the evidence."""
-        return self.joint.energy(q)[0] + self.modes.log_density(q)[0]
-
-    def stage(self, temperature, position, rngs):
-        """The `Stage` of a temperature."""
-
-        def energy(q):
-            value, gradient = self.joint.energy(q)
-            first, first_gradient = self.modes.log_density(q)
-            rest = 1.0 - temperature
-            return (
-                temperature * value - rest * first,
-                temperature * gradient - rest * first_gradient,
-            )
-
-        return Stage(position, energy, ScaleMoves(self.joint, reversible=True))
 
 
 class _Timed(NamedTuple):
@@ -255,8 +205,8 @@ def anneals_from_minima(joint):
 def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=NEVER):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
-    Independent populations of particles give the spread of the estimate. The more rows there are,
-    the fewer particles: 64 for up to 128 rows, 16 from 512 rows on.
+    Independent populations of 16 particles give the spread of the estimate. If that is large, a
+    second round has twice as many particles, and with up to 64 rows a third one four times as many.
 
     Parameters
     ----------
@@ -277,7 +227,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
     Annealing or None
         ``None`` if there are no ``eta``, and no minimum is usable, or if there was no time for it.
     """
-    rng, size = np.random.default_rng(seed), _population_size(joint)
+    rng, size, most = np.random.default_rng(seed), N_PARTICLES, _most_particles(joint)
     found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
         for to_come in range(n_rounds - 1, -1, -1):
@@ -289,7 +239,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
             if not found:
                 return None
             result = _together(found)
-            if not (new and to_come and result.spread > PRECISE):
+            if not (new and to_come and MORE * size <= most and result.spread > PRECISE):
                 break
             ways = {run.way for run in _agreeing(new)}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
@@ -299,8 +249,8 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
     return result
 
 
-def _population_size(joint):
-    return int(np.clip(PARTICLE_ROWS // len(joint.posterior.X), *N_PARTICLES))
+def _most_particles(joint):
+    return np.clip(PARTICLE_ROWS // len(joint.posterior.X), *MOST_PARTICLES)
 
 
 def _round(joint, starts, lowest, eta, rng, size, ways, deadline):
@@ -372,8 +322,9 @@ def _together(runs):
     """One `Annealing` of several runs."""
     kept = _agreeing(runs)
     log_evidences = np.concatenate([run.log_evidences for run in kept])
-    sizes = [len(run.position) // N_POPULATIONS for run in kept for _ in range(N_POPULATIONS)]
-    shares = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0)) / sizes
+    sizes = np.repeat([len(run.position) // N_POPULATIONS for run in kept], N_POPULATIONS)
+    shares = np.exp(log_evidences - log_sum_exp(log_evidences + np.log(sizes), axis=0))
     position = np.concatenate([run.position for run in kept])
     estimates = [run.estimate for run in runs]
-    return Annealing(*combine(log_evidences), position, np.repeat(shares, sizes), estimates)
+    found = combine(log_evidences, sizes)
+    return Annealing(*found, position, np.repeat(shares, sizes), estimates)

@@ -104,7 +104,9 @@ def in_order(n_jobs, calls):
 ALONE = Workers()
 
 
-def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
+def find_minima(
+    posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, rival=-np.inf
+):
     """Train from several starts and return the distinct minima, best evidence first.
 
     Parameters
@@ -119,6 +121,8 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         Of a network of the same depth, no layer of which is wider: the start from the last seed is
         this network with random units added.
     workers : Workers
+    rival : float, default=-inf
+        Log evidence of another network, see `train`: there may be no minimum then.
     """
     n_starts = len(seeds) + len(previous)
     workers.announced(posterior, settings, n_starts)
@@ -131,7 +135,8 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         part = subsample(posterior, method.part_rows, rngs[0])
-        trained = [(posterior, part, start, settings, i > 0) for i, start in enumerate(starts)]
+        given = settings, rival
+        trained = [(posterior, part, start, *given, i > 0) for i, start in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -219,15 +224,20 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(posterior, part, start, settings, optional):
-    """Train a network, then complete it; ``None`` if there is no time for what is optional."""
+def _trained(posterior, part, start, settings, rival, optional):
+    """Train a network, then complete it.
+
+    ``None`` if there is no time for what is optional, or no hope to exceed the rival.
+    """
     if optional and settings.deadline.passed:
         return None
     with Method.choose(posterior, settings).threads():
         if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
             hyper = linear_start(posterior, settings)
             start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
-        trained = train_on_part_first(posterior, part, start, settings)
+        trained = train_on_part_first(posterior, part, start, settings, rival)
+        if trained is None:
+            return None
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbayesnn.inference._batches import FURTHER, SHORTER, STAGES, BatchSteps, SampledReestimation
 from skbayesnn.inference._damped import DampedSteps, Search
+from skbayesnn.inference._evidence import log_evidence_fixed, log_symmetry
 from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._reestimation import FairReestimation, Reestimation
 from skbayesnn.inference._steps import Descents, lower
@@ -15,6 +16,8 @@ from skbayesnn.posterior import Hyperparameters
 LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the targets' spread
 STRONG_PRIOR = 10.0  # weight precision of the starts in between
 FIRST_DAMPING = 1e-2
+LOOK = 20  # steps between looks at the evidence
+FAR_BEHIND = 50.0  # nats: training that falls so far below its own best, and the rival's, is lost
 
 
 class Trained(NamedTuple):
@@ -77,8 +80,23 @@ def random_starts(posterior, rngs, compared=True):
     return starts
 
 
-def train(posterior, start, settings):
-    """Minimise ``M(w)``, the precisions re-estimated on the way."""
+def train(posterior, start, settings, rival=-np.inf):
+    """Minimise ``M(w)``, the precisions re-estimated on the way.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    start : Trained
+    settings : Settings
+    rival : float, default=-inf
+        Log evidence of another network, which this one is to exceed.
+
+    Returns
+    -------
+    Trained or None
+        ``None`` if there is no hope of that. Networks with too many weights for their rows have
+        their highest evidence early, and lose hundreds of nats as they go on to fit the noise.
+    """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
     tol = max(settings.tolerance(len(theta)), method.resolution)
@@ -97,13 +115,36 @@ def train(posterior, start, settings):
         rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         search = rule.begun(search, start.tau_factor)
-    search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
+    given = posterior, steps, rule
+    if method.by_gradients or rival == -np.inf:
+        search = lower(*given, search, settings.max_iter, settings.deadline)
+    else:
+        search = _unless_far_behind(given, search, settings, rival)
+        if search is None:
+            return None
     tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
     point = search.point
     return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
 
 
-def train_on_part_first(posterior, part, start, settings):
+def _unless_far_behind(given, search, settings, rival):
+    """`lower`, or ``None`` where the evidence falls `FAR_BEHIND`."""
+    posterior, best = given[0], -np.inf
+    copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
+    while not search.done and search.n_iter < settings.max_iter and not settings.deadline.passed:
+        until = min(search.n_iter + LOOK, settings.max_iter)
+        search = lower(*given, search, until, settings.deadline)
+        point = search.point
+        if point.precision.definite:
+            fixed = posterior, point.hyper, point.energies, point.precision.log_det
+            evidence = copies + log_evidence_fixed(*fixed)
+            best = max(best, evidence)
+            if evidence < min(best, rival) - FAR_BEHIND:
+                return None
+    return search
+
+
+def train_on_part_first(posterior, part, start, settings, rival=-np.inf):
     """`train`, begun on some of the rows if there are many.
 
     Parameters
@@ -111,7 +152,8 @@ def train_on_part_first(posterior, part, start, settings):
     posterior : Posterior
     part : Posterior or None
         See `subsample`.
-    start, settings
+    start, settings, rival
         As of `train`.
     """
-    return train(posterior, start if part is None else train(part, start, settings), settings)
+    start = start if part is None else train(part, start, settings)
+    return train(posterior, start, settings, rival)

@@ -26,6 +26,17 @@ cdef extern from "core.h":
         double n_counted
         double largest_diagonal
 
+    ctypedef struct CTempering "Tempering":
+        double of_prior, of_data, of_first
+        int n_modes
+        const double *centre
+        const double *whitener
+        const double *columns
+        const float *single_whitener
+        const float *single_columns
+        const double *log_norm
+        double tails
+
     ctypedef struct CJoint "Joint":
         const CModel *model
         int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
@@ -43,6 +54,7 @@ cdef extern from "core.h":
         const double *shape
         const double *rate
         const double *log_normaliser
+        const CTempering *tempering
 
     enum:
         RESCALE, REDRAW, SLICE
@@ -71,6 +83,7 @@ cdef extern from "core.h":
                             double *) nogil
         int (*terms)(const CJoint *, const double *, double *, double *, double *, double *,
                      double *) nogil
+        int (*value)(const CJoint *, const double *, double *, double *) nogil
         int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                         const double *, int, double, double *) nogil
         long (*moves)(const CJoint *, const CMoves *, long, double *, double *, double *, long,

@@ -153,10 +153,10 @@ cdef class Model:
         self.c.single_targets = &self.single_targets[0, 0]
         self.c.single_counts = &self.single_counts[0, 0]
 
-    @property
-    def serves_single(self):
-        """Whether gradients in single precision are there: of classes, of moderate inputs."""
-        return self.c.likelihood in (BERNOULLI, CATEGORICAL) and np.max(np.abs(self.inputs)) < SINGLE
+    def serves_single(self, bint integrated):
+        """Whether forces in single precision are there, and inputs moderate."""
+        classes = self.c.likelihood in (BERNOULLI, CATEGORICAL)
+        return (integrated or classes) and np.max(np.abs(self.inputs)) < SINGLE
 
     @property
     def is_small(self):
@@ -226,6 +226,8 @@ cdef class Joint:
     cdef int[::1] label, which
     cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
     cdef double[::1] shape, rate, log_normaliser
+    cdef CTempering tempering
+    cdef list kept
 
     def __init__(self, Model model, joint, precision_map):
         free = joint.free.mask
@@ -249,7 +251,7 @@ cdef class Joint:
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
         self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
-        self.c.single = not joint.integrated and model.serves_single
+        self.c.single = not self.c.n_factors and model.serves_single(joint.integrated)
         self.c.label = &self.label[0]
         self.c.information = &self.information[0]
         self.c.fixed = &self.fixed[0]
@@ -263,6 +265,46 @@ cdef class Joint:
         self.c.shape = &self.shape[0]
         self.c.rate = &self.rate[0]
         self.c.log_normaliser = &self.log_normaliser[0]
+
+    def tempered(self, of_prior, of_data, of_first, tails, centre, whitener, log_norm):
+        """The same positions with the energy of annealing, see `Tempering`."""
+        cdef Joint other = Joint.__new__(Joint)
+        rows = [np.atleast_2d(whitener), np.swapaxes(np.atleast_2d(whitener), -1, -2)]
+        if len(log_norm):
+            rows = [np.concatenate([some, np.zeros((*some.shape[:2], -some.shape[2] % PADDING))], 2)
+                    for some in rows]
+        cdef double[::1] c = np.append(centre, 0.0), norms = np.append(log_norm, 0.0)
+        cdef double[::1] w = np.append(rows[0], 0.0), columns = np.append(rows[1], 0.0)
+        cdef float[::1] single_w = np.asarray(w).astype(np.float32)
+        cdef float[::1] single_columns = np.asarray(columns).astype(np.float32)
+        other.kept = [self, c, w, columns, norms, single_w, single_columns]
+        other.model, other.dimension, other.c = self.model, self.dimension, self.c
+        other.stride = self.stride
+        other.tempering.of_prior, other.tempering.of_data = of_prior, of_data
+        other.tempering.of_first, other.tempering.tails = of_first, tails
+        other.tempering.n_modes = len(log_norm)
+        other.tempering.centre = &c[0]
+        other.tempering.whitener = &w[0]
+        other.tempering.columns = &columns[0]
+        other.tempering.single_whitener = &single_w[0]
+        other.tempering.single_columns = &single_columns[0]
+        other.tempering.log_norm = &norms[0]
+        other.c.tempering = &other.tempering
+        return other
+
+    def values(self, q):
+        """Energies alone, and where these are not to be had without eigenvalues."""
+        values, failed = np.empty(len(q)), np.empty(len(q), dtype=np.uint8)
+        cdef unsigned char[::1] lost = failed
+        cdef long i
+        cdef const double[:, ::1] p = np.ascontiguousarray(q)
+        cdef double[::1] v = values
+        cdef double *work = memory(joint_doubles(&self.c))
+        with nogil:
+            for i in range(v.shape[0]):
+                lost[i] = not kernels.value(&self.c, row(p, i), &v[i], work)
+            free(work)
+        return values, failed.view(bool)
 
     def terms(self, q):
         """Fields of `JointEnergy`, and where these are not to be had without eigenvalues."""
@@ -297,6 +339,10 @@ cdef class Joint:
             free(work)
         return moved, log_volume
 
+    cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
+        """Where a gradient is to be put: annealing needs none between its trajectories."""
+        return NULL if self.c.tempering != NULL else &gradient[i, 0]
+
     def leapfrog(self, phase, step_size, n_steps, factor, double unstable):
         """Move chains along their trajectories, in place; those left out are returned."""
         cdef long m = len(step_size), d = self.dimension, i
@@ -313,8 +359,8 @@ cdef class Joint:
         with nogil:
             for i in range(m):
                 lost[i] = not kernels.leapfrog(
-                    &self.c, &q[i, 0], &p[i, 0], &v[i], &g[i, 0], eps[i], steps[i], &f[i, 0],
-                    dense, unstable, work)
+                    &self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i], steps[i],
+                    &f[i, 0], dense, unstable, work)
             free(work)
         left = np.flatnonzero(failed)
         for field, before in zip(phase, kept):
@@ -363,6 +409,6 @@ cdef class Joint:
         with nogil:
             for i in range(m):
                 count[i] = kernels.moves(
-                    &self.c, moves, i, &q[i, 0], &v[i], &g[i, 0], count[i], work)
+                    &self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), count[i], work)
             free(work)
         return made

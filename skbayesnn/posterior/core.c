@@ -21,6 +21,7 @@
 #endif
 #define BLOCK 128      /* rows that are worked on together */
 #define FORCE_ROWS 128 /* in single precision */
+#define LARGEST_SINGLE 1e6 /* entry of the output layer's normal equations in single precision */
 
 enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
 
@@ -32,6 +33,8 @@ static int fan_in(const Model *model, int layer)
 static int fan_out(const Model *model, int layer) { return model->size[layer + 1]; }
 
 static int n_pairs(int n) { return n * (n + 1) / 2; }
+
+static int padded(int n) { return (n + PADDING - 1) / PADDING * PADDING; }
 
 static long most(long a, long b) { return a > b ? a : b; }
 
@@ -109,8 +112,9 @@ long joint_doubles(const Joint *joint)
     const Model *model = joint->model;
     long width = widest(model), K = model->size[model->n_layers];
     long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free;
-    own += 4L * (joint->n_sampled + joint->n_free); /* of `leapfrog` */
-    long marginal = 4 * width * width + 2 * K * width + width * model->n;
+    long d = joint->n_sampled + joint->n_free, modes = joint->tempering ? joint->tempering->n_modes : 0;
+    own += 6 * d + (modes + 2) * (padded((int)d) + PADDING) + 2L * joint->n_free; /* of `leapfrog` and `total` */
+    long marginal = 4 * width * width + 2 * K * width + width * model->n + n_weights(model);
     own += joint->n_factors ? model->n : 0;
     return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
            (joint->integrated ? marginal : 0);
@@ -265,36 +269,60 @@ static const Joint *given(Given *own, const Joint *joint, const double *q, doubl
     return &own->joint;
 }
 
-static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-
-/* ln of a free precision at psi, and its slope (`PrecisionMap._curve`). */
-static double curve(const Joint *joint, int f, double psi, double *slope)
+/* 1 / (1 + e^-x), that of -x, and ln(1 + e^x). */
+static double sigmoid(double x, double *opposite, double *softplus)
 {
-    double more = joint->coarse[f] - joint->fine[f];
-    double softplus = (psi > 0.0 ? psi : 0.0) + log1p(exp(-fabs(psi)));
-    *slope = joint->fine[f] + more * sigmoid(psi);
+    double small = exp(-fabs(x)), likely = 1.0 / (1.0 + small), unlikely = small * likely;
+    if (softplus)
+        *softplus = (x > 0.0 ? x : 0.0) + log1p(small);
+    *opposite = x > 0.0 ? unlikely : likely;
+    return x > 0.0 ? likely : unlikely;
+}
+
+/* ln of a free precision at psi (`PrecisionMap._curve`), its slope, and the slope's. */
+static double curve(const Joint *joint, int f, double psi, double *slope, double *bend)
+{
+    double more = joint->coarse[f] - joint->fine[f], opposite, softplus;
+    double above = sigmoid(psi, &opposite, &softplus);
+    *slope = joint->fine[f] + more * above;
+    *bend = more * above * opposite;
     return joint->centre[f] + joint->fine[f] * psi + more * softplus;
 }
 
-/* A free precision at its coordinate, and `PrecisionMap.derivatives`. */
+/* ln of a free precision at its coordinate, and `PrecisionMap.derivatives`. */
+static double log_precision_at(const Joint *joint, int f, double eta, double *stretch, double *change)
+{
+    double opposite, place = sigmoid(eta, &opposite, NULL), range = joint->high[f] - joint->low[f];
+    double slope, bend, inner = range * place * opposite;
+    double log_precision = curve(joint, f, joint->low[f] + range * place, &slope, &bend);
+    *stretch = slope * inner;
+    *change = bend / slope * inner + 1.0 - 2.0 * place;
+    return log_precision;
+}
+
 static double precision_at(const Joint *joint, int f, double eta, double *stretch, double *change)
 {
-    double place = sigmoid(eta), range = joint->high[f] - joint->low[f], slope;
-    double psi = joint->low[f] + range * place, inner = range * place * sigmoid(-eta);
-    double precision = exp(curve(joint, f, psi, &slope));
-    *stretch = slope * inner;
-    *change = (joint->coarse[f] - joint->fine[f]) * sigmoid(psi) * sigmoid(-psi) / slope * inner +
-              1.0 - 2.0 * place;
+    return exp(log_precision_at(joint, f, eta, stretch, change));
+}
+
+/* A free precision, and `JointPosterior.hyperprior` of its coordinate. */
+static double hyperprior(const Joint *joint, int f, double eta, double *stretch, double *value,
+                         double *slope)
+{
+    double change, log_precision = log_precision_at(joint, f, eta, stretch, &change);
+    double precision = exp(log_precision), shape = joint->shape[f], pull = joint->rate[f] * precision;
+    *value = joint->log_normaliser[f] + pull - shape * log_precision - log(*stretch);
+    *slope = -(change + (shape - pull) * *stretch);
     return precision;
 }
 
 /* The coordinate of a precision's logarithm (`PrecisionMap.eta`). */
 static double coordinate_of(const Joint *joint, int f, double log_precision)
 {
-    double away = log_precision - joint->centre[f], slope;
+    double away = log_precision - joint->centre[f], slope, bend;
     double psi = fmin(away / joint->fine[f], away / joint->coarse[f]);
     for (int i = 0; i < 100; i++) {
-        double step = (curve(joint, f, psi, &slope) - log_precision) / slope;
+        double step = (curve(joint, f, psi, &slope, &bend) - log_precision) / slope;
         if (!(fabs(step) > 1e-12 * (1.0 + fabs(psi))))
             break;
         psi -= step;
@@ -427,12 +455,16 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define LANES 4
 #define TILE 2
 #include "core_rows.h"
+#include "core_marginal.h"
+#include "core_modes.h"
 #include "core_force.h"
 #define ISA baseline
 #define SINGLE 0
 #define LANES 2
 #define TILE 2
 #include "core_rows.h"
+#include "core_marginal.h"
+#include "core_modes.h"
 #include "core_loops.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -449,12 +481,16 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define LANES 8
 #define TILE 2
 #include "core_rows.h"
+#include "core_marginal.h"
+#include "core_modes.h"
 #include "core_force.h"
 #define ISA avx2
 #define SINGLE 0
 #define LANES 4
 #define TILE 2
 #include "core_rows.h"
+#include "core_marginal.h"
+#include "core_modes.h"
 #include "core_loops.h"
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -470,12 +506,16 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define LANES 16
 #define TILE 4
 #include "core_rows.h"
+#include "core_marginal.h"
+#include "core_modes.h"
 #include "core_force.h"
 #define ISA avx512
 #define SINGLE 0
 #define LANES 8
 #define TILE 4
 #include "core_rows.h"
+#include "core_marginal.h"
+#include "core_modes.h"
 #include "core_loops.h"
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -485,8 +525,8 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #endif
 
 #define KERNELS(isa, most_weights) \
-    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, leapfrog_##isa, \
-     moves_##isa, softmax_moments_##isa}
+    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, value_##isa, \
+     leapfrog_##isa, moves_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {

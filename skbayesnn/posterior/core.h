@@ -33,12 +33,25 @@ typedef struct {
     double largest_diagonal; /* of the output layer's normal equations, see _ridge.py */
 } Model;
 
+/* The energy of annealing (`Tempered` of the inference): factors of the parts of the joint energy, and of
+   the log density of where it begins. */
+typedef struct {
+    double of_prior, of_data, of_first;
+    int n_modes;            /* of `Modes`; 0: where it begins is `near` precisions */
+    const double *centre;   /* (n_modes, d), or of every free precision */
+    const double *whitener; /* (n_modes, d, d), rows padded, or scales of the free precisions */
+    const double *columns;  /* the transposed ones */
+    const float *single_whitener, *single_columns; /* rounded */
+    const double *log_norm; /* of every mode */
+    double tails;           /* degrees of freedom of modes, or the share of the precisions' prior */
+} Tempering;
+
 /* Weights and precisions as positions of samplers, see `Coordinates` and `JointPosterior`. */
 typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
     long n_factors;            /* rows, if their factors follow the position: Student-t noise */
-    int single;                /* forces of trajectories in single precision: of classes only */
+    int single;                /* forces of trajectories in single precision, where that will do */
     const int *label;          /* group of every weight of the network */
     const double *information; /* of every group */
     const double *fixed;       /* all precisions: of groups, then of noise levels */
@@ -46,6 +59,7 @@ typedef struct {
     const double *centre, *fine, *coarse, *low, *high; /* of the free ones' map */
     const double *sizes;       /* sampled weights of every group */
     const double *shape, *rate, *log_normaliser; /* of the free ones' `Hyperpriors` */
+    const Tempering *tempering; /* or NULL */
 } Joint;
 
 /* Steps of a transition beside the dynamics, n of every chain, and their random numbers. */
@@ -89,8 +103,11 @@ typedef struct {
     int (*terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
                  double *data, double *data_gradient, double *work);
 
+    /* The energy of one position alone. Returns 0 where `terms` does. */
+    int (*value)(const Joint *joint, const double *q, double *value, double *work);
+
     /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, (d, d) if
-       `dense`, else (d,). Returns 0 where `terms` does. */
+       `dense`, else (d,). Returns 0 where `terms` does. Here and below `gradient` may be NULL. */
     int (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
                     double step_size, long n_steps, const double *factor, int dense,
                     double unstable, double *work);

@@ -319,21 +319,6 @@ static void NAME(bend)(const Model *model, const double *theta, const double *be
     }
 }
 
-/* Sums over rows of z_a z_b and z_a y of an output, rows counted. */
-static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *weighted,
-                             double *gram, double *moment)
-{
-    int last = rows->model->n_layers - 1, width = fan_in(rows->model, last);
-    long stride;
-    const V *z = NAME(fed)(rows, last, &stride);
-    for (int a = 0; a < width; a++)
-        for (int v = 0; v < rows->nv; v++)
-            weighted[a * rows->stride + v] = counts[v] * z[a * stride + v];
-    if (gram)
-        NAME(sums)(gram, width, weighted, rows->stride, width, z, stride, width, rows->nv);
-    NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1, rows->nv);
-}
-
 static int NAME(best_outputs)(const Model *model, double *theta, const double *alpha,
                               const double *beta, double *work)
 {
@@ -376,82 +361,11 @@ static int NAME(best_outputs)(const Model *model, double *theta, const double *a
 
 /* --- positions of samplers -------------------------------------------------------------------- */
 
-/* `integrated` of the output layer, its prior precisions by group, with the gradient in the hidden
-   weights, if that is not NULL, and the derivatives in ln alpha and in ln beta. Returns 0 if it needs eigenvalues. */
-static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
-                          const double *beta, double *value, double *gradient, double *by_alpha,
-                          double *by_beta, double *work)
-{
-    const Model *model = joint->model;
-    int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
-    long at = weights_before(model, last), square = (long)width * width, stride;
-    const int *label = joint->label + at;
-    double *gram = work, *moment = gram + square, *system = moment + K * width;
-    double *spread = system + square, *mean = spread + square, *inverse = mean + width * K;
-    Rows rows = NAME(begin)(model, model->n, inverse + square);
-    NAME(at)(&rows, 0);
-    NAME(forward)(&rows, theta, 1, last);
-    memset(gram, 0, sizeof(double) * (square + K * width));
-    for (int o = 0; o < K; o++)
-        NAME(add_normal)(&rows, o, NAME(counts)(&rows, o), rows.rest, o ? NULL : gram,
-                         moment + o * width);
-    memset(spread, 0, sizeof(double) * square);
-    *value = 0.0;
-    for (int o = 0; o < K; o++) {
-        double tau = beta[model->level[o]] * model->relative[o], sd[width], log_det, fixed = width;
-        double *m = moment + o * width;
-        for (int a = 0; a < width; a++) {
-            sd[a] = 1.0 / sqrt(alpha[label[a * K + o]]);
-            m[a] *= tau * sd[a];
-        }
-        normal_equations(gram, tau, sd, width, system);
-        if (!cholesky(system, width, model->largest_diagonal, &log_det))
-            return 0;
-        solve(system, width, m);
-        inverse_of(system, width, inverse);
-        for (int a = 0; a < width; a++) {
-            double variance = inverse[a * width + a];
-            by_alpha[label[a * K + o]] += 0.5 * (m[a] * m[a] + variance - 1.0);
-            fixed -= variance;
-            *value += 0.5 * m[a] * m[a];
-            mean[a * K + o] = sd[a] * m[a];
-            for (int b = 0; b < width; b++)
-                spread[a * width + b] += tau * sd[a] * sd[b] * inverse[a * width + b];
-        }
-        *value += 0.5 * log_det;
-        by_beta[model->level[o]] += 0.5 * fixed;
-    }
-    const V *z = NAME(fed)(&rows, last, &stride), *counts = NAME(counts)(&rows, 0);
-    NAME(summed)(&rows, last, mean, z, stride, rows.outputs, 1, 0);
-    for (int o = 0; o < K; o++) {
-        const V *y = NAME(targets)(&rows, o);
-        double tau = beta[model->level[o]] * model->relative[o];
-        V *f = rows.outputs + o * rows.stride, squares = (V){0};
-        for (int v = 0; v < rows.nv; v++) {
-            V error = f[v] - y[v];
-            squares += counts[v] * error * error;
-            f[v] = tau * error;
-        }
-        double total = 0.5 * tau * NAME(sum)(squares);
-        *value += total;
-        by_beta[model->level[o]] += total;
-    }
-    if (last == 0 || !gradient)
-        return 1;
-    V *delta = rows.delta[last - 1];
-    int units = model->size[last];
-    NAME(combine)(delta, rows.stride, units, spread, width, 1, z, stride, width, rows.nv, 0);
-    NAME(combine)(delta, rows.stride, units, mean, K, 1, rows.outputs, rows.stride, K, rows.nv, 1);
-    for (long i = 0; i < units * rows.stride; i += rows.stride)
-        for (int v = 0; v < rows.nv; v++)
-            delta[i + v] *= counts[v] * rows.slope[last][i + v];
-    NAME(backward)(&rows, theta, last, gradient, 0);
-    return 1;
-}
-
-/* `JointPosterior.terms`: as much of it as is asked for. Returns 0 where it needs eigenvalues. */
+/* `JointPosterior.terms`: as much of it as is asked for. `own` is what `hyperprior` says of the free
+   precisions, values and slopes. Returns 0 where it needs eigenvalues. */
 static int NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
-                        double *prior_gradient, double *data, double *data_gradient, double *work)
+                        double *prior_gradient, double *data, double *data_gradient, double *own,
+                        double *work)
 {
     const Model *model = joint->model;
     int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups;
@@ -459,15 +373,12 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
     double *alpha = work, *beta = alpha + G, *by = beta + model->n_levels;
     double *scale = by + n_precisions, *share = scale + G, *squares = share + G, *pull = squares + G;
     double *stretch = pull + G, *errors = stretch + n_free, *theta = errors + model->n_levels;
-    const double *eta = q + m;
     memcpy(alpha, joint->fixed, sizeof(double) * n_precisions);
     *prior = 0.0;
     for (int f = 0; f < n_free; f++) {
-        alpha[joint->which[f]] = precision_at(joint, f, eta[f], stretch + f, prior_gradient + m + f);
-        double precision = alpha[joint->which[f]], pull = joint->rate[f] * precision;
-        *prior -= log(stretch[f]) +
-                  (joint->shape[f] * log(precision) - pull - joint->log_normaliser[f]);
-        prior_gradient[m + f] = -(prior_gradient[m + f] + (joint->shape[f] - pull) * stretch[f]);
+        alpha[joint->which[f]] = hyperprior(joint, f, q[m + f], stretch + f, own + f, own + n_free + f);
+        *prior += own[f];
+        prior_gradient[m + f] = own[n_free + f];
     }
     for (int c = 0; c < G; c++) {
         double total = alpha[c] + joint->information[c];
@@ -475,11 +386,14 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
         share[c] = alpha[c] / total;
         squares[c] = pull[c] = 0.0;
     }
-    for (int i = 0; i < m; i++) {
-        int c = joint->label[i];
-        theta[i] = q[i] * scale[c];
-        squares[c] += q[i] * q[i];
-        prior_gradient[i] = share[c] * q[i];
+    for (int i = 0, c; i < m;) { /* neighbours are mostly of one group */
+        double total = 0.0;
+        for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
+            theta[i] = q[i] * scale[c];
+            total += q[i] * q[i];
+            prior_gradient[i] = share[c] * q[i];
+        }
+        squares[c] += total;
     }
     for (int c = 0; c < G; c++) {
         double excess = share[c] * squares[c] - joint->sizes[c];
@@ -493,7 +407,13 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
     if (natural)
         memset(natural, 0, sizeof(double) * (m + n_free));
     if (joint->integrated) {
-        if (!NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, rest))
+        double largest = model->largest_diagonal;
+        int done = wanted == FORCE && joint->single &&
+                   JOIN(marginal_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
+                                              fmin(largest, LARGEST_SINGLE), rest);
+        if (!done)
+            memset(by, 0, sizeof(double) * n_precisions);
+        if (!done && !NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, largest, rest))
             return 0;
     } else if (wanted == FORCE && joint->single) {
         JOIN(force_single, ISA)(model, theta, natural, rest);
@@ -510,10 +430,13 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
     }
     if (!natural)
         return 1;
-    for (int i = 0; i < m; i++) {
-        int c = joint->label[i];
-        pull[c] += theta[i] * natural[i];
-        natural[i] *= scale[c];
+    for (int i = 0, c; i < m;) {
+        double total = 0.0;
+        for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
+            total += theta[i] * natural[i];
+            natural[i] *= scale[c];
+        }
+        pull[c] += total;
     }
     for (int c = 0; c < G; c++)
         by[c] -= 0.5 * share[c] * pull[c];
@@ -527,21 +450,64 @@ static int NAME(terms)(const Joint *joint, const double *q, double *prior, doubl
 {
     Given own;
     joint = given(&own, joint, q, &work);
-    return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work);
+    return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work,
+                        work + 2 * joint->n_free);
 }
 
-/* The sum of both parts, and of their gradients if these are wanted. */
+/* `NearPrecisions.log_density` beyond what the prior has, which `own` tells of, see `energy`; from the
+   gradient its own is subtracted, `of_first` times, if that is not NULL. */
+static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
+{
+    const Tempering *t = joint->tempering;
+    double total = 0.0;
+    for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
+        double away = (q[i] - t->centre[f]) / t->whitener[f], small = exp(-fabs(away));
+        double near = (1.0 - t->tails) / t->whitener[f] * small / ((1.0 + small) * (1.0 + small));
+        double far = t->tails * exp(-own[f]), slope = own[joint->n_free + f];
+        double steep = copysign((1.0 - small) / (1.0 + small), away) / t->whitener[f];
+        total += own[f] + log(near + far);
+        if (gradient)
+            gradient[i] -= t->of_first * (slope - (near * steep + far * slope) / (near + far));
+    }
+    return total;
+}
+
+/* Log density of where annealing begins. */
+static double NAME(first)(const Joint *joint, const double *q, int wanted, const double *own,
+                          double *gradient, double *work)
+{
+    double *slope = wanted == VALUE ? NULL : gradient;
+    if (!joint->tempering->n_modes)
+        return NAME(near)(joint, q, own, slope);
+    if (wanted == FORCE && joint->single)
+        return JOIN(modes_single, ISA)(joint, q, slope, work);
+    return NAME(modes)(joint, q, slope, work);
+}
+
+/* The sum of both parts, and of their gradients if these are wanted; `Tempered` if that is. */
 static int NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
                        double *gradient, double *work)
 {
     int d = joint->n_sampled + joint->n_free;
-    double *of_prior = work, *of_data = of_prior + d, prior;
-    if (!NAME(energy)(joint, q, wanted, &prior, of_prior, value, of_data, of_data + d))
+    const Tempering *t = joint->tempering;
+    double of_prior = t ? t->of_prior : 1.0, of_data = t ? t->of_data : 1.0, prior;
+    double *by_prior = work, *by_data = by_prior + d, *own = by_data + d;
+    work = own + 2 * joint->n_free;
+    if (!NAME(energy)(joint, q, wanted, &prior, by_prior, value, by_data, own, work))
         return 0;
-    *value += prior;
+    *value = of_prior * prior + of_data * *value;
     for (int i = 0; i < d && wanted != VALUE; i++)
-        gradient[i] = of_prior[i] + of_data[i];
+        gradient[i] = of_prior * by_prior[i] + of_data * by_data[i];
+    if (t && t->of_first != 0.0)
+        *value -= t->of_first * NAME(first)(joint, q, wanted, own, gradient, work);
     return 1;
+}
+
+static int NAME(value)(const Joint *joint, const double *q, double *value, double *work)
+{
+    Given own;
+    joint = given(&own, joint, q, &work);
+    return NAME(total)(joint, q, VALUE, value, NULL, work);
 }
 
 /* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
@@ -553,21 +519,23 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
     Given own;
     joint = given(&own, joint, q, &work);
-    double *force = work, *velocity = force + d;
-    work = velocity + d;
-    double initial = *value + 0.5 * squared(p, d);
-    if (rough)
-        NAME(total)(joint, q, FORCE, value, gradient, work);
-    transformed(factor, dense, 1, gradient, d, force);
+    double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
+    work = slope + d;
+    double initial = known + 0.5 * squared(p, d);
+    if (gradient && !rough)
+        slope = gradient;
+    else if (!NAME(total)(joint, q, FORCE, &known, slope, work))
+        return 0;
+    transformed(factor, dense, 1, slope, d, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
         transformed(factor, dense, 0, p, d, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
-        if (!NAME(total)(joint, q, FORCE, value, gradient, work))
+        if (!NAME(total)(joint, q, FORCE, value, slope, work))
             return 0;
-        transformed(factor, dense, 1, gradient, d, force);
+        transformed(factor, dense, 1, slope, d, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
         if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {
@@ -575,11 +543,10 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
             return 1;
         }
     }
-    if (rough) {
-        NAME(total)(joint, q, ALL, value, gradient, work);
-        if (!(*value + 0.5 * squared(p, d) - initial < unstable))
-            *value = INFINITY;
-    }
+    if (rough && !NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work))
+        return 0;
+    if (rough && !(*value + 0.5 * squared(p, d) - initial < unstable))
+        *value = INFINITY;
     return 1;
 }
 

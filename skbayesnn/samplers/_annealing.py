@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import Phase
+from skbayesnn.samplers._dynamics import start
 from skbayesnn.samplers._kernels import Noise, transition
 from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
 
 EFFECTIVE_SHARE = 0.8  # of the particles that a change of temperature leaves effective
-TEMPERED_STEPS = 10
+TEMPERED_STEPS = 20
+MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8
 LEAST_SCALE = 1e-3
@@ -148,13 +149,10 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
         position, share.present = position[kept], share.present[kept]
         temperature = following
         position, energy, move = path.stage(temperature, position, rngs)
-        value, gradient = energy(position)
-        dimension = gradient.shape[1]
-        scale = np.maximum(np.std(position[:, :dimension], axis=0), LEAST_SCALE)
-        metric = Metric(np.tile(scale, (n, 1)))
-        phase = Phase(position, np.zeros_like(gradient), value, gradient)
+        phase = start(energy, position)
+        metric = Metric(np.tile(_scale(phase), (n, 1)))
         for _ in range(n_moves):
-            noise = Noise(rng.standard_normal(gradient.shape), rng.random(n))
+            noise = Noise(rng.standard_normal(phase.gradient.shape), rng.random(n))
             sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
             counts = np.full(n, TEMPERED_STEPS)
             ended, info = transition(energy, phase, noise, sizes, counts, metric)
@@ -168,6 +166,21 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
         n_temperatures += 1
         n_gradients += n * (n_moves * TEMPERED_STEPS + 2)
     return Annealed(log_evidences, position, n_temperatures, n_gradients)
+
+
+def _scale(phase):
+    """How far every coordinate moves: by the curvature, but not beyond the spread of particles.
+
+    The mean of squared gradients is that of the curvature (Fisher's identity), which modes and
+    copies of networks have each for itself, however far they are apart. Of both only the middle two
+    thirds of the particles count: a few with tiny precisions are far from all others.
+    """
+    gradient = np.where(np.isfinite(phase.gradient), phase.gradient, 0.0)
+    with np.errstate(divide="ignore"):
+        by_curvature = 2.0 / np.diff(np.percentile(gradient, MIDDLE, axis=0), axis=0)[0]
+    position = phase.position[:, : gradient.shape[1]]
+    spread = 0.5 * np.diff(np.percentile(position, MIDDLE, axis=0), axis=0)[0]
+    return np.clip(by_curvature, LEAST_SCALE, np.maximum(spread, LEAST_SCALE))
 
 
 class _Share:
@@ -235,13 +248,15 @@ def _systematic(weights, rng):
     return np.concatenate([np.minimum(some, (i + 1) * size - 1) for i, some in enumerate(kept)])
 
 
-def combine(log_evidences):
+def combine(log_evidences, sizes=1.0):
     """Log of the mean evidence of several populations, with its standard error.
 
     Parameters
     ----------
     log_evidences : ndarray of shape (n_populations,)
         Of at least 4.
+    sizes : float or ndarray of shape (n_populations,), default=1
+        Numbers of particles, with which the estimates count.
 
     Returns
     -------
@@ -259,6 +274,7 @@ def combine(log_evidences):
     """
     n = len(log_evidences)
     few = np.sqrt((n - 1.0) / (n - 3.0))
-    total = log_sum_exp(log_evidences, axis=0) - np.log(n)
+    shares = np.broadcast_to(sizes, n) / np.sum(np.broadcast_to(sizes, n))
+    total = log_sum_exp(log_evidences + np.log(shares), axis=0)
     ratios = np.exp(log_evidences - total)
-    return float(total), float(few * np.std(ratios, ddof=1) / np.sqrt(n))
+    return float(total), float(few * np.sqrt(shares @ (ratios - 1.0) ** 2 / (n - 1.0)))

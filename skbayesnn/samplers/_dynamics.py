@@ -119,7 +119,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     if hasattr(energy, "trajectories"):
         left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
     active = left[n_steps[left] > 0]
-    moving, own, eps = phase.select(active), metric.select(active), step_size[active, None]
+    moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # where dynamics is unstable numbers overflow
         force = own.force(moving.gradient)
         while len(active):

@@ -6,11 +6,17 @@ own allocations (tracemalloc), in a second fit of three training steps.
 
     python tests/benchmarks/large.py --rows 1000 10000 100000 --hidden 8
     python tests/benchmarks/large.py --rows 100000 --profile
+    python tests/benchmarks/large.py --rows 100000 --features 10 --hidden 8 --resident
+    python tests/benchmarks/large.py --rows 1000000 --hidden 8 --resident
+
+With ``--resident``: processor seconds of the fit and of predictions of all rows, with and without
+error bars, and the resident memory of the whole process at its peak.
 """
 
 import argparse
 import cProfile
 import pstats
+import resource
 import tracemalloc
 import warnings
 from collections import Counter
@@ -26,14 +32,12 @@ from skbayesnn.estimators import BayesianMLP
 from skbayesnn.inference import Limits, memory_of_search
 from skbayesnn.posterior import Posterior
 
-N_FEATURES = 8
 
-
-def make_rows(n_rows):
-    """A smooth function of eight inputs with noise of standard deviation 0.3."""
+def make_rows(n_rows, n_features=8):
+    """A smooth function of some inputs with noise of standard deviation 0.3."""
     rng = np.random.default_rng(0)
-    teacher = rng.standard_normal((N_FEATURES, 4)) / 2.0
-    X = rng.standard_normal((n_rows, N_FEATURES))
+    teacher = rng.standard_normal((n_features, 4)) / 2.0
+    X = rng.standard_normal((n_rows, n_features))
     f = np.tanh(X @ teacher) @ np.array([1.0, -1.0, 0.7, 0.5])
     return X, f + 0.3 * rng.standard_normal(n_rows)
 
@@ -97,6 +101,27 @@ def memory_line(X, y, args):
     return f"| {len(X)} | {told[0] / 2**20:.0f} | {peak / 2**20:.0f} |"
 
 
+def resident_line(X, y, args):
+    """Times of a fit and of predictions, and the peak of the process so far."""
+    seconds = []
+
+    def timed(do):
+        start = process_time()
+        result = do()
+        seconds.append(process_time() - start)
+        return result
+
+    model = EvidenceMLPRegressor(
+        tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed
+    )
+    timed(lambda: model.fit(X, y))
+    timed(lambda: model.predict(X))
+    timed(lambda: model.predict(X, return_std=True))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of Linux: KiB
+    times = " | ".join(f"{some:.2f}" for some in seconds)
+    return f"| {len(X)} x {X.shape[1]} | {model.noise_} | {times} | {peak:.2f} |"
+
+
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -105,16 +130,25 @@ def main():
     parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--whole-too", action="store_true", help="also all rows at once")
+    parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--resident", action="store_true", help="instead: times and resident peak")
     parser.add_argument("--memory", action="store_true", help="also peak memory")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--verbose", type=int, default=0)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.resident:
+        print("| rows | noise | fit s | predict s | with error bars s | resident GiB |")
+        print("|---|---|---|---|---|---|")
+        with one_blas_thread():
+            for n_rows in args.rows:
+                print(resident_line(*make_rows(n_rows, args.features), args), flush=True)
+        return
     print("| rows | training | CPU s | CPU us per row | steps | Hessians x rows | log evidence |")
     print("|---|---|---|---|---|---|---|")
     with one_blas_thread():
         for n_rows in args.rows:
-            X, y = make_rows(n_rows)
+            X, y = make_rows(n_rows, args.features)
             begun_on_part = n_rows >= Limits().part_worth * Limits().part_rows
             for whole in [False, True] if args.whole_too and begun_on_part else [False]:
                 print(measured(X, y, args, whole), flush=True)

@@ -315,7 +315,7 @@ def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="noise_std fixes one noise level"):
+    with pytest.raises(ValueError, match="it fixes one noise level"):
         fit("input_dependent", noise_std=0.1)
     with pytest.raises(ValueError, match="noise_hidden_layer_sizes must be a tuple"):
         fit("constant", rows=make_rows("student_t"), noise_hidden_layer_sizes=(0,))

@@ -144,7 +144,7 @@ def test_noise_free_data():
 
 def test_bad_parameters():
     X, y = make_rows(20)
-    with pytest.raises(ValueError, match="noise_std fixes one noise level"):
+    with pytest.raises(ValueError, match="it fixes one noise level"):
         fit(X, y, noise_std=0.1)
     with pytest.raises(ValueError, match="noise_hidden_layer_sizes must be a tuple"):
         fit(X, y, noise_hidden_layer_sizes=(0,))

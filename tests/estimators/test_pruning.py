@@ -135,7 +135,7 @@ def test_the_same_for_any_number_of_processes(pruned):
 def test_bad_parameters():
     with pytest.raises(ValueError, match="prune must be None or 'saliency', got 'magnitude'"):
         EvidenceMLPRegressor((2,), prune="magnitude").fit(X, Y)
-    with pytest.raises(ValueError, match="cannot be measured; use measure_evidence='auto'"):
+    with pytest.raises(ValueError, match="pruned network cannot be measured"):
         EvidenceMLPRegressor((2,), prune="saliency", measure_evidence=True).fit(X, Y)
 
 

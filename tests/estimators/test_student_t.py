@@ -284,7 +284,7 @@ def test_improbable_minima_do_not_predict(monkeypatch):
         return [m.log_evidence for m in report.minima]
 
     probable = evidences()
-    monkeypatch.setattr("skbayesnn.inference._noise_models.IMPROBABLE", np.inf)
+    monkeypatch.setattr("skbayesnn.inference._student_t_noise.IMPROBABLE", np.inf)
     everything = evidences()
     assert min(probable) > max(probable) - 12.0
     assert min(everything) < max(everything) - 50.0

@@ -1,16 +1,23 @@
-"""The loop of damped steps in the compiled core against that in NumPy."""
+"""The loops of damped steps and over batches in compiled code against those in NumPy."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from skbayesnn.inference import Deadline
+from skbayesnn.inference import BatchSteps, Deadline, Point
 from skbayesnn.inference._compiled_loop import compiled_loop
 from skbayesnn.inference._damped import DampedSteps, Search
 from skbayesnn.inference._reestimation import Reestimation
 from skbayesnn.inference._steps import FixedPrecisions, lower
-from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, SquaredResiduals, instructions
+from skbayesnn.posterior import (
+    Gamma,
+    GaussianPrior,
+    Hyperparameters,
+    Hyperpriors,
+    SquaredResiduals,
+    instructions,
+)
 from tests.inference.common import free_all, method_of
 from tests.tools import DEPTHS, LIKELIHOODS, make_problem
 
@@ -157,3 +164,41 @@ def test_the_clock_is_looked_at_between_runs():
     assert late.passed
     found = after_steps(posterior, theta, hyper, "reestimation", 300, deadline=late)
     assert found.n_iter == 0
+
+
+def after_stages(posterior, theta, hyper):
+    """Weights after two stages of steps by batches."""
+    point = Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None)
+    search, steps = Search(point), BatchSteps(posterior, 2, 30)
+    for _ in range(2):
+        theta = steps.trial(posterior, search).theta
+        search = search._replace(point=search.point._replace(theta=theta))
+    return theta
+
+
+@pytest.fixture(params=[7, 32, 256])
+def batch(request, monkeypatch):
+    """Size of batches: less than are padded, some of the rows, all of them."""
+    monkeypatch.setattr("skbayesnn.inference._batches.BATCH", request.param)
+
+
+@each_kind
+@each_depth
+@pytest.mark.usefixtures("batch")
+def test_steps_by_batches_are_those_of_numpy(kind, hidden, monkeypatch):
+    posterior, theta, hyper = problem(kind, hidden)
+    found = after_stages(posterior, theta, hyper)
+    monkeypatch.setattr("skbayesnn.inference._batches._batch_loop", None)
+    expected = after_stages(in_numpy(posterior), theta, hyper)
+    assert np.max(np.abs(expected - theta)) > 0.1
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+
+
+def test_batches_under_a_prior_with_a_mean_are_left_to_numpy():
+    posterior, theta, hyper = problem("gaussian", (3,))
+    groups, k = posterior.groups, len(theta)
+    prior = GaussianPrior(groups.labels, groups.names, np.linspace(-2, 2, k), np.full(k, 3.0))
+    posterior = replace(posterior, groups=prior)
+    expected = after_stages(in_numpy(posterior), theta, hyper)
+    found = after_stages(posterior, theta, hyper)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)

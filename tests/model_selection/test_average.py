@@ -116,7 +116,7 @@ def test_classes(labels):
     mean = (weights * p).sum(axis=0)
     assert_allclose(search.predict_proba(GRID), mean, rtol=1e-12)
     variance = (weights * (sd**2 + p**2)).sum(axis=0) - mean**2
-    assert_allclose(search.predict_std(GRID) ** 2, variance, rtol=1e-9)
+    assert_allclose(search.predict_std(GRID) ** 2, variance, rtol=1e-9, atol=1e-15)
     assert_array_equal(search.predict(GRID), search.classes_[np.argmax(mean, axis=1)])
     most = by_model(search, "predict_proba", GRID, moderated=False)
     assert_allclose(search.predict_proba(GRID, moderated=False), (weights * most).sum(axis=0))

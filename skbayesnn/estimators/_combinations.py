@@ -1,0 +1,225 @@
+"""What cannot be combined: all refusals of two choices that each make sense alone."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from skbayesnn.estimators._hyperpriors import has_gamma_noise
+from skbayesnn.estimators._parameters import is_estimator
+from skbayesnn.posterior import INTERCEPT
+
+
+class Choice(NamedTuple):
+    """A parameter at some of its values, or what is asked for besides.
+
+    Attributes
+    ----------
+    words : str
+        How messages name it; names of parameters in braces stand for their values.
+    made : callable
+        Whether an estimator's parameters make it.
+    """
+
+    words: str
+    made: Callable = lambda estimator: False
+
+
+class Refusal(NamedTuple):
+    """Two choices that cannot be combined.
+
+    Attributes
+    ----------
+    one, other : Choice
+    why : str
+    instead : str
+        What to do.
+    """
+
+    one: Choice
+    other: Choice
+    why: str
+    instead: str
+
+
+def _is(name, *values):
+    """The choice of one of some strings."""
+
+    def made(estimator):
+        given = getattr(estimator, name, None)
+        return isinstance(given, str) and given in values
+
+    return Choice(f"{name}={{{name}!r}}", made)
+
+
+def _given(name):
+    """The choice of anything but ``None``."""
+    return Choice(name, lambda estimator: getattr(estimator, name, None) is not None)
+
+
+def _fixes_noise(estimator):
+    given = getattr(estimator, "noise_std", "auto")
+    return not (isinstance(given, str) and given == "auto")
+
+
+def _makes_one_group(estimator):
+    given = estimator.prior_precision
+    return given is not None and not isinstance(given, dict)
+
+
+def _has_intercept_group(estimator):
+    return isinstance(estimator.prior, str) and estimator.prior.endswith(INTERCEPT)
+
+
+def _is_array(prior):
+    return not (isinstance(prior, str) or is_estimator(prior))
+
+
+# asked for by a call
+MEASUREMENTS = Choice("measurement_std")
+PARTIAL_FIT = Choice("partial_fit")  # for which there is no such method
+BATCH = Choice("partial_fit")  # for which it refuses
+
+PRIOR_MEAN, PRIOR_PRECISION = _given("prior_mean"), _given("prior_precision")
+EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator.prior))
+INPUT_STD, IMPUTED = _given("input_std"), _is("missing", "impute")
+PRUNED = Choice("prune={prune!r}", _given("prune").made)
+MEASURED = Choice(
+    "measure_evidence=True",
+    lambda estimator: getattr(estimator, "measure_evidence", False) is True,
+)
+GROWN = _is("hidden_layer_sizes", "auto")
+FIXED_NOISE = Choice("noise_std", _fixes_noise)
+GAMMA_NOISE = Choice(
+    "A Gamma prior of the noise level", lambda estimator: has_gamma_noise(estimator.hyperprior)
+)
+CORRELATED = _is("noise", "correlated")
+WITHOUT_LEVEL = _is("noise", "input_dependent", "student_t", "correlated")
+ARRAY = Choice("an array as prior", lambda estimator: _is_array(estimator.prior))
+ONE_GROUP = Choice("prior_precision as a number or an array", _makes_one_group)
+OWN_GROUPS = Choice(
+    "prior={prior!r}", lambda e: _is_array(e.prior) or not _is("prior", "layer", "single").made(e)
+)
+
+LEVELS = "Use noise='constant' or 'shared'"
+NOT_MEASURED = "Use measure_evidence='auto' or False"
+CENTRED = "it is for priors of mean zero"
+
+REFUSALS = (
+    Refusal(
+        Choice("prior={prior!r}", _has_intercept_group),
+        Choice("fit_intercept=False", lambda estimator: not estimator.fit_intercept),
+        "it is for outputs with intercepts",
+        "Use fit_intercept=True, or the same prior without '+intercept'",
+    ),
+    Refusal(
+        GROWN,
+        ARRAY,
+        "the array labels the weights of one network",
+        "Give hidden_layer_sizes, or one of the priors 'single', 'layer' and 'ard'",
+    ),
+    # noise
+    Refusal(
+        FIXED_NOISE,
+        _is("noise", "input_dependent"),
+        "it fixes one noise level for all inputs",
+        "Leave noise_std at 'auto'",
+    ),
+    Refusal(
+        FIXED_NOISE,
+        CORRELATED,
+        "it fixes levels of single outputs, and this infers the whole covariance",
+        "Leave noise_std at 'auto'",
+    ),
+    Refusal(
+        GAMMA_NOISE,
+        _is("noise", "input_dependent", "correlated"),
+        "there the noise has no level of its own",
+        "Use noise='constant', 'shared' or 'student_t', or a LogUniform prior",
+    ),
+    *(
+        Refusal(
+            errors,
+            WITHOUT_LEVEL,
+            "it adds to Gaussian noise of a constant level",
+            f"{LEVELS}, or leave {errors.words} out",
+        )
+        for errors in (MEASUREMENTS, INPUT_STD)
+    ),
+    Refusal(
+        INPUT_STD,
+        IMPUTED,
+        "inputs that are filled in have another noise than those that were measured",
+        "Use missing='error'",
+    ),
+    Refusal(
+        INPUT_STD,
+        EARLIER,
+        "it was learnt with the slopes of earlier weights",
+        "Fit all rows at once",
+    ),
+    # priors
+    *(
+        Refusal(
+            GROWN,
+            numbers,
+            "it holds numbers for the weights of one network",
+            "Give hidden_layer_sizes",
+        )
+        for numbers in (PRIOR_MEAN, PRIOR_PRECISION)
+    ),
+    *(
+        Refusal(one, informed, why, instead)
+        for informed in (PRIOR_MEAN, PRIOR_PRECISION, EARLIER)
+        for one, why, instead in (
+            (MEASURED, "annealing begins from a prior of mean zero", NOT_MEASURED),
+            (CORRELATED, CENTRED, "Use noise='constant'"),
+            (PRUNED, CENTRED, "Use prune=None"),
+        )
+    ),
+    *(
+        Refusal(given, EARLIER, "the estimator has both", "Leave it at None")
+        for given in (PRIOR_MEAN, PRIOR_PRECISION)
+    ),
+    Refusal(
+        OWN_GROUPS,
+        ONE_GROUP,
+        "all weights are then one group",
+        "Give prior_precision as a dict by group, or prior='layer'",
+    ),
+    # ways to fit
+    Refusal(MEASURED, PRUNED, "the evidence of a pruned network cannot be measured", NOT_MEASURED),
+    Refusal(PRUNED, PARTIAL_FIT, "later batches keep the weights of the first", "Use prune=None"),
+    Refusal(
+        IMPUTED,
+        PARTIAL_FIT,
+        "inputs are filled in from all rows",
+        "Use missing='error'",
+    ),
+    Refusal(INPUT_STD, PARTIAL_FIT, "the slopes of earlier batches change", "Use input_std=None"),
+    Refusal(WITHOUT_LEVEL, BATCH, "it needs constant noise levels", LEVELS),
+    Refusal(MEASURED, BATCH, "annealing does not include earlier batches", NOT_MEASURED),
+)
+
+
+def refusal(estimator, asked=None):
+    """Why choices cannot be combined, in words; ``None`` if they can.
+
+    Parameters
+    ----------
+    estimator : BayesianMLP
+    asked : Choice, optional
+        What is asked for besides its parameters; only that is then looked at.
+    """
+    for row in REFUSALS:
+        pair = row.one, row.other
+        meant = asked is None or any(choice is asked for choice in pair)
+        if meant and all(choice is asked or choice.made(estimator) for choice in pair):
+            words = f"{row.one.words} is not possible with {row.other.words}"
+            return f"{words.format(**vars(estimator))}: {row.why}. {row.instead}."
+    return None
+
+
+def check_combinations(estimator, asked=None):
+    """Raise ``ValueError`` if there is a `refusal`."""
+    words = refusal(estimator, asked)
+    if words is not None:
+        raise ValueError(words)

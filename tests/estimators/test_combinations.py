@@ -1,0 +1,110 @@
+"""Choices that cannot be combined."""
+
+from inspect import signature
+from itertools import product
+
+import numpy as np
+import pytest
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.estimators._combinations import (
+    ARRAY,
+    BATCH,
+    EARLIER,
+    FIXED_NOISE,
+    GAMMA_NOISE,
+    GROWN,
+    MEASURED,
+    MEASUREMENTS,
+    ONE_GROUP,
+    OWN_GROUPS,
+    PARTIAL_FIT,
+    PRUNED,
+    REFUSALS,
+    refusal,
+)
+from skbayesnn.posterior import Gamma
+
+ASKED = MEASUREMENTS, PARTIAL_FIT, BATCH
+ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCMLPClassifier
+VALUES = {
+    "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),
+    "noise_std": (0.1,),
+    "hyperprior": ({"noise": Gamma(1.0, 1.0)},),
+    "input_std": (0.1,),
+    "missing": ("impute",),
+    "prior": (
+        *("single", "layer", "ard", "single+intercept", "layer+intercept", "ard+intercept"),
+        *(np.array([0, 0, 1]), EvidenceMLPRegressor()),
+    ),
+    "prior_mean": (0.0,),
+    "prior_precision": (1.0, np.ones(3), {"hidden1_weights": 2.0}),
+    "hidden_layer_sizes": ("auto", (2,), ()),
+    "measure_evidence": (True, False),
+    "prune": ("saliency",),
+    "fit_intercept": (False,),
+}
+ALONE = {"hidden_layer_sizes": (2,)}  # with which all of these make sense
+
+
+def made_by(choice):
+    """Parameters by which each alone makes a choice."""
+    if any(choice is asked for asked in ASKED):
+        return [{}]
+    given = [{name: value} for name, values in VALUES.items() for value in values]
+    return [one for one in given if choice.made(EvidenceMLPRegressor(**ALONE | one))]
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: f"{row.one.words}-{row.other.words}")
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_every_row_is_reached(row, kind):
+    asked = next((c for c in (row.one, row.other) if any(c is one for one in ASKED)), None)
+    reached = False
+    for one, other in product(made_by(row.one), made_by(row.other)):
+        given = one | other
+        if one.keys() & other.keys() or not given.keys() <= signature(kind).parameters.keys():
+            continue
+        words = refusal(kind(**ALONE | given), asked)
+        assert words is not None
+        reached = reached or words.endswith(f": {row.why}. {row.instead}.")
+    assert reached or kind is not EvidenceMLPRegressor
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_choices_alone_are_possible(kind):
+    for name, values in VALUES.items():
+        for value in values:
+            given = ALONE | {name: value}
+            if set(given) <= set(signature(kind).parameters):
+                assert refusal(kind(**given)) is None
+    for asked in ASKED:
+        assert refusal(kind(**ALONE), asked) is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "given"),
+    [
+        (FIXED_NOISE, {"noise_std": [0.1, 0.2]}),
+        (GAMMA_NOISE, {"hyperprior": {"noise": [Gamma(1.0, 1.0)]}}),
+        (EARLIER, {"prior": EvidenceMLPRegressor()}),
+        (ARRAY, {"prior": [0, 1]}),
+        (ONE_GROUP, {"prior_precision": [1.0, 2.0]}),
+        (OWN_GROUPS, {"prior": "layer+intercept"}),
+        (GROWN, {"hidden_layer_sizes": "auto"}),
+        (MEASURED, {"measure_evidence": True}),
+        (PRUNED, {"prune": "saliency"}),
+    ],
+)
+def test_choices_are_seen(choice, given):
+    assert choice.made(EvidenceMLPRegressor(**given))
+    assert not choice.made(EvidenceMLPRegressor((2,)))
+
+
+def test_the_message_names_both():
+    with pytest.raises(ValueError, match=r"^prune='saliency' is not possible with prior_mean: it"):
+        EvidenceMLPRegressor((2,), prune="saliency", prior_mean=0.0).fit([[0.0]], [0.0])

@@ -1,0 +1,121 @@
+"""Energies of annealing: their gradients, and the compiled core against NumPy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.optimize import approx_fprime
+
+from skbayesnn.inference import (
+    FreeHyperparameters,
+    Modes,
+    NearPrecisions,
+    ScaleMoves,
+    Tempered,
+)
+from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
+from skbayesnn.samplers import Metric, leapfrog, start
+from tests.tools import make_problem
+
+LIKELIHOODS = ["gaussian", "bernoulli", "categorical"]
+each_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS)
+each_hidden = pytest.mark.parametrize("hidden", [(), (3,), (3, 2)], ids=str)
+each_first = pytest.mark.parametrize("first", ["prior", "modes"])
+each_integrate = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
+
+
+def made(likelihood, hidden, first, integrate=True):
+    """A joint posterior, a density where annealing begins, and positions."""
+    posterior, _, hyper = make_problem(likelihood, hidden, prior="layer", n=23)
+    masks = [np.ones(len(some), dtype=bool) for some in hyper]
+    kinds = [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)] * sum(map(len, masks))
+    free = FreeHyperparameters(*masks, Hyperpriors.of(kinds[: sum(map(len, masks))]))
+    rng = np.random.default_rng(3)
+    information = np.exp(rng.normal(0.0, 1.0, len(hyper.alpha)))
+    joint = JointPosterior(posterior, free, hyper, information, integrate)
+    q = 0.5 * rng.standard_normal((6, joint.dimension))
+    if first == "prior":
+        return joint, NearPrecisions.of(joint, q[:, joint.n_sampled :]), q
+    d = joint.dimension
+    whitener = np.triu(0.2 * rng.standard_normal((3, d, d)), 1) + 2.0 * np.eye(d)
+    position = 0.3 * rng.standard_normal((3, d))
+    modes = Modes(position, np.linalg.inv(whitener), whitener, np.array([0.5, 0.3, 0.2]))
+    return joint, modes, q
+
+
+def without_core(energy):
+    """The same energy in NumPy."""
+    other = Tempered(energy.joint, energy.first, energy.of_joint, energy.of_first)
+    other.core = None
+    return other
+
+
+@each_likelihood
+@each_hidden
+@each_first
+@each_integrate
+def test_gradients(likelihood, hidden, first, integrate):
+    joint, beginning, q = made(likelihood, hidden, first, integrate)
+    energy = Tempered(joint, beginning, 0.3, 0.7)
+    numerical = approx_fprime(q[0], lambda q: energy(q[None])[0][0], 1e-7)
+    assert_allclose(energy(q[:1])[1][0], numerical, rtol=1e-5, atol=1e-5)
+
+
+@each_likelihood
+@each_hidden
+@each_first
+@each_integrate
+def test_values(likelihood, hidden, first, integrate):
+    joint, beginning, q = made(likelihood, hidden, first, integrate)
+    for factors in ((0.3, 0.7), (1.0, 0.0), (1.0, -1.0)):  # the last: the ratio of both densities
+        energy = Tempered(joint, beginning, *factors)
+        assert_allclose(energy.values(q), without_core(energy)(q)[0], rtol=1e-9, atol=1e-9)
+
+
+@each_likelihood
+@each_hidden
+@each_first
+@each_integrate
+def test_transitions(likelihood, hidden, first, integrate):
+    joint, beginning, q = made(likelihood, hidden, first, integrate)
+    energy = Tempered(joint, beginning, 0.3, 0.7)
+    rng, ended = np.random.default_rng(0), []
+    phase = start(energy, q)._replace(momentum=rng.standard_normal(q.shape))
+    metric = Metric(rng.uniform(0.5, 1.0, q.shape))
+    step_size, n_steps = np.full(6, 1e-2), np.array([5, 0, 9, 1, 3, 7])
+    for one in (energy, without_core(energy)):
+        end = leapfrog(one, phase, step_size, n_steps, metric)
+        assert_allclose(end.value, energy.values(end.position), rtol=1e-9, atol=1e-9)
+        rngs = [np.random.default_rng(seed) for seed in range(6)]
+        moved = ScaleMoves(joint)(one, end, rngs)
+        assert_allclose(moved.value, energy.values(moved.position), rtol=1e-9, atol=1e-9)
+        ended += [(end.position, end.momentum, moved.position)]
+    for fast, slow in zip(*ended, strict=True):  # forces may be in single precision
+        assert_allclose(fast, slow, rtol=0, atol=1e-4)
+
+
+def test_steps_can_be_taken_back():
+    joint, beginning, q = made("gaussian", (3,), "modes")
+    energy = Tempered(joint, beginning, 0.5, 0.5)
+    momentum = np.random.default_rng(0).standard_normal(q.shape)
+    settings = np.full(6, 0.05), np.full(6, 20), Metric.identity(*q.shape)
+    there = leapfrog(energy, start(energy, q)._replace(momentum=momentum), *settings)
+    back = leapfrog(energy, there._replace(momentum=-there.momentum), *settings)
+    assert np.all(np.abs(there.position - q).max(axis=1) > 0.1)
+    assert_allclose(back.position, q, atol=1e-6)
+
+
+def test_where_annealing_begins_is_normalised():
+    joint, beginning, _ = made("gaussian", (), "prior")
+
+    def density(x):  # of one coordinate, the others held
+        eta = np.tile(beginning.centre, (1, 1))
+        eta[0, 0] = x
+        prior = joint.hyperprior(eta)[0][0]
+        rest = beginning.change(beginning.centre[None])[0][0] - own
+        return np.exp(beginning.change(eta)[0][0] - rest - prior[0])
+
+    at_centre = joint.hyperprior(beginning.centre[None])[0][0][0]
+    near = 0.25 * 0.95 / beginning.scale[0]
+    own = np.log(near + 0.05 * np.exp(-at_centre)) + at_centre
+    assert_allclose(quad(density, -60, 60, limit=500)[0], 1.0, rtol=1e-6)
