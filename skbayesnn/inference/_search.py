@@ -103,6 +103,9 @@ def in_order(n_jobs, calls):
 
 ALONE = Workers()
 
+FAR_BEHIND = 50.0  # nats
+WITHOUT_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
+
 
 def find_minima(
     posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, rival=-np.inf
@@ -122,7 +125,8 @@ def find_minima(
         this network with random units added.
     workers : Workers
     rival : float, default=-inf
-        Log evidence of another network, see `train`: there may be no minimum then.
+        Log evidence of another network. Training that falls far behind is given up, see `train`;
+        from the first start only if the minimum would have no share in predictions either.
     """
     n_starts = len(seeds) + len(previous)
     workers.announced(posterior, settings, n_starts)
@@ -135,8 +139,10 @@ def find_minima(
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         part = subsample(posterior, method.part_rows, rngs[0])
-        given = settings, rival
-        trained = [(posterior, part, start, *given, i > 0) for i, start in enumerate(starts)]
+        least = np.full(len(starts), rival - FAR_BEHIND)
+        least[0] = rival - max(FAR_BEHIND, WITHOUT_SHARE * posterior.n_rows)
+        given = zip(starts, least, strict=True)
+        trained = [(posterior, part, *some, settings, i > 0) for i, some in enumerate(given)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -224,10 +230,10 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(posterior, part, start, settings, rival, optional):
+def _trained(posterior, part, start, least, settings, optional):
     """Train a network, then complete it.
 
-    ``None`` if there is no time for what is optional, or no hope to exceed the rival.
+    ``None`` if there is no time for what is optional, or if training is given up.
     """
     if optional and settings.deadline.passed:
         return None
@@ -235,7 +241,7 @@ def _trained(posterior, part, start, settings, rival, optional):
         if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
             hyper = linear_start(posterior, settings)
             start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
-        trained = train_on_part_first(posterior, part, start, settings, rival)
+        trained = train_on_part_first(posterior, part, start, settings, least)
         if trained is None:
             return None
         minimum = complete(posterior, trained.theta, trained.hyper, settings)

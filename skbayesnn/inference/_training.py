@@ -17,7 +17,7 @@ LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the target
 STRONG_PRIOR = 10.0  # weight precision of the starts in between
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between looks at the evidence
-FAR_BEHIND = 50.0  # nats: training that falls so far below its own best, and the rival's, is lost
+FALLEN = 50.0  # nats that training loses of its own best evidence before it may be given up
 
 
 class Trained(NamedTuple):
@@ -80,7 +80,7 @@ def random_starts(posterior, rngs, compared=True):
     return starts
 
 
-def train(posterior, start, settings, rival=-np.inf):
+def train(posterior, start, settings, least=-np.inf):
     """Minimise ``M(w)``, the precisions re-estimated on the way.
 
     Parameters
@@ -88,14 +88,14 @@ def train(posterior, start, settings, rival=-np.inf):
     posterior : Posterior
     start : Trained
     settings : Settings
-    rival : float, default=-inf
-        Log evidence of another network, which this one is to exceed.
+    least : float, default=-inf
+        Log evidence below which the network is of no use.
 
     Returns
     -------
     Trained or None
-        ``None`` if there is no hope of that. Networks with too many weights for their rows have
-        their highest evidence early, and lose hundreds of nats as they go on to fit the noise.
+        ``None`` if the evidence has fallen so low. Networks with too many weights for their rows
+        have their highest evidence early, and lose hundreds of nats as they fit the noise.
     """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
@@ -116,10 +116,10 @@ def train(posterior, start, settings, rival=-np.inf):
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         search = rule.begun(search, start.tau_factor)
     given = posterior, steps, rule
-    if method.by_gradients or rival == -np.inf:
+    if method.by_gradients or least == -np.inf:
         search = lower(*given, search, settings.max_iter, settings.deadline)
     else:
-        search = _unless_far_behind(given, search, settings, rival)
+        search = _unless_fallen(given, search, settings, least)
         if search is None:
             return None
     tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
@@ -127,8 +127,8 @@ def train(posterior, start, settings, rival=-np.inf):
     return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
 
 
-def _unless_far_behind(given, search, settings, rival):
-    """`lower`, or ``None`` where the evidence falls `FAR_BEHIND`."""
+def _unless_fallen(given, search, settings, least):
+    """`lower`, or ``None`` where the evidence has `FALLEN`, and below the least."""
     posterior, best = given[0], -np.inf
     copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
     while not search.done and search.n_iter < settings.max_iter and not settings.deadline.passed:
@@ -139,12 +139,12 @@ def _unless_far_behind(given, search, settings, rival):
             fixed = posterior, point.hyper, point.energies, point.precision.log_det
             evidence = copies + log_evidence_fixed(*fixed)
             best = max(best, evidence)
-            if evidence < min(best, rival) - FAR_BEHIND:
+            if evidence < min(best - FALLEN, least):
                 return None
     return search
 
 
-def train_on_part_first(posterior, part, start, settings, rival=-np.inf):
+def train_on_part_first(posterior, part, start, settings, least=-np.inf):
     """`train`, begun on some of the rows if there are many.
 
     Parameters
@@ -152,8 +152,8 @@ def train_on_part_first(posterior, part, start, settings, rival=-np.inf):
     posterior : Posterior
     part : Posterior or None
         See `subsample`.
-    start, settings, rival
+    start, settings, least
         As of `train`.
     """
     start = start if part is None else train(part, start, settings)
-    return train(posterior, start, settings, rival)
+    return train(posterior, start, settings, least)

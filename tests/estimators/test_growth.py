@@ -154,23 +154,23 @@ class TestWidening:
 
 
 class TestGivingUp:
-    """Training that falls far behind another network, with as many weights as rows to spoil it."""
+    """Training whose evidence falls far, with as many weights as rows."""
 
     @staticmethod
-    def trained(n, sizes, noise, rival):
+    def trained(n, sizes, noise, least):
         inputs, targets = make_friedman1(n, n_features=5, noise=noise, random_state=0)
         inputs, targets = (StandardScaler().fit_transform(a) for a in (inputs, targets[:, None]))
         problem = Problem(inputs, targets, np.ones(n), Gaussian.per_output(1))
         posterior, settings = problem.posed(sizes)
         (start,) = random_starts(posterior, [np.random.default_rng(0)])
-        return train(posterior, start, settings, rival)
+        return train(posterior, start, settings, least)
 
     def test_ends_where_there_is_no_hope(self):
         assert self.trained(120, (8, 8), 0.1, np.inf) is None
 
-    @pytest.mark.parametrize("rival", [-np.inf, -1000.0])
-    def test_goes_on_while_the_rival_is_not_far_ahead(self, rival):
-        found = self.trained(120, (8, 8), 0.1, rival)
+    @pytest.mark.parametrize("least", [-np.inf, -1000.0])
+    def test_goes_on_above_the_least(self, least):
+        found = self.trained(120, (8, 8), 0.1, least)
         assert_array_equal(found.theta, self.trained(120, (8, 8), 0.1, -2000.0).theta)
 
     def test_goes_on_while_the_evidence_rises(self):
