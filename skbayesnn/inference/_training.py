@@ -116,12 +116,12 @@ def train(posterior, start, settings, least=-np.inf):
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         search = rule.begun(search, start.tau_factor)
     given = posterior, steps, rule
-    if method.by_gradients or least == -np.inf:
+    if method.by_gradients:
         search = lower(*given, search, settings.max_iter, settings.deadline)
     else:
         search = _unless_fallen(given, search, settings, least)
-        if search is None:
-            return None
+    if search is None:
+        return None
     tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
     point = search.point
     return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
