@@ -79,9 +79,9 @@ class Workers(NamedTuple):
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
     def _described(self, minimum, number, n_starts):
-        """A line about a minimum; ``None`` if there was no time for it."""
+        """A line about a minimum, or ``None``: its training was given up, or not begun in time."""
         if minimum is None:
-            return None
+            return f"start {number} of {n_starts}: given up"
         evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
         return (
             f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
