@@ -62,7 +62,8 @@ class Candidate(NamedTuple):
     held_out_log_density: float = np.nan
 
     def __str__(self):
-        found = f"log evidence {self.log_evidence:.2f}"
+        known = not np.isnan(self.log_evidence)
+        found = f"log evidence {self.log_evidence:.2f}" if known else "no evidence"
         if not np.isnan(self.held_out_log_density):
             found = f"log density of rows held out {self.held_out_log_density:.4f} per row"
         return f"hidden layers {self.hidden_layer_sizes}: {found}"

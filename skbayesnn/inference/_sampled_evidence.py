@@ -202,7 +202,7 @@ def anneals_from_minima(joint):
     return alone and joint.posterior.groups.centred
 
 
-def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=NEVER):
+def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
     Independent populations of 16 particles give the spread of the estimate. If that is large, a
@@ -217,8 +217,6 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
     eta : ndarray of shape (n_draws, n_free), optional
         Coordinates of precisions drawn from the posterior; by default those that annealing from
         the minima finds.
-    n_rounds : int
-        At most.
     deadline : Deadline
         After it the round that was begun does not count.
 
@@ -230,7 +228,7 @@ def anneal_both_ways(joint, starts, seed, eta=None, n_rounds=N_ROUNDS, deadline=
     rng, size, most = np.random.default_rng(seed), N_PARTICLES, _most_particles(joint)
     found, lowest, result, ways = [], [], None, {"minima", "prior"}
     with blas_threads(joint.posterior.network.n_weights):
-        for to_come in range(n_rounds - 1, -1, -1):
+        for to_come in range(N_ROUNDS - 1, -1, -1):
             try:
                 new = _round(joint, starts, lowest, eta, rng, size, ways, deadline)
             except OutOfTime:

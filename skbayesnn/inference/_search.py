@@ -23,6 +23,9 @@ from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
 from skbayesnn.posterior import NOISY_INPUTS, at_slopes
 
+FAR_BEHIND = 50.0  # nats
+LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
+
 
 class Workers(NamedTuple):
     """Who does the work, and who is told of it.
@@ -79,7 +82,7 @@ class Workers(NamedTuple):
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
     def _described(self, minimum, number, n_starts):
-        """A line about a minimum, or ``None``: its training was given up, or not begun in time."""
+        """A line about a start; ``None`` is that of training given up, or not begun in time."""
         if minimum is None:
             return f"start {number} of {n_starts}: given up"
         evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
@@ -103,9 +106,6 @@ def in_order(n_jobs, calls):
 
 ALONE = Workers()
 
-FAR_BEHIND = 50.0  # nats
-WITHOUT_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
-
 
 def find_minima(
     posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, rival=-np.inf
@@ -126,7 +126,7 @@ def find_minima(
     workers : Workers
     rival : float, default=-inf
         Log evidence of another network. Training that falls far behind is given up, see `train`;
-        from the first start only if the minimum would have no share in predictions either.
+        from the first start only if the minimum would hardly have a share in predictions.
     """
     n_starts = len(seeds) + len(previous)
     workers.announced(posterior, settings, n_starts)
@@ -140,7 +140,7 @@ def find_minima(
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         part = subsample(posterior, method.part_rows, rngs[0])
         least = np.full(len(starts), rival - FAR_BEHIND)
-        least[0] = rival - max(FAR_BEHIND, WITHOUT_SHARE * posterior.n_rows)
+        least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
         given = zip(starts, least, strict=True)
         trained = [(posterior, part, *some, settings, i > 0) for i, some in enumerate(given)]
     with workers.searching(posterior, settings, n_starts) as told:
