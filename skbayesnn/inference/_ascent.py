@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference._continuation import pulls
 from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._reestimation import difference_step, third_order
-from skbayesnn.inference._steps import find_mode, nearer
+from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
 ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
@@ -99,7 +100,8 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     energies = np.concatenate([energies.weights, energies.errors])
     counts = np.concatenate([groups.sizes, posterior.noise_counts(hyper.beta)])
     balanced = likelihood.n_levels > 0 and likelihood.linear
-    pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact, balanced)
+    pulled = pulls(posterior, theta, hyper)
+    products = _level_products(posterior, theta, hyper, S, exact, balanced)
     by_prior = groups.applied(S)
     traces = np.concatenate(
         [hyper.alpha * groups.sums(np.diag(by_prior)), [np.trace(P) for P in products]]
@@ -109,7 +111,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
     bending += np.diag(prior.rate * precisions)
     around = point.precision if point.precision.definite else precision
-    moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
+    moves = -around.solve(pulled.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces + prior.slope(logs)
     apart = moves[: len(moves) - balanced]
     if exact:
@@ -117,27 +119,23 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     else:
         tau = third_order(posterior, method, point._replace(precision=precision), apart)
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
-    curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
+    curvature = bending + np.diag(0.5 * traces) + pulled @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
     return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups], moves)
 
 
-def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
-    """``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of the noise levels.
+def _level_products(posterior, theta, hyper, S, exact, balanced):
+    """``lambda_l S B_l`` of the noise levels.
 
     Where the misfit is linear in the noise precisions (``balanced``), the last level follows from
-    ``grad M = 0`` and ``S A = 1``, which spares its Hessian.
+    ``S A = 1``, which spares its Hessian.
     """
-    groups, likelihood = posterior.groups, posterior.likelihood
-    pulls, products = [*groups.pulls(theta, hyper.alpha)], []
-    for level in range(likelihood.n_levels - balanced):
-        gradient, B = posterior.level_derivatives(theta, hyper.beta, level, exact)
-        pulls.append(gradient)
-        products.append(S @ B)
+    n_others = posterior.likelihood.n_levels - balanced
+    given = theta, hyper.beta
+    products = [S @ posterior.level_derivatives(*given, l, exact)[1] for l in range(n_others)]
     if balanced:
-        pulls.append(-np.sum(pulls, axis=0))
-        products.append(np.eye(len(S)) - groups.product(S, hyper.alpha) - sum(products))
-    return np.array(pulls), products
+        products.append(np.eye(len(S)) - posterior.groups.product(S, hyper.alpha) - sum(products))
+    return products
 
 
 def _cross_traces(groups, hyper, by_prior, products):
@@ -161,9 +159,8 @@ def _cross_traces(groups, hyper, by_prior, products):
 def _exact_third_order(posterior, point, S, moves):
     """``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for every direction of ``moves`` (h, k)."""
     eps = difference_step(point.theta, moves)
-    points = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
-    traces = [np.sum(posterior.hessian(end, point.hyper) * S) for end in points]
-    plus, minus = np.split(np.array(traces), 2)
+    ends = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
+    plus, minus = np.split(posterior.traces(ends, point.hyper, S), 2)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
@@ -291,8 +288,9 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives)
     """The minimum at other precisions, and the derivatives there if they raise the evidence."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
     change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
-    theta = nearer(posterior, search.point.theta, change @ derivatives.moves, hyper)
-    found = find_mode(posterior, method, theta, hyper, TRIALS, near, confined=manner.exact)
+    theta = search.point.theta
+    given = TRIALS, near, manner.exact, theta + change @ derivatives.moves
+    found = find_mode(posterior, method, theta, hyper, *given)
     lost = manner.exact and not found.converged
     if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from skbayesnn.inference._continuation import moves
 from skbayesnn.inference._evidence import (
     gaussian_serves,
     log_evidence_fixed,
@@ -17,10 +18,10 @@ from skbayesnn.inference._evidence import (
     log_occam_gaussian,
 )
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._steps import find_mode, nearer
+from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-DEPTH = -8.0  # nats above the minimum's at which a profile ends
+DEPTH = -5.0  # nats above the minimum's at which a profile ends: 1 % of the area is left out
 LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # of the log evidence by one step; then others are tried
 STRETCH = 1.7
@@ -81,21 +82,23 @@ def profile(posterior, method, minimum, index, prior):
     """
     start = np.log(np.concatenate(minimum.hyper))
     here = minimum_at(posterior, method, minimum.theta, minimum.hyper)
-    found = [(start[index], 0.0)]
+    if here is None:
+        return None
+    found, along = [(start[index], 0.0)], moves(posterior, here[0])[index]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
-        slope = np.zeros_like(theta)
+        slope = along
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = hyper_of(logs, minimum)
-            towards = nearer(posterior, theta, slope * (logs[index] - value), hyper)
-            there = here and minimum_at(posterior, method, towards, hyper)
+            towards = theta + slope * (logs[index] - value)
+            there = minimum_at(posterior, method, theta, hyper, towards)
             if there is None:  # the minimum ends before
                 step *= 0.25
                 continue
-            slope = (there[0].theta - theta) / (logs[index] - value)
             theta, value = there[0].theta, logs[index]
+            slope = moves(posterior, there[0])[index]
             rise = prior.log_kernel(value) - prior.log_kernel(start[index])
             rise = there[1] - here[1] + rise
             change, height = abs(rise - height), rise
@@ -115,7 +118,7 @@ def hyper_of(logs, minimum):
     return Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
 
 
-def minimum_at(posterior, method, theta, hyper):
+def minimum_at(posterior, method, theta, hyper, towards=None):
     """The `Point` of a minimum at other precisions, and its log evidence there.
 
     Parameters
@@ -125,13 +128,15 @@ def minimum_at(posterior, method, theta, hyper):
     theta : ndarray of shape (k,)
         Of the minimum elsewhere.
     hyper : Hyperparameters
+    towards : ndarray of shape (k,), optional
+        See `find_mode`.
 
     Returns
     -------
     (Point, float) or None
         ``None`` if there is no minimum.
     """
-    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
+    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR, towards=towards)
     point = search.point
     if not (search.converged and point.precision.definite):
         return None

@@ -81,7 +81,7 @@ class Descents(NamedTuple):
         return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
 
 
-def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
+def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
     """The loop of the module's docstring.
 
     Parameters
@@ -93,8 +93,11 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     max_iter : int
         Trials.
     deadline : Deadline
+    loop : Loop, optional
+        That of the rule; see `compiled_loop`.
     """
-    loop = compiled_loop(posterior, rule) if steps.compiled else None
+    if loop is None and steps.compiled:
+        loop = compiled_loop(posterior, rule)
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None and loop.takes(search):
             search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
@@ -194,7 +197,9 @@ MOST_DESCENTS = 10
 FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
 
 
-def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
+def find_mode(
+    posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False, towards=None
+):
     """Minimise ``M(w)`` at fixed precisions.
 
     By damped steps with the exact Hessian where it is formed: the Gauss-Newton one needs several
@@ -213,6 +218,8 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         Bound on the Newton decrement (nats); `LOW` at least without exact Hessian.
     confined : bool
         Give up where the Hessian is not positive definite.
+    towards : ndarray of shape (k,), optional
+        Other weights, from which the search begins if the energy is lower there.
 
     Returns
     -------
@@ -232,6 +239,14 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     array([1.95, 1.08])
     """
     late = method.deadline.with_grace()
+    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
+    loop = None if method.by_batches or method.by_gradients else compiled_loop(posterior, rule)
+    if loop is not None:
+        search = loop.begun(theta, hyper, 0 if late.passed else min(max_iter, AT_ONCE), towards)
+        if search is not None:
+            return lower(posterior, DampedSteps(), rule, search, max_iter, late, loop)
+    if towards is not None:
+        theta = nearer(posterior, theta, towards, hyper)
     if method.by_batches:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
@@ -245,25 +260,13 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
     if not method.dense:
-        tol = max(tol, LOW)
-    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
+        rule = rule._replace(tol=max(tol, LOW))
     return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter, late)
 
 
-def nearer(posterior, theta, move, hyper):
-    """Weights from which to look for a minimum at other precisions: those that are moved, if lower.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-        A minimum.
-    move : ndarray of shape (k,)
-        How it moves with the precisions, to first order.
-    hyper : Hyperparameters
-        The other ones.
-    """
-    both = np.stack([theta, theta + move])
+def nearer(posterior, theta, towards, hyper):
+    """Those of two weights at which the energy is lower."""
+    both = np.stack([theta, towards])
     energies = posterior.energies(both, hyper.beta).total(hyper)
     return both[int(energies[1] < energies[0])]
 
