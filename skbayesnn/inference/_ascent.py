@@ -108,7 +108,8 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     )
     n_groups = len(hyper.alpha)
     bending = np.diag(precisions * energies)
-    bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
+    if not likelihood.linear:
+        bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
     bending += np.diag(prior.rate * precisions)
     around = point.precision if point.precision.definite else precision
     moves = -around.solve(pulled.T).T  # dw / d ln lambda_a
