@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._continuation import pulls
 from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._reestimation import difference_step, third_order
 from skbayesnn.inference._steps import find_mode
@@ -100,8 +99,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     energies = np.concatenate([energies.weights, energies.errors])
     counts = np.concatenate([groups.sizes, posterior.noise_counts(hyper.beta)])
     balanced = likelihood.n_levels > 0 and likelihood.linear
-    pulled = pulls(posterior, theta, hyper)
-    products = _level_products(posterior, theta, hyper, S, exact, balanced)
+    pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact, balanced)
     by_prior = groups.applied(S)
     traces = np.concatenate(
         [hyper.alpha * groups.sums(np.diag(by_prior)), [np.trace(P) for P in products]]
@@ -112,7 +110,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
         bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
     bending += np.diag(prior.rate * precisions)
     around = point.precision if point.precision.definite else precision
-    moves = -around.solve(pulled.T).T  # dw / d ln lambda_a
+    moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces + prior.slope(logs)
     apart = moves[: len(moves) - balanced]
     if exact:
@@ -120,23 +118,27 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     else:
         tau = third_order(posterior, method, point._replace(precision=precision), apart)
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
-    curvature = bending + np.diag(0.5 * traces) + pulled @ moves.T
+    curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
     return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups], moves)
 
 
-def _level_products(posterior, theta, hyper, S, exact, balanced):
-    """``lambda_l S B_l`` of the noise levels.
+def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
+    """``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of the noise levels.
 
     Where the misfit is linear in the noise precisions (``balanced``), the last level follows from
-    ``S A = 1``, which spares its Hessian.
+    ``grad M = 0`` and ``S A = 1``, which spares its Hessian.
     """
-    n_others = posterior.likelihood.n_levels - balanced
-    given = theta, hyper.beta
-    products = [S @ posterior.level_derivatives(*given, l, exact)[1] for l in range(n_others)]
+    groups, likelihood = posterior.groups, posterior.likelihood
+    pulls, products = [*groups.pulls(theta, hyper.alpha)], []
+    for level in range(likelihood.n_levels - balanced):
+        gradient, B = posterior.level_derivatives(theta, hyper.beta, level, exact)
+        pulls.append(gradient)
+        products.append(S @ B)
     if balanced:
-        products.append(np.eye(len(S)) - posterior.groups.product(S, hyper.alpha) - sum(products))
-    return products
+        pulls.append(-np.sum(pulls, axis=0))
+        products.append(np.eye(len(S)) - groups.product(S, hyper.alpha) - sum(products))
+    return np.array(pulls), products
 
 
 def _cross_traces(groups, hyper, by_prior, products):

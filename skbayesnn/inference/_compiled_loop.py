@@ -71,14 +71,16 @@ def compiled_loop(posterior, rule):
     rule : FixedPrecisions or Reestimation
     """
     terms, kept = rule.terms, posterior.kept
-    if not (is_served(posterior) and rule.method.forms(terms.exact)):
-        return None
-    if terms.free is not None:
-        return Loop(_loops.Loop(posterior.compiled, _plan(posterior, terms)), terms)
     name = "loop", terms.exact  # at fixed precisions
-    if name not in kept:
-        kept[name] = _loops.Loop(posterior.compiled, _plan(posterior, terms))
-    return Loop(kept[name], terms)
+    fixed, known = terms.free is None, name in kept
+    if not (rule.method.forms(terms.exact) and (known or is_served(posterior))):
+        return None
+    if fixed and known:
+        return Loop(kept[name], terms)
+    loop = _loops.Loop(posterior.compiled, _plan(posterior, terms))
+    if fixed:
+        kept[name] = loop
+    return Loop(loop, terms)
 
 
 def is_served(posterior):

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from skbayesnn.inference._continuation import moves
 from skbayesnn.inference._evidence import (
     gaussian_serves,
     log_evidence_fixed,
@@ -21,7 +20,7 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-DEPTH = -5.0  # nats above the minimum's at which a profile ends: 1 % of the area is left out
+DEPTH = -5.0  # nats above the minimum's at which a profile ends: 1 % of its area is left out
 LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # of the log evidence by one step; then others are tried
 STRETCH = 1.7
@@ -82,23 +81,21 @@ def profile(posterior, method, minimum, index, prior):
     """
     start = np.log(np.concatenate(minimum.hyper))
     here = minimum_at(posterior, method, minimum.theta, minimum.hyper)
-    if here is None:
-        return None
-    found, along = [(start[index], 0.0)], moves(posterior, here[0])[index]
+    found = [(start[index], 0.0)]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
-        slope = along
+        slope = np.zeros_like(theta)
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = hyper_of(logs, minimum)
             towards = theta + slope * (logs[index] - value)
-            there = minimum_at(posterior, method, theta, hyper, towards)
+            there = here and minimum_at(posterior, method, theta, hyper, towards)
             if there is None:  # the minimum ends before
                 step *= 0.25
                 continue
+            slope = (there[0].theta - theta) / (logs[index] - value)
             theta, value = there[0].theta, logs[index]
-            slope = moves(posterior, there[0])[index]
             rise = prior.log_kernel(value) - prior.log_kernel(start[index])
             rise = there[1] - here[1] + rise
             change, height = abs(rise - height), rise

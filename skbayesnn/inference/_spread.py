@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
-from skbayesnn.inference._continuation import moves
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._profile import hyper_of, minimum_at
 from skbayesnn.inference._search import own_posterior
@@ -55,18 +54,12 @@ def spread(posterior, minimum, settings):
     low, high = prior.log_range
     found, log_weights = [], []
     with method.threads():
-        here = minimum_at(own, method, minimum.theta, minimum.hyper)
-        if here is None:
-            return [minimum], np.ones(1)
-        along = moves(own, here[0])[is_free]
         for shift in [np.zeros(len(widths)), *normal]:
             there = logs.copy()
             there[is_free] += widths * shift
             if np.any(there[is_free] < low) or np.any(there[is_free] > high):
                 continue  # where the prior is zero
-            hyper = hyper_of(there, minimum)
-            towards = here[0].theta + (widths * shift) @ along
-            mode = minimum_at(own, method, here[0].theta, hyper, towards)
+            mode = minimum_at(own, method, minimum.theta, hyper_of(there, minimum))
             if mode is not None:
                 point, height = mode
                 precision = point.precision.condensed()

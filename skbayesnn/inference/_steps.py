@@ -239,17 +239,10 @@ def find_mode(
     array([1.95, 1.08])
     """
     late = method.deadline.with_grace()
-    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
-    loop = None if method.by_batches or method.by_gradients else compiled_loop(posterior, rule)
-    if loop is not None:
-        search = loop.begun(theta, hyper, 0 if late.passed else min(max_iter, AT_ONCE), towards)
-        if search is not None:
-            return lower(posterior, DampedSteps(), rule, search, max_iter, late, loop)
-    if towards is not None:
-        theta = nearer(posterior, theta, towards, hyper)
     if method.by_batches:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
+        theta, towards = nearer(posterior, theta, towards, hyper), None
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         enough = NEAR if method.dense else max(LOW, method.resolution)
@@ -259,13 +252,27 @@ def find_mode(
         theta = search.point.theta
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
-    if not method.dense:
-        rule = rule._replace(tol=max(tol, LOW))
-    return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter, late)
+    tol = tol if method.dense else max(tol, LOW)
+    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
+    return _descended(rule, theta, hyper, max_iter, late, towards)
+
+
+def _descended(rule, theta, hyper, max_iter, deadline, towards):
+    """`lower` by damped steps at fixed precisions, from one of two weights."""
+    posterior, search = rule.posterior, None
+    loop = compiled_loop(posterior, rule)
+    if loop is not None:
+        until = 0 if deadline.passed else min(max_iter, AT_ONCE)
+        search = loop.begun(theta, hyper, until, towards)
+    if search is None:
+        search = rule.begun(nearer(posterior, theta, towards, hyper), hyper)
+    return lower(posterior, DampedSteps(), rule, search, max_iter, deadline, loop)
 
 
 def nearer(posterior, theta, towards, hyper):
-    """Those of two weights at which the energy is lower."""
+    """Those of two weights at which the energy is lower; the former if there are no others."""
+    if towards is None:
+        return theta
     both = np.stack([theta, towards])
     energies = posterior.energies(both, hyper.beta).total(hyper)
     return both[int(energies[1] < energies[0])]

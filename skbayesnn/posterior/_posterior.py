@@ -229,7 +229,7 @@ class Posterior:
         return Expansion(self._energies(theta, misfit), gradient, matrix)
 
     def traces(self, ends, hyper, matrix, exact=True):
-        """``Tr(B A)`` with ``A`` at each of some weights ``(m, k)`` and a symmetric ``B`` (k, k)."""
+        """``Tr(B A)`` with ``A`` at each of some weights ``(m, k)``, and a symmetric ``B``."""
         if self.compiled and self.compiled.is_small and self.groups.centred:
             found = self.compiled.traces(ends, hyper.beta, matrix, exact)
             return found + self.groups.expand(hyper.alpha) @ matrix.diagonal()

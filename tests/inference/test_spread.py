@@ -49,8 +49,7 @@ def test_every_place_is_a_minimum_of_its_own(found):
     own = posed.posterior.with_network(minimum.network, minimum.groups.labels)
     for place in places:
         gradient = own.energies_and_gradient(place.theta, place.hyper)[1]
-        above = 0.5 * gradient @ place.precision.solve(gradient)  # the minimum, in nats
-        assert above < 1e-7
+        assert np.linalg.norm(gradient) < 1e-3
 
 
 @pytest.mark.parametrize("change", ["none", "trouble", "linear"])
