@@ -69,6 +69,7 @@ class TestTable:
         assert sorted(search.results_["rank_log_evidence"]) == [1, 2, 3]
 
     @pytest.mark.measured
+    @pytest.mark.filterwarnings("ignore:The evidence of the best candidate is doubtful")
     def test_only_candidates_that_could_win_are_measured(self):
         widths = {"hidden_layer_sizes": [(1,), (2,), (3,)]}
         search = EvidenceSearch(REGRESSOR, widths).fit(X, Y)
