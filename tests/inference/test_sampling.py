@@ -15,6 +15,7 @@ from skbayesnn.inference import (
     Problem,
     SamplingSettings,
     ScaleMoves,
+    _sampling_starts,
     estimate_evidence,
     run_chains,
     start_sampling,
@@ -44,6 +45,33 @@ def started(posterior, settings, n_chains, n_jobs=None):
     given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
     posed, seeds = Posed(posterior, settings.search), np.random.SeedSequence(0).spawn(n_chains)
     return start_sampling(Problem(*given), posed, settings, seeds, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("far", [20.0, np.inf])
+def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
+    """The first chain's training ends at no function at all, hundreds of nats behind."""
+    train, ends = _sampling_starts.train, []
+
+    def trained(*args):
+        end = train(*args)
+        if not ends:
+            end = end._replace(theta=np.zeros_like(end.theta))
+        ends.append(end)
+        return end
+
+    monkeypatch.setattr(_sampling_starts, "train", trained)
+    monkeypatch.setattr(_sampling_starts, "FAR_BEHIND", far)
+    network, rng = Network((1, 4, 1)), np.random.default_rng(0)
+    X = np.linspace(-2, 2, 100)[:, None]
+    y = np.sin(3 * X) + 0.1 * rng.standard_normal((100, 1))
+    groups = weight_groups(network, "layer")
+    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(100))
+    joint, (chains,) = started(posterior, sampling(posterior), 4)
+    theta = joint.place(chains.phase.position).theta
+    kept = [any(np.allclose(place, end.theta[: len(place)]) for end in ends) for place in theta]
+    assert kept == [True] * 4
+    assert np.all(theta[1:] != 0.0)
+    assert (len(ends) > 4) == np.all(theta[0] != 0.0) == (far == 20.0)
 
 
 def run(posterior, settings, n_chains=16):
