@@ -65,7 +65,7 @@ class Annealing(NamedTuple):
 class _Path:
     """From a density to the posterior, by powers of the ratio of both."""
 
-    log_share, log_copies = None, 0.0
+    log_share, log_copies, n_moves = None, 0.0, 2
 
     def __init__(self, joint, first, move):
         self.joint, self.first, self.move = joint, first, move
@@ -106,6 +106,8 @@ class _FromPriorWithConditions(_FromPrior):
     The likelihood whose power is taken is that of all weights, the factors integrated out. At every
     temperature it is a mixture over factors again, so that the output layer can be integrated out.
     """
+
+    n_moves = 4  # what moves is held back by the conditions
 
     def misfit(self, q):
         """As before, of all weights."""
@@ -294,7 +296,7 @@ class Run(NamedTuple):
     def of(cls, path, rng, size, deadline):
         """Populations of a size that begin as the path says; `OutOfTime` after the deadline."""
         position, timed = path.draw(rng, size * N_POPULATIONS), _Timed(path, deadline)
-        found = anneal(timed, position, rng, N_POPULATIONS, log_share=path.log_share)
+        found = anneal(timed, position, rng, N_POPULATIONS, path.n_moves, path.log_share)
         log_evidences = found.log_evidences + path.log_copies
         return cls(path.way, log_evidences, found.position, combine(log_evidences))
 
