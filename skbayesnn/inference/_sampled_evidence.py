@@ -27,6 +27,7 @@ N_PARTICLES = 16  # of a population in the first round
 N_ROUNDS, MORE = 3, 2  # of all paths, each with that many times as many particles as the last
 MOST_PARTICLES = 32, 64  # of a population in the last round: many rows and few
 PARTICLE_ROWS = 2**12  # particles times rows in the last round, within these
+LITTLE = 0.25  # that a particle of a way counts, at most, if no more are sent that way
 PRECISE = 0.15  # standard error, in nats, with which no further round is made
 SHARED = 0.2  # nats that all populations miss alike; chosen on tests/benchmarks/evidence_truth.py
 LIKENESSES = 256  # draws that tell what a minimum's units are like
@@ -64,7 +65,7 @@ class Annealing(NamedTuple):
 class _Path:
     """From a density to the posterior, by powers of the ratio of both."""
 
-    log_share, log_copies = None, 0.0
+    log_share, log_copies, n_moves = None, 0.0, 2
 
     def __init__(self, joint, first, move):
         self.joint, self.first, self.move = joint, first, move
@@ -105,6 +106,8 @@ class _FromPriorWithConditions(_FromPrior):
     The likelihood whose power is taken is that of all weights, the factors integrated out. At every
     temperature it is a mixture over factors again, so that the output layer can be integrated out.
     """
+
+    n_moves = 4  # what moves is held back by the conditions
 
     def misfit(self, q):
         """As before, of all weights."""
@@ -206,7 +209,8 @@ def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
     """The evidence by annealing from minima and from the prior, with a standard error.
 
     Independent populations of 16 particles give the spread of the estimate. If that is large, a
-    second round has twice as many particles, and with up to 64 rows a third one four times as many.
+    second round has twice as many particles, and with up to 64 rows a third one four times as many,
+    on the ways that tell anything beside the best one.
 
     Parameters
     ----------
@@ -239,7 +243,8 @@ def anneal_both_ways(joint, starts, seed, eta=None, deadline=NEVER):
             result = _together(found)
             if not (new and to_come and MORE * size <= most and result.spread > PRECISE):
                 break
-            ways = {run.way for run in _agreeing(new)}
+            kept, counts = _counting(new)
+            ways = {run.way for run, count in zip(kept, counts, strict=True) if count > LITTLE}
             chosen = rng.choice(len(result.position), LIKENESSES, p=result.weights)
             eta = result.position[chosen][:, joint.n_sampled : joint.dimension]
             lowest = _lowest(joint, new)
@@ -291,19 +296,32 @@ class Run(NamedTuple):
     def of(cls, path, rng, size, deadline):
         """Populations of a size that begin as the path says; `OutOfTime` after the deadline."""
         position, timed = path.draw(rng, size * N_POPULATIONS), _Timed(path, deadline)
-        found = anneal(timed, position, rng, N_POPULATIONS, log_share=path.log_share)
+        found = anneal(timed, position, rng, N_POPULATIONS, path.n_moves, path.log_share)
         log_evidences = found.log_evidences + path.log_copies
         return cls(path.way, log_evidences, found.position, combine(log_evidences))
 
 
-def _agreeing(runs):
-    """The runs that are not clearly below the best: those that are have missed something."""
+def _counting(runs):
+    """The runs that are not clearly below the best one, and how much a particle of each counts.
+
+    What is missed lowers an estimate. Those that are clearly lower have missed something; one that
+    is lower and less certain than the best counts by its precision, but one that is lower and more
+    certain, no more than the best.
+
+    Returns
+    -------
+    kept : list of Run
+    counts : list of float
+        At most 1.
+    """
     best, error = max(run.estimate for run in runs)
-    return [
+    least = np.hypot(error, SHARED)
+    kept = [
         run
         for run in runs
         if run.estimate[0] >= best - DISAGREEMENT * np.hypot(error, run.estimate[1])
     ]
+    return kept, [min(1.0, least / np.hypot(run.estimate[1], SHARED)) ** 2 for run in kept]
 
 
 def _lowest(joint, runs):
@@ -318,11 +336,13 @@ def _lowest(joint, runs):
 
 def _together(runs):
     """One `Annealing` of several runs."""
-    kept = _agreeing(runs)
+    kept, counts = _counting(runs)
     log_evidences = np.concatenate([run.log_evidences for run in kept])
     sizes = np.repeat([len(run.position) // N_POPULATIONS for run in kept], N_POPULATIONS)
-    shares = np.exp(log_evidences - log_sum_exp(log_evidences + np.log(sizes), axis=0))
+    counts = np.repeat(counts, N_POPULATIONS)
+    totals = sizes * counts
+    shares = counts * np.exp(log_evidences - log_sum_exp(log_evidences + np.log(totals), axis=0))
     position = np.concatenate([run.position for run in kept])
     estimates = [run.estimate for run in runs]
-    found = combine(log_evidences, sizes)
+    found = combine(log_evidences, totals)
     return Annealing(*found, position, np.repeat(shares, sizes), estimates)

@@ -6,6 +6,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn._threads import blas_threads
+from skbayesnn.inference._evidence import log_evidence_fixed
+from skbayesnn.inference._method import Method
 from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._problem import Posed
 from skbayesnn.inference._training import Trained, random_starts, train
@@ -13,6 +15,8 @@ from skbayesnn.inference._widening import embedded
 from skbayesnn.samplers import Chains
 
 TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
+FAR_BEHIND = 20.0  # nats of evidence that a start may be behind the best one
+ATTEMPTS = 3  # at another start
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 
 
@@ -33,7 +37,7 @@ def start_sampling(
         One of `NOISE_MODELS`.
     minima : sequence of Minimum, optional
         Of an evidence fit: the first chains start from these. Each other chain is trained briefly
-        from a random start of its own.
+        from a random start of its own, or from a second one if the first has led nowhere.
     from_prior : bool, default=False
         Start from draws from the prior instead.
     n_jobs : int, optional
@@ -50,7 +54,7 @@ def start_sampling(
     with blas_threads(posterior.network.n_weights):
         starts = random_starts(posterior, rngs)
         if not from_prior:
-            starts = [train(posterior, start, brief) for start in starts]
+            starts = _trained(posterior, starts, brief, rngs)
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
@@ -65,6 +69,37 @@ def start_sampling(
             Chains.start(joint, position[batch], [rngs[i] for i in batch], settings.plan)
             for batch in batches
         ]
+
+
+def _trained(posterior, starts, brief, rngs):
+    """Starts after brief training, with others instead of those that are far behind.
+
+    The posterior hardly holds anything near these, but a chain may stay there for thousands of
+    transitions.
+    """
+    starts = [train(posterior, start, brief) for start in starts]
+    evidences = np.array([_laplace(posterior, start, brief) for start in starts])
+    for _ in range(ATTEMPTS):
+        best = np.max(evidences, initial=-np.inf, where=np.isfinite(evidences))
+        behind = np.flatnonzero(evidences < best - FAR_BEHIND)
+        others = random_starts(posterior, rngs) if len(behind) else []
+        for i in behind:
+            other = train(posterior, others[i], brief)
+            evidence = _laplace(posterior, other, brief)
+            if evidence > evidences[i]:
+                starts[i], evidences[i] = other, evidence
+    return starts
+
+
+def _laplace(posterior, start, search):
+    """Log evidence at a start's precisions, ``nan`` where training does without Hessians."""
+    method = Method.choose(posterior, search)
+    if method.by_gradients:
+        return np.nan
+    point = method.point(posterior, start.theta, start.hyper)
+    if not point.precision.definite:
+        return np.nan
+    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)
 
 
 def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):

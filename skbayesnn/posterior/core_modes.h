@@ -1,6 +1,8 @@
 /* Included by core.c after core_rows.h for every set of instructions, in double and in single precision:
    the modes where annealing begins. */
 
+#define NOTHING (SINGLE ? 1e-9 : 1e-18) /* shares of modes that do not count */
+
 INLINE void NAME(product_tile)(V *out, const V *m, int nv, const REAL *x, int from, int to,
                                const int W)
 {
@@ -54,6 +56,8 @@ static double NAME(modes)(const Joint *joint, const double *q, double *gradient,
     for (int m = 0; m < M && gradient; m++) {
         double share = t->of_first * logs[m] / total * (t->tails + d) / power[m];
         const REAL *own = (const REAL *)(white + m * nv), *all = (const REAL *)out;
+        if (logs[m] < NOTHING)
+            continue;
         NAME(product)(out, DATA(t, whitener) + (long)m * d * padded(d), nv, own, d, 0);
         for (int j = 0; j < d; j++)
             gradient[j] += share * all[j];

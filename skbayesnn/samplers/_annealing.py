@@ -106,7 +106,7 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
     rng : numpy.random.Generator
     n_populations : int, default=1
     n_moves : int, default=2
-        Trajectories between two temperatures; the stage's own transition follows once.
+        Trajectories between two temperatures, each followed by the stage's own transition.
     log_share : callable, optional
         From positions to logs ``(n,)`` of a factor of the density at all temperatures but the
         beginning, which needs no gradient: it is in tests of acceptance only. The stage's own
@@ -158,8 +158,8 @@ def anneal(path, position, rng, n_populations=1, n_moves=2, log_share=None):
             ended, info = transition(energy, phase, noise, sizes, counts, metric)
             phase = share.tested(phase, ended, rng)
             step = min(step * np.exp(info.acceptance.mean() - ACCEPTANCE), LONGEST_STEP)
-        if move is not None:
-            phase = share.tested(phase, move(energy, phase, rngs), rng)
+            if move is not None:
+                phase = share.tested(phase, move(energy, phase, rngs), rng)
         position = phase.position
         with np.errstate(all="ignore"):
             misfit, gains = _finite(path.misfit(position)), np.zeros(n)

@@ -52,9 +52,23 @@ def load(name):
     return X[train], y[train], X[test], y[test]
 
 
+def student_t_rows():
+    """Training and test rows of a smooth function with a few large errors."""
+    rng, sets = np.random.default_rng(0), []
+    for n in (200, 300):
+        X = rng.standard_normal((n, 5))
+        noise = 0.1 * rng.standard_t(2.5, n)
+        sets += [X, np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + noise]
+    return sets
+
+
 def mixing(name, seed, n_draws):
     """Fit one sampler; a row of results."""
-    if name in RIPLEY:
+    if name == "student_t":
+        X, y, X_test, y_test = student_t_rows()
+        given = {"noise": name, "n_draws": n_draws, "evidence": False, "random_state": seed}
+        model = HMCMLPRegressor((16,), **given)
+    elif name in RIPLEY:
         X, y, X_test, y_test = load(name)
         model = HMCMLPClassifier((8,), n_draws=n_draws, evidence=False, random_state=seed)
     else:
@@ -67,7 +81,7 @@ def mixing(name, seed, n_draws):
     f = parts_of(model)[0].outputs(standardised(model, X_test))
     f = f.reshape(model.n_chains, -1, *f.shape[1:])
     ess, found = bulk_ess(f), model.diagnostics_
-    if name in RIPLEY:
+    if name != "robot_arm":
         quality = -np.mean(model.log_predictive_density(X_test, y_test))
     else:
         quality = robot_arm_error(model.predict(X_test), y_test)
@@ -175,7 +189,7 @@ def main():
     parser.add_argument("--only", nargs="+", default=None, help="names of the sets to sample")
     args = parser.parse_args()
     if "mixing" in args.parts:
-        names = [*(RIPLEY if "SKBAYESNN_DATA" in os.environ else ()), "robot_arm"]
+        names = [*(RIPLEY if "SKBAYESNN_DATA" in os.environ else ()), "robot_arm", "student_t"]
         chosen = [name for name in names if args.only is None or name in args.only]
         rows = [mixing(name, seed, args.draws) for name in chosen for seed in args.seeds]
         print_table("How chains mix", rows)

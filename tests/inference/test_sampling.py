@@ -15,6 +15,8 @@ from skbayesnn.inference import (
     Problem,
     SamplingSettings,
     ScaleMoves,
+    _sampled_evidence,
+    _sampling_starts,
     estimate_evidence,
     run_chains,
     start_sampling,
@@ -27,7 +29,7 @@ from skbayesnn.posterior import (
     Posterior,
     weight_groups,
 )
-from skbayesnn.samplers import Plan
+from skbayesnn.samplers import Plan, combine
 from tests.inference.common import settings_of
 
 CASES = ["regression_one_group", "binary"]
@@ -44,6 +46,33 @@ def started(posterior, settings, n_chains, n_jobs=None):
     given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
     posed, seeds = Posed(posterior, settings.search), np.random.SeedSequence(0).spawn(n_chains)
     return start_sampling(Problem(*given), posed, settings, seeds, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("far", [20.0, np.inf])
+def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
+    """The first chain's training ends at no function at all, hundreds of nats behind."""
+    train, ends = _sampling_starts.train, []
+
+    def trained(*args):
+        end = train(*args)
+        if not ends:
+            end = end._replace(theta=np.zeros_like(end.theta))
+        ends.append(end)
+        return end
+
+    monkeypatch.setattr(_sampling_starts, "train", trained)
+    monkeypatch.setattr(_sampling_starts, "FAR_BEHIND", far)
+    network, rng = Network((1, 4, 1)), np.random.default_rng(0)
+    X = np.linspace(-2, 2, 100)[:, None]
+    y = np.sin(3 * X) + 0.1 * rng.standard_normal((100, 1))
+    groups = weight_groups(network, "layer")
+    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(100))
+    joint, (chains,) = started(posterior, sampling(posterior), 4)
+    theta = joint.place(chains.phase.position).theta
+    kept = [any(np.allclose(place, end.theta[: len(place)]) for end in ends) for place in theta]
+    assert kept == [True] * 4
+    assert np.all(theta[1:] != 0.0)
+    assert (len(ends) > 4) == np.all(theta[0] != 0.0) == (far == 20.0)
 
 
 def run(posterior, settings, n_chains=16):
@@ -346,7 +375,7 @@ def test_rounds_are_few_where_rows_are_many(n, n_particles, monkeypatch):
     sampled = run(posterior, sampling(posterior, n_warmup=3, n_draws=4), n_chains=2)
     sizes = []
 
-    def annealed(path, position, rng, n_populations, log_share):
+    def annealed(path, position, rng, n_populations, n_moves, log_share):
         sizes.append((len(position), n_populations))
         return SimpleNamespace(log_evidences=np.arange(4.0), position=position)
 
@@ -354,6 +383,28 @@ def test_rounds_are_few_where_rows_are_many(n, n_particles, monkeypatch):
     estimate_evidence(sampled.joint, sampled.draws, np.random.SeedSequence(0))
     expected = [(4 * some, 4) for some in n_particles for _ in ("minima", "prior")]
     assert sizes == expected  # every round, as they are uncertain
+
+
+def test_runs_count_by_what_they_can_tell():
+    def found(level, spread):
+        """A run whose populations scatter."""
+        logs = level + spread * np.array([-1.0, -0.3, 0.3, 1.0])
+        position = np.full((64, 2), level)
+        return _sampled_evidence.Run("prior", logs, position, combine(logs))
+
+    best, vague, sure, astray = found(-20, 0.3), found(-22, 2), found(-20.1, 0.1), found(-30, 1)
+    runs = [vague, astray, best, sure]
+    kept, counts = _sampled_evidence._counting(runs)
+    assert [run.position[0, 0] for run in kept] == [-22, -20, -20.1]
+    assert counts[0] < _sampled_evidence.LITTLE
+    assert counts[1:] == [1.0, 1.0]
+    together = _sampled_evidence._together(runs)
+    without = _sampled_evidence._together([best, sure])
+    assert abs(together.log_evidence - without.log_evidence) < 0.2
+    places = [run.position[0, 0] for run in kept]
+    shares = [together.weights[together.position[:, 0] == place].sum() for place in places]
+    expected = np.array([np.mean(np.exp(run.log_evidences)) for run in kept]) * counts
+    assert_allclose(shares, expected / expected.sum())
 
 
 def test_batches_do_not_matter():
