@@ -31,6 +31,7 @@ from skbayesnn.estimators._verdict import LARGEST_ERROR
 from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits, _batches, _engine
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.inference._growth import OF_MANY_ROWS
+from skbayesnn.model_selection import _candidates
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive._mixture import TEMPERATURE
 
@@ -319,6 +320,7 @@ NAMES = {
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
     "batches": _batches,
     "engine": _engine,
+    "candidates": _candidates,
     "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,
     "comparison": comparison,

@@ -101,7 +101,7 @@ default="auto"
           chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
           Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.01), Student-t (p < 0.5) or, for several outputs, correlated noise
+          input-dependent (p < 0.05), Student-t (p < 0.5) or, for several outputs, correlated noise
           (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
           chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise
           are combined with those under constant noise.

@@ -15,7 +15,7 @@ import numpy as np
 
 from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._reestimation import difference_step, third_order
-from skbayesnn.inference._steps import find_mode, nearer
+from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
 ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
@@ -106,7 +106,8 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     )
     n_groups = len(hyper.alpha)
     bending = np.diag(precisions * energies)
-    bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
+    if not likelihood.linear:
+        bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
     bending += np.diag(prior.rate * precisions)
     around = point.precision if point.precision.definite else precision
     moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
@@ -161,9 +162,8 @@ def _cross_traces(groups, hyper, by_prior, products):
 def _exact_third_order(posterior, point, S, moves):
     """``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for every direction of ``moves`` (h, k)."""
     eps = difference_step(point.theta, moves)
-    points = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
-    traces = [np.sum(posterior.hessian(end, point.hyper) * S) for end in points]
-    plus, minus = np.split(np.array(traces), 2)
+    ends = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
+    plus, minus = np.split(posterior.traces(ends, point.hyper, S), 2)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
@@ -291,8 +291,9 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives)
     """The minimum at other precisions, and the derivatives there if they raise the evidence."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
     change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
-    theta = nearer(posterior, search.point.theta, change @ derivatives.moves, hyper)
-    found = find_mode(posterior, method, theta, hyper, TRIALS, near, confined=manner.exact)
+    theta = search.point.theta
+    given = TRIALS, near, manner.exact, theta + change @ derivatives.moves
+    found = find_mode(posterior, method, theta, hyper, *given)
     lost = manner.exact and not found.converged
     if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None

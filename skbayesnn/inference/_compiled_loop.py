@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._method import Point
+from skbayesnn.inference._damped import Search
+from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._precision import DensePrecision
 from skbayesnn.inference._reestimation import Calm
 from skbayesnn.posterior import Energies, Hyperparameters, instructions
@@ -39,8 +40,7 @@ class Plan(NamedTuple):
     is_quadratic : bool
     by_rounding : bool
         Whether matrices that are not definite can only be so by rounding.
-    exact, reestimates, confined : bool
-    tol : float
+    exact, reestimates : bool
     free : ndarray of shape (n_groups + n_levels,)
     low, high, more, rate : ndarray of the same shape
         Bounds of the precisions, and the counts and rates of their `Hyperpriors`.
@@ -55,8 +55,6 @@ class Plan(NamedTuple):
     by_rounding: bool
     exact: bool
     reestimates: bool
-    confined: bool
-    tol: float
     free: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -72,40 +70,49 @@ def compiled_loop(posterior, rule):
     posterior : Posterior
     rule : FixedPrecisions or Reestimation
     """
-    model, terms, method = posterior.compiled, rule.terms, rule.method
-    if (
-        _loops is None
-        or instructions() is None
-        or not (model and model.is_small and posterior.groups.centred)
-        or not method.forms(terms.exact)
-    ):
+    terms, kept = rule.terms, posterior.kept
+    name = "loop", terms.exact  # at fixed precisions
+    fixed, known = terms.free is None, name in kept
+    if not (rule.method.forms(terms.exact) and (known or is_served(posterior))):
         return None
+    if fixed and known:
+        return Loop(kept[name], terms)
+    loop = _loops.Loop(posterior.compiled, _plan(posterior, terms))
+    if fixed:
+        kept[name] = loop
+    return Loop(loop, terms)
+
+
+def is_served(posterior):
+    """Whether compiled loops can do what a posterior needs."""
+    model = posterior.compiled
+    able = _loops is not None and instructions() is not None
+    return bool(able and model and model.is_small and posterior.groups.centred)
+
+
+def _plan(posterior, terms):
+    """What stays the same under a rule with these terms."""
     hidden, n_levels = bool(posterior.network.hidden_layer_sizes), posterior.likelihood.n_levels
     size = len(posterior.groups.names) + n_levels
     free, bounds, more, rate = np.zeros(size, dtype=bool), np.ones((2, size)), *np.zeros((2, size))
     if terms.free is not None:
         free, prior = terms.free.mask, terms.free.prior
         bounds, more, rate = np.exp(prior.log_range), prior.counts, prior.rate
-    return Loop(
-        Plan(
-            labels=posterior.groups.labels,
-            sizes=posterior.groups.sizes,
-            counts=posterior.level_counts,
-            bends=hidden,
-            solves_outputs=hidden and n_levels > 0,
-            is_quadratic=posterior.is_quadratic,
-            by_rounding=method.loses_definiteness(posterior, terms.exact),
-            exact=terms.exact,
-            reestimates=terms.free is not None,
-            confined=terms.confined,
-            tol=terms.tol,
-            free=free,
-            low=bounds[0],
-            high=bounds[1],
-            more=more,
-            rate=rate,
-        ),
-        model,
+    return Plan(
+        labels=posterior.groups.labels,
+        sizes=posterior.groups.sizes,
+        counts=posterior.level_counts,
+        bends=hidden,
+        solves_outputs=hidden and n_levels > 0,
+        is_quadratic=posterior.is_quadratic,
+        by_rounding=Method.loses_definiteness(posterior, terms.exact),
+        exact=terms.exact,
+        reestimates=terms.free is not None,
+        free=free,
+        low=bounds[0],
+        high=bounds[1],
+        more=more,
+        rate=rate,
     )
 
 
@@ -114,19 +121,42 @@ class Loop:
 
     Parameters
     ----------
-    plan : Plan
-    model : Model
+    loop : Loop
         Of the compiled core.
+    terms : RuleTerms
     """
 
-    def __init__(self, plan, model):
-        self._plan, self._loop = plan, _loops.Loop(model, plan)
+    def __init__(self, loop, terms):
+        self._loop, self._terms = loop, terms
 
     def takes(self, search):
         """Whether a search can go on here."""
         precision = search.point.precision
         matrix = isinstance(precision, DensePrecision)
-        return matrix and (precision.definite or not self._plan.by_rounding)
+        return matrix and (precision.definite or not self._loop.by_rounding)
+
+    def begun(self, theta, hyper, until, towards=None):
+        """A search that begins at some weights, after some steps.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (k,)
+        hyper : Hyperparameters
+        until : int
+            Steps.
+        towards : ndarray of shape (k,), optional
+            Other weights, where it begins if the energy is lower there.
+
+        Returns
+        -------
+        Search or None
+            ``None`` if it has to begin in NumPy.
+        """
+        state = _room(len(theta), len(hyper.alpha), len(hyper.beta))
+        vars(state).update(vars(BEGINNING), tau_factor=np.ones(len(hyper.alpha) + 1))
+        state.theta[0], state.precisions[0] = theta, np.concatenate(hyper)
+        at, _ = self._loop.run(state, until, self._terms.tol, self._terms.confined, towards)
+        return _search_of(state, at, hyper, None) if state.begun else None
 
     def run(self, search, until):
         """Go on with a search.
@@ -143,43 +173,68 @@ class Loop:
         left : bool
             Whether the next step is to be made in NumPy.
         """
-        state = self._state(search)
-        at, left = self._loop.run(state, until)
+        state = _state(search)
+        at, left = self._loop.run(state, until, self._terms.tol, self._terms.confined)
         if state.n_iter == search.n_iter:
             return search, left
-        precision = DensePrecision(state.matrix[at].copy())
-        if state.definite:
-            precision.factor = np.triu(state.factor[at]).T
-        precisions = np.split(state.precisions[at].copy(), [len(self._plan.sizes)])
-        energies = Energies(
-            state.weights[at].copy(), np.asarray(state.misfit[at]), state.errors[at].copy()
-        )
-        hyper = Hyperparameters(*precisions)
-        theta, gradient = state.theta[at].copy(), state.gradient[at].copy()
-        point = Point(theta, hyper, energies, gradient, precision)
         memory = search.memory
         if memory is not None:
             memory = Calm(state.small, state.accepted, state.tau_factor)
-        there = state.damping, state.growth, state.n_iter, state.done, state.converged, memory
-        return type(search)(point, *there), left
+        return _search_of(state, at, search.point.hyper, memory), left
 
-    def _state(self, search):
-        """A search in arrays, with room for a second point."""
-        point, calm = search.point, search.memory
-        k, G, L = len(self._plan.labels), len(self._plan.sizes), len(self._plan.counts)
-        calm = Calm(0, 0, np.ones(G)) if calm is None else calm
-        state = SimpleNamespace(**search._asdict(), small=calm.small, accepted=calm.accepted)
-        state.tau_factor = np.append(calm.tau_factor, 1.0)[:G]
-        widths = {"theta": k, "precisions": G + L, "weights": G, "errors": L, "gradient": k}
-        for name, width in widths.items():
-            setattr(state, name, np.empty((2, width)))
-        state.matrix, state.factor = np.empty((2, k, k)), np.empty((2, k, k))
-        state.misfit = np.full(2, point.energies.misfit)
-        state.theta[0], state.gradient[0] = point.theta, point.gradient
-        state.precisions[0] = np.concatenate(point.hyper)
-        state.weights[0], state.errors[0] = point.energies.weights, point.energies.errors
-        state.matrix[0], state.energy = point.precision.matrix, point.energy
-        state.definite = point.precision.definite
-        if state.definite:
-            state.factor[0] = point.precision.factor.T
-        return state
+
+BEGINNING = SimpleNamespace(
+    damping=0.0,
+    growth=2.0,
+    n_iter=0,
+    small=0,
+    accepted=0,
+    done=False,
+    converged=False,
+    energy=np.nan,
+    definite=False,
+    begun=False,
+)
+
+
+def _room(k, n_groups, n_levels):
+    """Arrays for two points."""
+    state = SimpleNamespace(matrix=np.empty((2, k, k)), factor=np.empty((2, k, k)))
+    state.theta, state.gradient = np.empty((2, k)), np.empty((2, k))
+    state.precisions, state.misfit = np.empty((2, n_groups + n_levels)), np.empty(2)
+    state.weights, state.errors = np.empty((2, n_groups)), np.empty((2, n_levels))
+    return state
+
+
+def _state(search):
+    """A search in arrays, with room for a second point."""
+    point, calm = search.point, search.memory
+    n_groups = len(point.hyper.alpha)
+    calm = Calm(0, 0, np.ones(n_groups)) if calm is None else calm
+    state = _room(len(point.theta), n_groups, len(point.hyper.beta))
+    vars(state).update(search._asdict(), small=calm.small, accepted=calm.accepted, begun=True)
+    state.tau_factor = np.append(calm.tau_factor, 1.0)[:n_groups]
+    state.misfit[:] = point.energies.misfit
+    state.theta[0], state.gradient[0] = point.theta, point.gradient
+    state.precisions[0] = np.concatenate(point.hyper)
+    state.weights[0], state.errors[0] = point.energies.weights, point.energies.errors
+    state.matrix[0], state.energy = point.precision.matrix, point.energy
+    state.definite = point.precision.definite
+    if state.definite:
+        state.factor[0] = point.precision.factor.T
+    return state
+
+
+def _search_of(state, at, hyper, memory):
+    """The search that arrays hold."""
+    n_groups = len(hyper.alpha)
+    precision = DensePrecision(state.matrix[at].copy())
+    if state.definite:
+        precision.factor = state.factor[at].copy().T
+    precisions = state.precisions[at].copy()
+    hyper = Hyperparameters(precisions[:n_groups], precisions[n_groups:])
+    energies = state.weights[at].copy(), np.asarray(state.misfit[at]), state.errors[at].copy()
+    theta, gradient = state.theta[at].copy(), state.gradient[at].copy()
+    point = Point(theta, hyper, Energies(*energies), gradient, precision)
+    there = state.damping, state.growth, state.n_iter, state.done, state.converged, memory
+    return Search(point, *there)

@@ -39,6 +39,7 @@ RELIABLE = 1.0  # standard error of a measured log evidence up to which its draw
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 CLEARLY = 1.0  # nats by which another noise model must be better than the constant one
 HOPELESS = 20.0  # nats by which noise lags behind at one minimum if it is not tried at others
+LITTLE_WORSE = 0.1  # the same per row: with less it has a share in predictions of exp(-1) or more
 CLOSELY_FITTED = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
 
 
@@ -200,7 +201,9 @@ def fit_evidence(
     fit = under_noise(hidden_layer_sizes)
     better = size_under_noise(fit, tried, noise, workers)
     if better is not None:
-        fit = replace(under_noise(*better), noise_p_values=fit.noise_p_values)
+        smaller, fit = fit, under_noise(*better)
+        others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
+        fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
     if problem.prunes:
         fit = replace(fit, minima=[with_zeros(minimum) for minimum in fit.minima])
     measured = False if problem.deadline.passed else measured
@@ -385,9 +388,10 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     comparable = np.isfinite(fit.best.log_evidence)
     suspected = models or _suspected(fit.problem, p_values) if comparable else []
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
+    behind = max(HOPELESS, LITTLE_WORSE * fit.posed.posterior.n_rows)
     with workers.progress.over("noise models", np.ones(len(suspected))) as step:
         for noise in _while_there_is_time(suspected, fit.problem):
-            found[noise] = _under(noise, fit, previous, workers, at_least=best - HOPELESS)
+            found[noise] = _under(noise, fit, previous, workers, at_least=best - behind)
             total = total_log_evidence(found[noise][1])
             step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
             best = np.fmax(best, total)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import cython_lapack
 
 from skbayesnn.inference import _damped, _precision, _reestimation
-from skbayesnn.posterior._core cimport CModel, Kernels, Model, kernels_in_use
+from skbayesnn.posterior._core cimport CModel, Kernels, Model, kernels_in_use, product
 
 ctypedef void (*OfTriangle)(char *, int *, double *, int *, int *) noexcept nogil
 ctypedef void (*Solver)(char *, int *, int *, double *, int *, double *, int *, int *) noexcept nogil
@@ -115,6 +115,7 @@ cdef int factorised(int k, const double *matrix, double *factor) noexcept nogil:
         at = <long>i * k + i
         if not factor[at] * factor[at] > LEAST_PIVOT * k * matrix[at]:
             return 0
+        memset(factor + <long>i * k, 0, sizeof(double) * i)
     return 1
 
 
@@ -132,14 +133,6 @@ cdef void invert(int k, const double *factor, double *inverse) noexcept nogil:
     for i in range(k):
         for j in range(i):
             inverse[i * k + j] = inverse[j * k + i]
-
-
-cdef double product(long n, const double *a, const double *b) noexcept nogil:
-    cdef double total = 0.0
-    cdef long i
-    for i in range(n):
-        total += a[i] * b[i]
-    return total
 
 
 # --- the energy -----------------------------------------------------------------------------------
@@ -264,7 +257,7 @@ cdef int fixed_precisions(const Task *task, const Place *before, Place *after, W
                           const Step *trial, Space *space) noexcept nogil:
     """`FixedPrecisions.after`. Returns 0 at a saddle point, or a matrix spoilt by rounding."""
     cdef long size = task.n_groups + task.n_levels
-    cdef double ending = task.tol, decrement
+    cdef double ending = task.tol
     memcpy(after.precisions, before.precisions, sizeof(double) * size)
     if not expand(task, after) and task.by_rounding:
         return 0
@@ -276,10 +269,7 @@ cdef int fixed_precisions(const Task *task, const Place *before, Place *after, W
     if not after.definite:
         way.done = task.confined
         return 1
-    memcpy(space.force, after.gradient, sizeof(double) * task.k)
-    solve(task.k, after.factor, space.force)
-    decrement = 0.5 * product(task.k, after.gradient, space.force)
-    way.done = (decrement < fmax(task.tol, ROUNDING * fabs(after.energy))
+    way.done = (decrement(task, after, space) < fmax(task.tol, ROUNDING * fabs(after.energy))
                 or trial.promise < ending)
     way.converged = way.done
     return 1
@@ -369,6 +359,34 @@ cdef double precision_of(const Task *task, int i, double counts, double energy) 
     return counts / twice if counts < task.high[i] * twice else task.high[i]
 
 
+cdef int begun(const Task *task, Place *at, const double *towards, Way *way, Space *space,
+               Step *trial) noexcept nogil:
+    """`FixedPrecisions.begun`, at `towards` if lower. Returns 0 at a matrix spoilt by rounding."""
+    cdef double here, there
+    if towards != NULL:
+        here = energies(task, at.theta, at.precisions, 0, trial.weights, trial.errors,
+                        &trial.misfit, NULL, NULL)
+        there = energies(task, towards, at.precisions, 0, trial.weights, trial.errors,
+                         &trial.misfit, NULL, NULL)
+        if there < here:
+            memcpy(at.theta, towards, sizeof(double) * task.k)
+    way.damping, way.growth, way.n_iter = 0.0, 2.0, 0
+    way.done = way.converged = 0
+    if not expand(task, at):
+        way.done = task.confined
+        return not task.by_rounding
+    way.done = way.converged = (
+        decrement(task, at, space) < fmax(task.tol, ROUNDING * fabs(at.energy)))
+    return 1
+
+
+cdef double decrement(const Task *task, const Place *at, Space *space) noexcept nogil:
+    """`decrement`."""
+    memcpy(space.force, at.gradient, sizeof(double) * task.k)
+    solve(task.k, at.factor, space.force)
+    return 0.5 * product(task.k, at.gradient, space.force)
+
+
 # --- the loop -------------------------------------------------------------------------------------
 
 
@@ -401,7 +419,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
 
 
 cdef class Loop:
-    """The loop for one posterior and one rule.
+    """The loop for one posterior.
 
     Parameters
     ----------
@@ -411,10 +429,11 @@ cdef class Loop:
 
     cdef Model model
     cdef Task task
+    cdef long room
+    cdef readonly bint by_rounding
     cdef int[::1] label
     cdef double[::1] sizes, counts, more, rate, low, high
     cdef unsigned char[::1] free
-    cdef double[::1] memory
 
     def __init__(self, Model model, plan):
         cdef Task *task = &self.task
@@ -429,42 +448,27 @@ cdef class Loop:
         task.k, task.n_groups, task.n_levels = len(plan.labels), len(plan.sizes), len(plan.counts)
         task.bends, task.solves_outputs = plan.bends, plan.solves_outputs
         task.is_quadratic = plan.is_quadratic
-        task.exact, task.confined = plan.exact, plan.confined
-        task.reestimates, task.by_rounding, task.tol = plan.reestimates, plan.by_rounding, plan.tol
+        task.exact, task.reestimates = plan.exact, plan.reestimates
+        task.by_rounding = self.by_rounding = plan.by_rounding
         task.label, task.free = &self.label[0], &self.free[0]
         task.sizes, task.counts = &self.sizes[0], &self.counts[0]
         task.more, task.rate = &self.more[0], &self.rate[0]
         task.low, task.high = &self.low[0], &self.high[0]
         k, G, L = task.k, task.n_groups, task.n_levels
-        self.memory = np.empty(2 * k * k + (6 + G) * k + 4 * G + 2 * L + model.room(1))
+        self.room = 2 * k * k + (6 + G) * k + 4 * G + 2 * L + model.room(1)
 
-    cdef Space _space(self, Step *trial) except *:
-        """Working memory, shared out."""
-        cdef Space space
-        cdef long k = self.task.k, G = self.task.n_groups, L = self.task.n_levels
-        space.damped = &self.memory[0]
-        space.inverse = space.damped + k * k
-        space.metric = space.inverse + k * k
-        space.alpha = space.metric + k
-        space.step = space.alpha + k
-        space.end = space.step + k
-        space.moves = space.end + k
-        space.gamma = space.moves + G * k
-        space.tau_factor = space.gamma + G
-        space.force = space.tau_factor + G
-        trial.theta = space.force + k + G + L
-        trial.weights = trial.theta + k
-        trial.errors = trial.weights + G
-        self.task.work = trial.errors + L
-        return space
-
-    def run(self, state, long until):
+    def run(self, state, long until, double tol, bint confined, towards=None):
         """Go on with a search, in place, until it is done or has made some steps in all.
 
         Parameters
         ----------
         state : State
+            One that has not begun is at its weights and precisions, without anything else.
         until : int
+        tol : float
+        confined : bool
+        towards : ndarray of shape (k,), optional
+            Weights at which one that has not begun may begin instead.
 
         Returns
         -------
@@ -473,16 +477,23 @@ cdef class Loop:
         left : bool
             Whether the next step is left to be made in NumPy.
         """
+        cdef Task task = self.task
         cdef Place places[2]
         cdef Way way
         cdef Step trial
-        cdef Space space = self._space(&trial)
+        cdef double[::1] memory = np.empty(self.room)
+        cdef Space space = shared_out(&task, &memory[0], &trial)
         cdef double[:, ::1] theta = state.theta, precisions = state.precisions
         cdef double[:, ::1] weights = state.weights, errors = state.errors
         cdef double[:, ::1] gradient = state.gradient
         cdef double[:, :, ::1] matrix = state.matrix, factor = state.factor
-        cdef double[::1] misfit = state.misfit, tau_factor = state.tau_factor
-        cdef int i, at = 0
+        cdef double[::1] misfit = state.misfit, tau_factor = state.tau_factor, other
+        cdef const double *there = NULL
+        cdef int i, at = 0, begins = not state.begun
+        task.tol, task.confined = tol, confined
+        if towards is not None:
+            other = np.ascontiguousarray(towards)
+            there = &other[0]
         for i in range(2):
             places[i].theta, places[i].precisions = &theta[i, 0], &precisions[i, 0]
             places[i].weights, places[i].errors = &weights[i, 0], &errors[i, 0]
@@ -495,9 +506,14 @@ cdef class Loop:
         way.done, way.converged = state.done, state.converged
         way.tau_factor = &tau_factor[0]
         with nogil:
-            at = lower(&self.task, places, 0, &way, until, &space, &trial)
+            if begins and not begun(&task, places, there, &way, &space, &trial):
+                at = -2
+            else:
+                at = lower(&task, places, 0, &way, until, &space, &trial)
+                begins = 0
         left = at < 0
         at += 2 * left
+        state.begun = not begins
         state.damping, state.growth = way.damping, way.growth
         state.n_iter, state.small, state.accepted = way.n_iter, way.small, way.accepted
         state.done, state.converged = bool(way.done), bool(way.converged)
@@ -505,3 +521,24 @@ cdef class Loop:
         for i in range(2):
             misfit[i] = places[i].misfit
         return at, left
+
+
+cdef Space shared_out(Task *task, double *memory, Step *trial) noexcept:
+    """Working memory."""
+    cdef Space space
+    cdef long k = task.k, G = task.n_groups, L = task.n_levels
+    space.damped = memory
+    space.inverse = space.damped + k * k
+    space.metric = space.inverse + k * k
+    space.alpha = space.metric + k
+    space.step = space.alpha + k
+    space.end = space.step + k
+    space.moves = space.end + k
+    space.gamma = space.moves + G * k
+    space.tau_factor = space.gamma + G
+    space.force = space.tau_factor + G
+    trial.theta = space.force + k + G + L
+    trial.weights = trial.theta + k
+    trial.errors = trial.weights + G
+    task.work = trial.errors + L
+    return space

@@ -239,12 +239,12 @@ class Method:
             return gamma
         return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
 
-    def trace(self, posterior, theta, hyper, precision):
-        """``Tr(B^-1 A)`` with the Gauss-Newton ``A`` at some weights, and another ``B``."""
+    def traces(self, posterior, ends, hyper, precision):
+        """``Tr(B^-1 A)`` with the Gauss-Newton ``A`` at each of some weights, and another ``B``."""
         if self.forms(exact=False):
-            matrix = posterior.hessian(theta, hyper, exact=False)
-            return np.sum(matrix * precision.covariance())
-        return self.point(posterior, theta, hyper).precision.trace_under(precision)
+            return posterior.traces(ends, hyper, precision.covariance(), exact=False)
+        points = (self.point(posterior, end, hyper) for end in ends)
+        return np.array([point.precision.trace_under(precision) for point in points])
 
     def forms(self, exact):
         """Whether points have a matrix: the ``exact`` Hessian, or that of steps."""

@@ -17,10 +17,10 @@ from skbayesnn.inference._evidence import (
     log_occam_gaussian,
 )
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._steps import find_mode, nearer
+from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-DEPTH = -8.0  # nats above the minimum's at which a profile ends
+DEPTH = -5.0  # nats above the minimum's at which a profile ends: 1 % of its area is left out
 LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # of the log evidence by one step; then others are tried
 STRETCH = 1.7
@@ -89,8 +89,8 @@ def profile(posterior, method, minimum, index, prior):
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = hyper_of(logs, minimum)
-            towards = nearer(posterior, theta, slope * (logs[index] - value), hyper)
-            there = here and minimum_at(posterior, method, towards, hyper)
+            towards = theta + slope * (logs[index] - value)
+            there = here and minimum_at(posterior, method, theta, hyper, towards)
             if there is None:  # the minimum ends before
                 step *= 0.25
                 continue
@@ -115,7 +115,7 @@ def hyper_of(logs, minimum):
     return Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
 
 
-def minimum_at(posterior, method, theta, hyper):
+def minimum_at(posterior, method, theta, hyper, towards=None):
     """The `Point` of a minimum at other precisions, and its log evidence there.
 
     Parameters
@@ -125,13 +125,15 @@ def minimum_at(posterior, method, theta, hyper):
     theta : ndarray of shape (k,)
         Of the minimum elsewhere.
     hyper : Hyperparameters
+    towards : ndarray of shape (k,), optional
+        See `find_mode`.
 
     Returns
     -------
     (Point, float) or None
         ``None`` if there is no minimum.
     """
-    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
+    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR, towards=towards)
     point = search.point
     if not (search.converged and point.precision.definite):
         return None

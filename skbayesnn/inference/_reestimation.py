@@ -172,13 +172,11 @@ def third_order(posterior, method, point, moves, one_sided=False):
     if posterior.is_quadratic:
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
-
-    def traces(ends):  # one at a time: the curvature of a large network fills the memory
-        return np.array([method.trace(posterior, end, hyper, point.precision) for end in ends])
-
+    given = hyper, point.precision
+    plus = method.traces(posterior, theta + eps * moves, *given)
     if one_sided:
-        return -0.5 * (traces(theta + eps * moves) - len(theta)) / eps[:, 0]
-    plus, minus = traces(theta + eps * moves), traces(theta - eps * moves)
+        return -0.5 * (plus - len(theta)) / eps[:, 0]
+    minus = method.traces(posterior, theta - eps * moves, *given)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 

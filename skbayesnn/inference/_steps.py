@@ -81,7 +81,7 @@ class Descents(NamedTuple):
         return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
 
 
-def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
+def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
     """The loop of the module's docstring.
 
     Parameters
@@ -93,8 +93,11 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     max_iter : int
         Trials.
     deadline : Deadline
+    loop : Loop, optional
+        That of the rule; see `compiled_loop`.
     """
-    loop = compiled_loop(posterior, rule) if steps.compiled else None
+    if loop is None and steps.compiled:
+        loop = compiled_loop(posterior, rule)
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None and loop.takes(search):
             search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
@@ -194,7 +197,9 @@ MOST_DESCENTS = 10
 FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
 
 
-def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
+def find_mode(
+    posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False, towards=None
+):
     """Minimise ``M(w)`` at fixed precisions.
 
     By damped steps with the exact Hessian where it is formed: the Gauss-Newton one needs several
@@ -213,6 +218,8 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         Bound on the Newton decrement (nats); `LOW` at least without exact Hessian.
     confined : bool
         Give up where the Hessian is not positive definite.
+    towards : ndarray of shape (k,), optional
+        Other weights, from which the search begins if the energy is lower there.
 
     Returns
     -------
@@ -235,6 +242,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     if method.by_batches:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
+        theta, towards = nearer(posterior, theta, towards, hyper), None
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         enough = NEAR if method.dense else max(LOW, method.resolution)
@@ -244,26 +252,28 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         theta = search.point.theta
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
-    if not method.dense:
-        tol = max(tol, LOW)
+    tol = tol if method.dense else max(tol, LOW)
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
-    return lower(posterior, DampedSteps(), rule, rule.begun(theta, hyper), max_iter, late)
+    return _descended(rule, theta, hyper, max_iter, late, towards)
 
 
-def nearer(posterior, theta, move, hyper):
-    """Weights from which to look for a minimum at other precisions: those that are moved, if lower.
+def _descended(rule, theta, hyper, max_iter, deadline, towards):
+    """`lower` by damped steps at fixed precisions, from one of two weights."""
+    posterior, search = rule.posterior, None
+    loop = compiled_loop(posterior, rule)
+    if loop is not None:
+        until = 0 if deadline.passed else min(max_iter, AT_ONCE)
+        search = loop.begun(theta, hyper, until, towards)
+    if search is None:
+        search = rule.begun(nearer(posterior, theta, towards, hyper), hyper)
+    return lower(posterior, DampedSteps(), rule, search, max_iter, deadline, loop)
 
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-        A minimum.
-    move : ndarray of shape (k,)
-        How it moves with the precisions, to first order.
-    hyper : Hyperparameters
-        The other ones.
-    """
-    both = np.stack([theta, theta + move])
+
+def nearer(posterior, theta, towards, hyper):
+    """Those of two weights at which the energy is lower; the former if there are no others."""
+    if towards is None:
+        return theta
+    both = np.stack([theta, towards])
     energies = posterior.energies(both, hyper.beta).total(hyper)
     return both[int(energies[1] < energies[0])]
 

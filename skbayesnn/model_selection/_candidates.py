@@ -8,10 +8,14 @@ import numpy as np
 from numpy.ma import MaskedArray
 from sklearn.exceptions import FitFailedWarning
 
-from skbayesnn.estimators import final_step
+from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor, final_step
+from skbayesnn.inference import is_measured
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
+EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
 NO_TIME = object()  # an estimator without max_time
+FIRST_LOOK = {"noise": "constant", "measure_evidence": False}  # what is cheap in place of "auto"
+COULD_WIN = 10.0  # nats below the best at the first look from which candidates are fitted as asked
 SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
@@ -35,17 +39,56 @@ def _no_longer_than(model, deadline):
         last.max_time = own
 
 
-def fit_candidate(model, X, y, fit_params, deadline, is_first):
+@contextmanager
+def _holding(model, values):
+    """Parameters of the last step that are ``"auto"`` have other values during a fit."""
+    last = final_step(model)
+    held = {name: value for name, value in values.items() if _is_auto(last, name)}
+    vars(last).update(held)
+    try:
+        yield
+    finally:
+        vars(last).update(dict.fromkeys(held, "auto"))
+
+
+def _is_auto(last, name):
+    value = getattr(last, name, None)
+    return isinstance(last, EVIDENCE) and isinstance(value, str) and value == "auto"
+
+
+def asks_for_more(model, noise):
+    """Whether a model would be another one with a noise model, ``None`` yet, than at first look."""
+    last = final_step(model)
+    other_noise = _is_auto(last, "noise") and noise != FIRST_LOOK["noise"]
+    return other_noise or (_is_auto(last, "measure_evidence") and is_measured(last._result))
+
+
+def promising(fits):
+    """Candidates that could win after their `FIRST_LOOK`, the best one first."""
+    models = [None if model is None else final_step(model) for model, *_ in fits]
+    able = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
+    near = np.flatnonzero(able >= np.fmax.reduce(able) - COULD_WIN)
+    return sorted(map(int, near), key=lambda i: -able[i])
+
+
+def instead(first, second):
+    """A later fit of a candidate in place of an earlier one, unless it failed."""
+    model, _, error = first if second[0] is None else second
+    return model, first[1] + second[1], error
+
+
+def fit_candidate(model, X, y, fit_params, deadline, is_first, held=None):
     """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``.
 
-    Candidates other than the first are not begun after the deadline.
+    Candidates other than the first are not begun after the deadline. Parameters that are ``"auto"``
+    have the values ``held`` meanwhile.
     """
     start, error = time.perf_counter(), None
     if deadline.passed and not is_first:
         model, error = None, TooLate("max_time had passed before this candidate was begun")
     else:
         try:
-            with _no_longer_than(model, deadline):
+            with _no_longer_than(model, deadline), _holding(model, held or {}):
                 model.fit(X, y, **fit_params)
         except Exception as failure:
             model, error = None, failure

@@ -29,8 +29,13 @@ from skbayesnn.estimators import (
 from skbayesnn.estimators._parameters import positive
 from skbayesnn.inference import Deadline, in_order, reporter
 from skbayesnn.model_selection._candidates import (
+    EVIDENCE,
+    FIRST_LOOK,
     TooLate,
+    asks_for_more,
     fit_candidate,
+    instead,
+    promising,
     report_failures,
     results_table,
     simplest_of_best,
@@ -40,7 +45,6 @@ from skbayesnn.predictive import stacking_weights, tempered_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # leave-one-out, which samplers do not have
-EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predictions
 
@@ -54,7 +58,13 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence: one fit per candidate, on all rows.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
-    section 2.2). The search therefore holds out no rows and fits each candidate once.
+    section 2.2). The search therefore holds out no rows.
+
+    With evidence estimators every candidate gets a first look: constant noise in place of
+    ``noise="auto"``, and Laplace's approximation of the evidence in place of
+    ``measure_evidence="auto"``. The best one is then fitted as asked, and after it the other
+    candidates within 10 nats of it, with the noise model that was chosen for the best. What the
+    grid or the estimator fixes stays as it is.
 
     Parameters
     ----------
@@ -93,7 +103,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
         units), ``log_evidence_std`` (standard error; ``nan`` where it was not measured),
         ``posterior_probability`` (if all candidates were equally probable before the data),
-        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
+        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s, all fits),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
         evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
@@ -119,8 +129,8 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn.model_selection.GridSearchCV : With ``scoring=evidence_score, cv=AllData()`` it makes
-        the same choice.
+    sklearn.model_selection.GridSearchCV : With ``scoring=evidence_score, cv=AllData()`` it chooses
+        by evidence, too, and fits every candidate as asked.
 
     References
     ----------
@@ -193,21 +203,41 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         with warnings.catch_warnings():
             if self.max_time is not None:  # the search says it once
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
-            tasks = [
-                (model, X, y, fit_params, deadline, i == 0) for i, model in enumerate(candidates)
-            ]
-            fits, progress = [], reporter(self.verbose, deadline)
-            with progress.over("candidates", np.ones(len(tasks))) as step:
-                for fit in in_order(self.n_jobs, (delayed(fit_candidate)(*task) for task in tasks)):
-                    fits.append(fit)
-                    number = f"[{len(fits)}/{len(tasks)}] {labels[len(fits) - 1]}"
-                    step(f"{number}: {told(*fit)}" if progress.listens else None)
+            fits = self._fitted(candidates, labels, (X, y, fit_params, deadline))
         report_failures(fits)
         self._warn_of_time(deadline, fits)
         self.estimators_ = [model for model, *_ in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
         return self
+
+    def _fitted(self, candidates, labels, given):
+        """What `fit_candidate` returns for every candidate.
+
+        All get a first look. The best one is then fitted as asked, and after it the others that
+        could win, with the noise model chosen for the best.
+        """
+        progress, fits = reporter(self.verbose, given[-1]), []
+
+        def fitted(stage, some, held):
+            tasks = [(clone(candidates[i]), *given, i == 0 and not fits, held) for i in some]
+            calls = (delayed(fit_candidate)(*task) for task in tasks)
+            with progress.over(stage, np.ones(len(tasks))) as step:
+                for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
+                    number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
+                    step(f"{number}: {told(*fit)}" if progress.listens else None)
+                    yield i, fit
+
+        fits = [fit for _, fit in fitted("candidates", range(len(candidates)), FIRST_LOOK)]
+        near, noise = promising(fits), None
+        for some in (near[:1], near[1:]):
+            again = [i for i in some if asks_for_more(fits[i][0], noise)]
+            if again and not given[-1].passed:
+                held = {} if noise is None else {"noise": noise}
+                for i, fit in fitted("candidates that could win", again, held):
+                    fits[i] = instead(fits[i], fit)
+            noise = getattr(final_step(fits[near[0]][0]), "noise_", None) if near else None
+        return fits
 
     def _warn_of_time(self, deadline, fits):
         """Warn if the search was broken off."""

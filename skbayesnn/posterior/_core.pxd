@@ -99,6 +99,8 @@ cdef extern from "core.h":
 
 cdef const Kernels *kernels_in_use() noexcept
 
+cdef double product(long n, const double *a, const double *b) noexcept nogil
+
 cdef class Model:
     cdef CModel c
     cdef readonly long n_weights

@@ -138,9 +138,14 @@ class Posterior:
         """Compiled twin of the hot methods, or ``None``."""
         return compiled_model(self)
 
+    @cached_property
+    def kept(self):
+        """What others make of it once, by name."""
+        return {}
+
     def __getstate__(self):
         """Without what can be made anew."""
-        made = "_inputs", "compiled"
+        made = "_inputs", "compiled", "kept"
         return {name: value for name, value in vars(self).items() if name not in made}
 
     @property
@@ -222,6 +227,14 @@ class Posterior:
         self.groups.add_to(matrix, hyper.alpha)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
         return Expansion(self._energies(theta, misfit), gradient, matrix)
+
+    def traces(self, ends, hyper, matrix, exact=True):
+        """``Tr(B A)`` with ``A`` at each of some weights ``(m, k)``, and a symmetric ``B``."""
+        if self.compiled and self.compiled.is_small and self.groups.centred:
+            found = self.compiled.traces(ends, hyper.beta, matrix, exact)
+            return found + self.groups.expand(hyper.alpha) @ matrix.diagonal()
+        # one at a time: the curvature of a large network fills the memory
+        return np.array([np.sum(self.hessian(end, hyper, exact) * matrix) for end in ends])
 
     def data_hessian(self, theta, beta, exact=True):
         """Hessian of the misfit."""

@@ -25,11 +25,14 @@ import numpy as np
 from reporting import print_table
 from robot_arm import training_set
 from sklearn.datasets import load_digits, load_iris, make_friedman1, make_moons
+from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skbayesnn
 from skbayesnn.inference import Problem
+from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Categorical, Gaussian, Hyperparameters
 
 CALLS = [(100, 5, 8, 1), (1000, 8, 16, 1), (1000, 5, 16, 1), (150, 4, 8, 3), (1000, 20, 20, 5)]
@@ -119,6 +122,23 @@ def sampled_student_t(n, d):
     return skbayesnn.HMCMLPRegressor(noise="student_t", random_state=0).fit(X, y)
 
 
+def search():
+    """Eight widths and two priors by the evidence."""
+    widths = [(width,) for width in (2, 3, 4, 6, 8, 10, 12, 16)]
+    grid = {"hidden_layer_sizes": widths, "prior": ["layer", "ard"]}
+    return EvidenceSearch(REGRESSOR, grid).fit(*friedman(200, 5))
+
+
+def plain_search():
+    """Four widths and four penalties of scikit-learn's network by five-fold cross-validation."""
+    network = MLPRegressor(activation="tanh", solver="lbfgs", max_iter=1000, random_state=0)
+    grid = {
+        "mlpregressor__hidden_layer_sizes": [(4,), (8,), (16,), (32,)],
+        "mlpregressor__alpha": [0.01, 0.1, 1.0, 10.0],
+    }
+    return GridSearchCV(make_pipeline(StandardScaler(), network), grid).fit(*friedman(200, 5))
+
+
 REGRESSOR = skbayesnn.EvidenceMLPRegressor(random_state=0)
 FITS = {
     "arm: scikit-learn": lambda: plain_network(*training_set(0)[:2]),
@@ -146,6 +166,8 @@ FITS = {
     "sampling, classes, without evidence": lambda: skbayesnn.HMCMLPClassifier(
         evidence=False, random_state=0
     ).fit(*make_moons(250, noise=0.3, random_state=0)),
+    "search, 200 x 5": search,
+    "search, 200 x 5: scikit-learn": plain_search,
     "digits": lambda: skbayesnn.EvidenceMLPClassifier(random_state=0).fit(*digits()),
     "concrete": lambda: REGRESSOR.fit(*benchmark("concrete")),
     "airfoil": lambda: REGRESSOR.fit(*benchmark("airfoil")),

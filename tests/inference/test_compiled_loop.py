@@ -1,11 +1,12 @@
 """The loops of damped steps and over batches in compiled code against those in NumPy."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from skbayesnn.inference import BatchSteps, Deadline, Point
+from skbayesnn.inference import BatchSteps, Deadline, Point, find_mode
 from skbayesnn.inference._compiled_loop import compiled_loop
 from skbayesnn.inference._damped import DampedSteps, Search
 from skbayesnn.inference._reestimation import Reestimation
@@ -124,6 +125,39 @@ def test_both_end_at_the_same_minimum(kind, name):
     ]
     assert all(search.converged for search in found)
     np.testing.assert_allclose(found[0].point.theta, found[1].point.theta, atol=1e-5)
+
+
+@each_kind
+@each_depth
+@pytest.mark.parametrize("name", ["exact", "confined"])
+@pytest.mark.parametrize("n_steps", [0, 2])
+def test_searches_begin_as_in_numpy(kind, hidden, name, n_steps):
+    posterior, theta, hyper = problem(kind, hidden)
+    lower = after_steps(posterior, theta, hyper, name, 1).point.theta
+    for start, towards in ((theta, None), (theta, lower), (lower, theta)):
+        given = hyper, n_steps, 1e-9, name == "confined", towards
+        found, expected = (
+            find_mode(which, method_of(posterior), start, *given)
+            for which in (posterior, in_numpy(posterior))
+        )
+        assert_same(found, expected, FINE)
+        rule = FixedPrecisions(posterior, method_of(posterior), 1e-9, confined=name == "confined")
+        begun = compiled_loop(posterior, rule).begun(start, hyper, n_steps, towards)
+        assert_same(begun, expected, FINE)  # nothing was left to NumPy
+
+
+def test_loops_at_fixed_precisions_are_made_once():
+    posterior, theta, hyper = problem("gaussian", (3,))
+    rules = [
+        FixedPrecisions(posterior, method_of(posterior), tol, confined=confined)
+        for tol, confined in ((1e-9, False), (10.0, False), (1e-9, True))
+    ]
+    made = [compiled_loop(posterior, rule) for rule in rules]
+    assert len({id(loop._loop) for loop in made}) == 1
+    ends = [loop.begun(theta, hyper, 100) for loop in made]
+    assert ends[1].n_iter < ends[0].n_iter  # each with its own tolerance
+    other = pickle.loads(pickle.dumps(posterior))
+    assert compiled_loop(other, rules[0])._loop is not made[0]._loop
 
 
 def test_the_loop_is_used():  # or everything above compares NumPy with itself

@@ -68,6 +68,30 @@ class TestTable:
         assert search.results_["rank_log_evidence"][best] == 1
         assert sorted(search.results_["rank_log_evidence"]) == [1, 2, 3]
 
+    @pytest.mark.measured
+    @pytest.mark.filterwarnings("ignore:The evidence of the best candidate is doubtful")
+    def test_only_candidates_that_could_win_are_measured(self):
+        widths = {"hidden_layer_sizes": [(1,), (2,), (3,)]}
+        search = EvidenceSearch(REGRESSOR, widths).fit(X, Y)
+        evidences, measured = (search.results_[k] for k in ("log_evidence", "log_evidence_std"))
+        assert evidences[0] < search.best_score_ - 15.0
+        assert np.isfinite(measured).tolist() == [False, True, True]
+        assert all(model.noise == model.measure_evidence == "auto" for model in search.estimators_)
+        everything = clone(REGRESSOR).set_params(measure_evidence=True)
+        asked = EvidenceSearch(everything, widths).fit(X, Y)
+        assert np.isfinite(asked.results_["log_evidence_std"]).all()
+
+    def test_noise_is_chosen_once(self):
+        rng = np.random.default_rng(1)
+        targets = np.sin(X[:, 0]) + 0.1 * rng.standard_t(1.5, len(X))
+        search = EvidenceSearch(REGRESSOR, WIDTHS).fit(X, targets)
+        assert [model.noise_ for model in search.estimators_] == ["constant", *2 * ["student_t"]]
+        for model in search.estimators_[1:]:
+            best = model is search.best_estimator_
+            noise = "auto" if best else "student_t"
+            single = clone(model).set_params(noise=noise).fit(X, targets)
+            assert model.log_evidence_ == single.log_evidence_
+
     def test_probabilities_and_evidence_of_the_family(self, search):
         evidences = search.results_["log_evidence"]
         assert_allclose(search.results_["posterior_probability"], softmax(evidences), rtol=1e-12)
@@ -275,9 +299,10 @@ def test_progress(capsys):
     grid = {"hidden_layer_sizes": [(), (0,)]}
     with pytest.warns(FitFailedWarning):
         EvidenceSearch(REGRESSOR, grid, verbose=1).fit(X, Y)
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("[1/2] hidden_layer_sizes=(): log evidence -")
-    assert "trusted" in first
+    first, second, again = capsys.readouterr().out.splitlines()
+    for line in (first, again):
+        assert line.startswith("[1/2] hidden_layer_sizes=(): log evidence -")
+        assert "trusted" in line
     assert second.startswith("[2/2] hidden_layer_sizes=(0,): failed: hidden_layer_sizes must be")
 
 
@@ -287,7 +312,8 @@ SLOW = {"hidden_layer_sizes": [(2,), (), (3,)]}
 def test_progress_tells_the_time_so_far(capsys):
     EvidenceSearch(REGRESSOR, WIDTHS, verbose=1).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
+    assert [line[:5] for line in lines[:3]] == ["[1/3]", "[2/3]", "[3/3]"]
+    assert len(lines) == 4  # the best one, fitted as asked
     assert all(re.search(r" \(\d+\.\d s\); \d+ s so far", line) for line in lines)
 
 
