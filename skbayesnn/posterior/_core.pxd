@@ -24,7 +24,7 @@ cdef extern from "core.h":
         const float *single_targets
         const float *single_counts
         double n_counted
-        double largest_diagonal
+        double least_pivot
 
     ctypedef struct CTempering "Tempering":
         double of_prior, of_data, of_first

@@ -5,7 +5,7 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from skbayesnn.posterior._ridge import largest_diagonal
+from skbayesnn.posterior._ridge import least_pivot
 
 cdef const Kernels *kernels
 
@@ -152,7 +152,7 @@ cdef class Model:
         self.c.counts = &self.counts[0, 0]
         self._round()
         self.c.n_counted = np.sum(targets.weight)
-        self.c.largest_diagonal = largest_diagonal(network.layer_sizes[-2] + 1, len(X))
+        self.c.least_pivot = least_pivot(network.layer_sizes[-2] + 1, len(X))
 
     cdef long room(self, int hessian) noexcept:
         """`work_doubles`."""

@@ -3,16 +3,16 @@
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-DROWNING = 1e6  # entry of a singular matrix above which adding 1 loses too many digits
-HOPELESS = 1e10  # the same for other matrices
+LEAST_PIVOT = 1e-10  # share of its diagonal entry, below which rounding has decided a pivot
+OF_SINGULAR = 1e-6  # the same if `G` is singular, whose zeros are known exactly
 MANY, WIDEST_SWEPT = 32, 16  # matrices that are faster inverted all at once, and their width
 
 
 def ridge(gram, moment, rank):
     """Mean ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
 
-    Where ``G``, whose rank is at most ``rank``, is so large that the 1 would drown in rounding, by
-    eigenvalues: fewer rows than units then do no harm while ``beta`` is below some 1e10 ``alpha``.
+    Where a pivot of ``B`` loses too many digits, by eigenvalues of ``G``, whose rank is at most
+    ``rank``: fewer rows than units then do no harm while ``beta`` is below some 1e10 ``alpha``.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def ridge(gram, moment, rank):
     (array([4., 6.]), array([4., 6.]))
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
-    system, good = _system(gram, rank)
-    inverse, log_det, done = _inverses(system.reshape(-1, size, size), np.ravel(good))
+    system = gram + np.eye(size)
+    inverse, log_det, done = _inverses(system.reshape(-1, size, size), least_pivot(size, rank))
     inverse, log_det = inverse.reshape(system.shape), log_det.reshape(lead)
     mean = (inverse @ moment[..., None])[..., 0]
     if not done.all():
@@ -53,29 +53,12 @@ def ridge(gram, moment, rank):
     return mean, inverse, log_det
 
 
-def ridge_mean(gram, moment, rank):
-    """The mean of `ridge` alone."""
-    system, good = _system(gram, rank)
-    if not good.all():
-        return ridge(gram, moment, rank)[0]
-    return np.linalg.solve(system, moment[..., None])[..., 0]
+def least_pivot(width, rank):
+    """Share of its diagonal entry from which on a pivot of ``1 + G`` has enough digits."""
+    return OF_SINGULAR if rank < width else LEAST_PIVOT
 
 
-def _system(gram, rank):
-    """``1 + G``, and where the 1 does not drown in rounding."""
-    units = np.arange(gram.shape[-1])
-    system = gram.copy()
-    system[..., units, units] += 1.0
-    limit = largest_diagonal(len(units), rank)
-    return system, system[..., units, units].max(axis=-1) <= limit
-
-
-def largest_diagonal(width, rank):
-    """Entry of ``1 + G`` up to which adding 1 loses few digits."""
-    return DROWNING if rank < width else HOPELESS
-
-
-def _inverses(matrices, chosen):
+def _inverses(matrices, least):
     """Inverses and log determinants of positive definite matrices ``(m, d, d)``.
 
     Returns
@@ -83,21 +66,23 @@ def _inverses(matrices, chosen):
     inverses : ndarray of shape (m, d, d)
     log_det : ndarray of shape (m,)
     done : ndarray of bool, shape (m,)
-        Those of the chosen ones that are positive definite.
+        Those of which every pivot is at least ``least`` times its diagonal entry.
     """
     count, size = matrices.shape[:2]
     many = count >= MANY and size <= WIDEST_SWEPT
-    return (_by_sweeps if many else _by_cholesky)(matrices, chosen)
+    return (_by_sweeps if many else _by_cholesky)(matrices, least)
 
 
-def _by_cholesky(matrices, chosen):
+def _by_cholesky(matrices, least):
     """One after the other: a loop over LAPACK is faster than NumPy's general inverses."""
-    inverse, roots, done = np.zeros_like(matrices), np.ones(matrices.shape[:-1]), chosen.copy()
-    for i in np.flatnonzero(chosen):
-        factor, failed = dpotrf(matrices[i].T, lower=1)
-        done[i] = not failed
-        if not failed:
-            roots[i] = factor.diagonal()
+    inverse, roots = np.zeros_like(matrices), np.ones(matrices.shape[:-1])
+    done = np.zeros(len(matrices), dtype=bool)
+    for i, matrix in enumerate(matrices):
+        factor, failed = dpotrf(matrix.T, lower=1)
+        pivots = factor.diagonal()
+        done[i] = not failed and np.all(pivots * pivots >= least * matrix.diagonal())
+        if done[i]:
+            roots[i] = pivots
             inverse[i] = dpotri(factor, lower=1)[0]  # its lower triangle
     inverse = inverse + inverse.swapaxes(-1, -2)
     units = np.arange(matrices.shape[-1])
@@ -105,14 +90,14 @@ def _by_cholesky(matrices, chosen):
     return inverse, 2.0 * np.sum(np.log(roots), axis=-1), done
 
 
-def _by_sweeps(matrices, chosen):
+def _by_sweeps(matrices, least):
     """All at once, eliminating one column after the other (Gauss-Jordan, the pivots positive)."""
-    work = np.where(chosen[:, None, None], matrices, np.eye(matrices.shape[-1]))
-    work = np.ascontiguousarray(work.transpose(1, 2, 0))  # matrices along the last axis: faster
-    log_det, done = np.zeros(len(matrices)), chosen.copy()
+    work = np.ascontiguousarray(matrices.transpose(1, 2, 0))  # along the last axis: faster
+    needed = least * work.diagonal().T
+    log_det, done = np.zeros(len(matrices)), np.ones(len(matrices), dtype=bool)
     for j in range(len(work)):
         pivot = work[j, j].copy()
-        done &= pivot > 0.0
+        done &= pivot >= needed[j]
         pivot = np.where(done, pivot, 1.0)
         log_det += np.log(pivot)
         row = work[j] / pivot

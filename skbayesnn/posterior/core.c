@@ -21,7 +21,7 @@
 #endif
 #define BLOCK 128      /* rows that are worked on together */
 #define FORCE_ROWS 128 /* in single precision */
-#define LARGEST_SINGLE 1e6 /* entry of the output layer's normal equations in single precision */
+#define LEAST_SINGLE 1e-6 /* `least_pivot` of the output layer's normal equations in single precision */
 
 enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
 
@@ -179,13 +179,10 @@ static void normal_equations(const double *gram, double tau, const double *sd, i
             out[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
 }
 
-/* Lower triangular factor in place. Returns 0 where an entry of the diagonal is above `largest`
-   (`largest_diagonal` in _ridge.py), or the matrix is not positive definite. */
-static int cholesky(double *matrix, int n, double largest, double *log_det)
+/* Lower triangular factor in place. Returns 0 where a pivot is below `least` of its diagonal entry
+   (`least_pivot` in _ridge.py). */
+static int cholesky(double *matrix, int n, double least, double *log_det)
 {
-    for (int a = 0; a < n; a++)
-        if (!(matrix[a * n + a] <= largest))
-            return 0;
     *log_det = 0.0;
     for (int a = 0; a < n; a++) {
         double *row = matrix + a * n;
@@ -196,10 +193,10 @@ static int cholesky(double *matrix, int n, double largest, double *log_det)
                 rest -= row[c] * other[c];
             row[b] = rest / other[b];
         }
-        double pivot = row[a];
+        double pivot = row[a], needed = least * pivot;
         for (int c = 0; c < a; c++)
             pivot -= row[c] * row[c];
-        if (!(pivot > 0.0))
+        if (!(pivot >= needed && needed > 0.0))
             return 0;
         row[a] = sqrt(pivot);
         *log_det += 2.0 * log(row[a]);

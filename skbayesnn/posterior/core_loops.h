@@ -347,7 +347,7 @@ static int NAME(best_outputs)(const Model *model, double *theta, const double *a
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[at + (long)a * K + o]);
         normal_equations(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, system);
-        if (!cholesky(system, width, model->largest_diagonal, &log_det))
+        if (!cholesky(system, width, model->least_pivot, &log_det))
             return 0;
         double *m = moment + o * width;
         for (int a = 0; a < width; a++)
@@ -407,13 +407,13 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
     if (natural)
         memset(natural, 0, sizeof(double) * (m + n_free));
     if (joint->integrated) {
-        double largest = model->largest_diagonal;
+        double least = model->least_pivot;
         int done = wanted == FORCE && joint->single &&
                    JOIN(marginal_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
-                                              fmin(largest, LARGEST_SINGLE), rest);
+                                              fmax(least, LEAST_SINGLE), rest);
         if (!done)
             memset(by, 0, sizeof(double) * n_precisions);
-        if (!done && !NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, largest, rest))
+        if (!done && !NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest))
             return 0;
     } else if (wanted == FORCE && joint->single) {
         JOIN(force_single, ISA)(model, theta, natural, rest);

@@ -17,11 +17,11 @@ static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *w
 }
 
 /* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
-   in the hidden weights, and the derivatives in ln alpha and in ln beta. Returns 0 where an entry of
-   the equations is above `largest`, and these need more digits or eigenvalues. */
+   in the hidden weights, and the derivatives in ln alpha and in ln beta. Returns 0 where a pivot
+   of the equations is below `least` of its diagonal entry: they need more digits or eigenvalues. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
-                          double *by_beta, double largest, double *work)
+                          double *by_beta, double least, double *work)
 {
     const Model *model = joint->model;
     int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
@@ -49,7 +49,7 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             m[a] *= tau * sd[a];
         }
         normal_equations(gram, tau, sd, width, system);
-        if (!cholesky(system, width, largest, &log_det))
+        if (!cholesky(system, width, least, &log_det))
             return 0;
         solve(system, width, m);
         *value += 0.5 * (log_det + squared(m, width));
