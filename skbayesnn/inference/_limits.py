@@ -80,7 +80,7 @@ class Limits(NamedTuple):
     dense_work: float = 1e10
     dual: float = 2.0
     dual_doubles: float = 2.0**27
-    softmax_work: float = 1e9
+    softmax_work: float = 1e8
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
@@ -96,4 +96,4 @@ class Limits(NamedTuple):
     scan_work: float = 2e9
     growth_weights: int = 50_000
     growth_work: float = 1e9
-    moderation_work: float = 3e10
+    moderation_work: float = 1e10
