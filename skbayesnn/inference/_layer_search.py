@@ -6,11 +6,13 @@ from skbayesnn.inference._evidence import log_evidence_fixed
 from skbayesnn.inference._method import Point
 from skbayesnn.inference._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference._reestimation import fair_moves, noise_precisions
-from skbayesnn.inference._stochastic import total_determined
+from skbayesnn.inference._stochastic import CheckedCounts
 from skbayesnn.posterior import Hyperparameters
 
 FIRST, LAST = 1.2, 0.4  # length of the first steps in ln alpha, and up to which none is made
 FURTHER, BACK = 1.5, -0.5  # factor of a step after one that raised the evidence, or did not
+ANEW = 0.6  # least length of the steps after a re-estimation that promised much
+MUCH = 1.0  # nats
 ROUGH = 1e-2  # decrease of M (nats) by one quasi-Newton step that ends a descent
 SHARE = 1e-3  # the same, of the nats that are not worth work
 MAX_MOVE = np.log(10.0)  # of any precision by one re-estimation
@@ -29,8 +31,7 @@ class LayerSearch:
     turns.
 
     The curvature has Kronecker factors. Those alone find too many well-determined weights, so what
-    the data add to ``log det A`` is multiplied by the ratio of the numbers, see `total_determined`,
-    which is taken anew after each re-estimation.
+    the data add to ``log det A`` is multiplied by the ratio of the numbers, see `CheckedCounts`.
 
     Parameters
     ----------
@@ -45,8 +46,9 @@ class LayerSearch:
         self.posterior, self.free, self.tol = posterior, free, tol
         self.descent_tol = max(ROUGH, SHARE * method.resolution)
         self._moved = free.alpha & (posterior.groups.sizes > 0)
-        self._layers = _groups_by_layer(posterior) & self._moved
-        self._course = self._ratio = None
+        layers = _groups_by_layer(posterior) & self._moved
+        self._layers = layers[layers.any(axis=1)]
+        self._counts, self._course = CheckedCounts(), None
 
     def after(self, search, trial):
         """Judge the minimum to which a descent has led, and say from where the next one begins."""
@@ -73,9 +75,9 @@ class LayerSearch:
 
     def _searched(self, point):
         """Yield where descents are to begin, be sent where they end, and return the best point."""
-        steps = np.where(self._layers.any(axis=1), FIRST, 0.0)
+        steps = np.full(len(self._layers), FIRST)
         while True:
-            total = self._measured(point)
+            total = self._counts.total(self.posterior, point)
             best = self._log_evidence(point)
             longer = np.flatnonzero(np.abs(steps) > LAST)
             for layer in longer:
@@ -88,21 +90,16 @@ class LayerSearch:
             logs, beta, gain = self._reestimated(point, total)
             if gain >= self.tol:
                 point = yield self._moved_to(point, logs, beta)
+                if gain > MUCH:
+                    steps = np.copysign(np.maximum(np.abs(steps), ANEW), steps)
             elif not len(longer):
                 return point
-
-    def _measured(self, point):
-        """Well-determined weights; and what log determinants are to be multiplied by."""
-        total = total_determined(self.posterior, point)
-        counted = point.precision.determined(self.posterior.groups, point.hyper.alpha).sum()
-        self._ratio = total / max(counted, TINY)
-        return total
 
     def _log_evidence(self, point):
         """Of the precisions, up to a constant."""
         alpha = point.hyper.alpha
         prior = np.sum(np.log(self.posterior.groups.diagonal(alpha)))
-        log_det = prior + self._ratio * (point.precision.log_det - prior)
+        log_det = prior + self._counts.share * (point.precision.log_det - prior)
         value = log_evidence_fixed(self.posterior, point.hyper, point.energies, log_det)
         return value + np.sum(self.free.alpha_prior.log_kernel(np.log(alpha))[self._moved])
 
@@ -134,7 +131,7 @@ class LayerSearch:
 
 
 def _groups_by_layer(posterior):
-    """Whether a layer has weights of a group, ``(n_layers, n_groups)``, repeated layers left out."""
+    """Whether a layer has weights of a group, ``(n_layers, n_groups)``; each row once."""
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
     return np.unique(layer @ posterior.groups.membership > 0, axis=0)

@@ -22,8 +22,9 @@ class Limits(NamedTuple):
         Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
-        gradients. If they fit closely, the second derivatives of the network are larger than the
-        Gauss-Newton part, and damped steps become very small (measured on digits).
+        gradients, which then takes seconds less (measured on digits). If they fit closely, the
+        second derivatives of the network are larger than the Gauss-Newton part, and damped steps
+        become very small.
     cheap_work : float
         Rows times squared weights up to which a fit can use hundreds of Hessians (each takes a
         tenth of a second).
