@@ -14,7 +14,6 @@ from skbayesnn import (
 )
 from skbayesnn.estimators._combinations import (
     ARRAY,
-    BATCH,
     EARLIER,
     FIXED_NOISE,
     GAMMA_NOISE,
@@ -30,7 +29,7 @@ from skbayesnn.estimators._combinations import (
 )
 from skbayesnn.posterior import Gamma
 
-ASKED = MEASUREMENTS, PARTIAL_FIT, BATCH
+ASKED = MEASUREMENTS, PARTIAL_FIT
 ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCMLPClassifier
 VALUES = {
     "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),
