@@ -75,7 +75,8 @@ def _is_array(prior):
 
 # asked for by a call
 MEASUREMENTS = Choice("measurement_std")
-PARTIAL_FIT = Choice("partial_fit")
+PARTIAL_FIT = Choice("partial_fit")  # for which there is no such method
+BATCH = Choice("partial_fit")  # for which it refuses
 
 PRIOR_MEAN, PRIOR_PRECISION = _given("prior_mean"), _given("prior_precision")
 EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator.prior))
@@ -194,8 +195,8 @@ REFUSALS = (
         "Use missing='error'",
     ),
     Refusal(INPUT_STD, PARTIAL_FIT, "the slopes of earlier batches change", "Use input_std=None"),
-    Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
-    Refusal(MEASURED, PARTIAL_FIT, "annealing does not include earlier batches", NOT_MEASURED),
+    Refusal(WITHOUT_LEVEL, BATCH, "it needs constant noise levels", LEVELS),
+    Refusal(MEASURED, BATCH, "annealing does not include earlier batches", NOT_MEASURED),
 )
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._combinations import PARTIAL_FIT, refusal
+from skbayesnn.estimators._combinations import BATCH, PARTIAL_FIT, check_combinations, refusal
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
@@ -110,6 +110,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""
+        check_combinations(self, BATCH)
         if not self.__sklearn_is_fitted__():
             return None
         earlier = Earlier.of(self)

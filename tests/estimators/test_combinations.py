@@ -14,6 +14,7 @@ from skbayesnn import (
 )
 from skbayesnn.estimators._combinations import (
     ARRAY,
+    BATCH,
     EARLIER,
     FIXED_NOISE,
     GAMMA_NOISE,
@@ -29,7 +30,7 @@ from skbayesnn.estimators._combinations import (
 )
 from skbayesnn.posterior import Gamma
 
-ASKED = MEASUREMENTS, PARTIAL_FIT
+ASKED = MEASUREMENTS, PARTIAL_FIT, BATCH
 ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCMLPClassifier
 VALUES = {
     "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),

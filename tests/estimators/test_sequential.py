@@ -307,6 +307,10 @@ def test_priors_that_are_no_numbers():
 
 
 def test_what_cannot_be_learnt_in_batches():
+    with pytest.raises(ValueError, match="noise='student_t' is not possible with partial_fit"):
+        EvidenceMLPRegressor((), noise="student_t").partial_fit(X, y)
+    with pytest.raises(ValueError, match="measure_evidence=True is not possible"):
+        EvidenceMLPRegressor((), measure_evidence=True).partial_fit(X, y)
     with pytest.raises(NotFittedError, match="FrozenEstimator"):
         EvidenceMLPRegressor((), prior=clone(FITTED)).fit(X, y)
     with pytest.raises(ValueError, match="2 outputs, the earlier data had 1"):
@@ -340,12 +344,7 @@ def test_a_matrix_of_more_weights_than_are_formed():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"prune": "saliency"}, "prune='saliency'"),
-        ({"missing": "impute"}, "missing='impute'"),
-        ({"noise": "student_t"}, "noise='student_t'"),
-        ({"measure_evidence": True}, "measure_evidence=True"),
-    ],
+    [({"prune": "saliency"}, "prune='saliency'"), ({"missing": "impute"}, "missing='impute'")],
 )
 def test_options_that_batches_do_not_allow_are_named(options, message):
     X = np.arange(6.0)[:, None]
