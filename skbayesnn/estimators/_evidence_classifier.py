@@ -133,8 +133,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
-        than two classes and more than 1e9 rows times squared weights, one step is a descent of up
-        to 1000 quasi-Newton steps, followed by a re-estimation of the precisions. The same holds
+        than two classes and more than 1e8 rows times squared weights, one step is a descent of up
+        to 1000 quasi-Newton steps, after which precisions move. The same holds
         with more than 3,000 weights or 1e10 rows times squared weights, if there are no more
         weights than rows times outputs. There is then no evidence.
     tol : float, default=1e-3

@@ -47,6 +47,7 @@ from skbayesnn.inference._growth import (
     grown_with_many_rows,
 )
 from skbayesnn.inference._held_out import HeldOut
+from skbayesnn.inference._layer_search import LayerSearch
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._linear import linear_start
 from skbayesnn.inference._measurement import Measurement, is_measured, measure
@@ -104,7 +105,7 @@ from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference._spread import spread
 from skbayesnn.inference._steps import Descents, find_mode
-from skbayesnn.inference._stochastic import total_determined
+from skbayesnn.inference._stochastic import CheckedCounts, total_determined
 from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
 from skbayesnn.inference._tempered import NearPrecisions, Tempered
@@ -125,6 +126,7 @@ __all__ = [
     "Bars",
     "BatchSteps",
     "Candidate",
+    "CheckedCounts",
     "Copies",
     "Curvature",
     "Deadline",
@@ -139,6 +141,7 @@ __all__ = [
     "HeldOut",
     "KroneckerPrecision",
     "Ladder",
+    "LayerSearch",
     "Learnt",
     "Limits",
     "Lines",

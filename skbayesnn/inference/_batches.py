@@ -12,7 +12,9 @@ curvature on a sample of the rows moves the precisions.
 import numpy as np
 
 from skbayesnn.inference._damped import Trial
-from skbayesnn.inference._reestimation import FairReestimation
+from skbayesnn.inference._reestimation import fair_moves, noise_precisions
+from skbayesnn.inference._stochastic import CheckedCounts
+from skbayesnn.posterior import Hyperparameters
 
 try:
     from skbayesnn.inference import _batch_loop
@@ -26,7 +28,7 @@ BATCH = 256  # rows
 RATE = 6e-2  # length of the first steps for one input; along a cosine it falls to zero
 MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # of Adam's averages
 SAMPLE = 4096  # rows from which precisions are re-estimated
-ANEW = 0.3  # relative change of what Kronecker factors find after which it is checked
+MAX_MOVE = 1.0  # of any precision's logarithm at once
 TINY = 1e-12
 
 
@@ -110,34 +112,55 @@ class BatchSteps:
             theta -= length[i] * self._rate * self._mean / (size + TINY)
 
 
-class SampledReestimation(FairReestimation):
+class SampledReestimation:
     """Rule of training on batches: the curvature on a sample of rows moves the precisions.
 
-    Arguments as of `FairReestimation`; ``n_stages`` is the number of stages.
-    """
+    They move as `fair_moves` says.
 
-    memory, overshoot, max_move = 0, 1.0, 1.0
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    hyper : Hyperparameters
+        At the beginning.
+    free : FreeHyperparameters
+    n_stages : int
+    """
 
     def __init__(self, posterior, method, hyper, free, n_stages):
         n, rng = len(posterior.X), np.random.default_rng(0)
         sample = posterior.of_rows(np.sort(rng.choice(n, min(n, SAMPLE), replace=False)))
-        sample = sample.scaled(posterior.n_rows / sample.n_rows)
-        super().__init__(sample, method, hyper, free, 0.0)
-        self.n_stages, self._counted, self._share = n_stages, 0.0, 1.0
+        self.posterior = sample.scaled(posterior.n_rows / sample.n_rows)
+        self.method, self.free, self.n_stages = method, free, n_stages
+        self._alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
+        self._betas = np.flatnonzero(free.beta)
+        moving = np.append(self._alphas, len(free.alpha) + self._betas)
+        self._logs = np.log(np.concatenate(hyper)[moving])
+        self._range, self._counts = free.prior[moving].log_range, CheckedCounts()
 
-    def total(self, point):
-        """By Kronecker factors, times the share that was right when they had found as many."""
-        gamma = point.precision.determined(self.posterior.groups, point.hyper.alpha).sum()
-        if abs(gamma - self._counted) > ANEW * gamma:
-            found = self.method.determined(self.posterior, point).sum()
-            self._counted, self._share = gamma, found / max(gamma, TINY)
-        return self._share * gamma
+    def _reestimated(self, search, trial):
+        """At the new weights, the precisions moved by what the curvature there says."""
+        point = self.method.point(self.posterior, trial.theta, search.point.hyper)
+        search, hyper = search.accepted(trial, point), point.hyper
+        if len(self._logs) == 0 or not point.precision.definite:
+            return search
+        total = self._counts.total(self.posterior, point)
+        moves, gamma = fair_moves(self.posterior, point, total, self.free.alpha_prior)
+        given = hyper.beta, point.energies, gamma, self.free.beta_prior
+        beta = noise_precisions(self.posterior, *given)
+        moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
+        moves = np.clip(self._logs + moves, *self._range) - self._logs
+        self._logs = np.clip(self._logs + np.clip(moves, -MAX_MOVE, MAX_MOVE), *self._range)
+        hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
+        there = np.split(np.exp(self._logs), [len(self._alphas)])
+        hyper.alpha[self._alphas], hyper.beta[self._betas] = there
+        return search._replace(point=point._replace(hyper=hyper))
 
     def after(self, search, trial):
         """Move the precisions, but not in the first stages."""
         n_done = search.n_iter + 1
         if n_done > WARM * self.n_stages / STAGES:
-            search = super().after(search, trial)
+            search = self._reestimated(search, trial)
         else:
             search = search.accepted(trial, search.point._replace(theta=trial.theta))
         ended = n_done >= self.n_stages

@@ -22,8 +22,9 @@ class Limits(NamedTuple):
         Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
-        gradients. If they fit closely, the second derivatives of the network are larger than the
-        Gauss-Newton part, and damped steps become very small (measured on digits).
+        gradients, which then takes seconds less (measured on digits). If they fit closely, the
+        second derivatives of the network are larger than the Gauss-Newton part, and damped steps
+        become very small.
     cheap_work : float
         Rows times squared weights up to which a fit can use hundreds of Hessians (each takes a
         tenth of a second).
@@ -80,7 +81,7 @@ class Limits(NamedTuple):
     dense_work: float = 1e10
     dual: float = 2.0
     dual_doubles: float = 2.0**27
-    softmax_work: float = 1e9
+    softmax_work: float = 1e8
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
@@ -96,4 +97,4 @@ class Limits(NamedTuple):
     scan_work: float = 2e9
     growth_weights: int = 50_000
     growth_work: float = 1e9
-    moderation_work: float = 3e10
+    moderation_work: float = 1e10

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference._damped import RuleTerms
-from skbayesnn.inference._fixed_point import FixedPoint
 from skbayesnn.posterior import Hyperparameters
 
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
@@ -189,12 +188,6 @@ def difference_step(theta, moves):
 
 # --- training by gradients ------------------------------------------------------------------------
 
-ROUGH = 1e-3  # decrease of M (nats) by one step that ends a descent during training
-SHARE = 1e-3  # of what the last re-estimation promised: the same as long as it is more
-MAX_MOVE = np.log(10.0)  # of any ln alpha at once
-MEMORY = 2  # earlier steps that the next one takes into account
-OVERSHOOT = 1.5  # how much further than to gamma / 2 E_W precisions move at first
-
 
 def fair_moves(posterior, point, total, prior):
     """Changes of ``ln alpha`` towards the highest evidence, the ratio between layers kept.
@@ -241,67 +234,3 @@ def fair_moves(posterior, point, total, prior):
     twice = groups.sums(squares) + twice
     moves = np.log(np.maximum(counts, TINY) / np.maximum(twice, TINY))  # 2.22
     return np.where(counts > NOTHING, moves - whole @ excess, 0.0), gamma
-
-
-class FairReestimation:
-    """Rule of training by gradients: one curvature after each descent moves the precisions.
-
-    The approach to the fixed point of `fair_moves` is speeded up, see `FixedPoint`.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    hyper : Hyperparameters
-        At the beginning.
-    free : FreeHyperparameters
-    tol : float
-        Nats that a re-estimation promises at the end.
-    """
-
-    memory, overshoot, max_move = MEMORY, OVERSHOOT, MAX_MOVE
-
-    def __init__(self, posterior, method, hyper, free, tol):
-        self.posterior, self.method, self.tol, self.free = posterior, method, tol, free
-        self._alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
-        self._betas = np.flatnonzero(free.beta)
-        start = np.log(np.concatenate([hyper.alpha[self._alphas], hyper.beta[self._betas]]))
-        given = start, self.memory, 1e-3, self.overshoot
-        moving = np.append(self._alphas, len(free.alpha) + self._betas)
-        self._prior = free.prior[moving]
-        self._path = FixedPoint(*given, self._prior.log_range, self.max_move)
-        self._gain = 1.0 / SHARE
-
-    @property
-    def descent_tol(self):
-        """How exact the next descent should be: while precisions still move, it need not be."""
-        return max(ROUGH, SHARE * self._gain, SHARE * self.method.resolution)
-
-    def total(self, point):
-        """Well-determined weights of the network."""
-        return self.method.determined(self.posterior, point).sum()
-
-    def after(self, search, trial):
-        """Move the precisions by what the curvature at the new weights says."""
-        point = self.method.point(self.posterior, trial.theta, search.point.hyper)
-        search, hyper = search.accepted(trial, point), point.hyper
-        if len(self._path.x) == 0 or not point.precision.definite:
-            return search._replace(done=True, converged=len(self._path.x) == 0)
-        moves, gamma = fair_moves(self.posterior, point, self.total(point), self.free.alpha_prior)
-        given = hyper.beta, point.energies, gamma, self.free.beta_prior
-        beta = noise_precisions(self.posterior, *given)
-        moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
-        residual = self._path.inside(moves)
-        counts = np.append(gamma[self._alphas], self.posterior.level_counts[self._betas])
-        counts = counts + self._prior.counts
-        self._gain = 0.25 * counts @ residual**2  # of evidence, to second order
-        if self._gain < self.tol:
-            return search._replace(done=True, converged=True)
-        there = np.exp(self._path.move(residual))
-        hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
-        hyper.alpha[self._alphas], hyper.beta[self._betas] = np.split(there, [len(self._alphas)])
-        return search._replace(point=point._replace(hyper=hyper))
-
-    def stuck(self, search):
-        """A descent that leads no lower has ended; precisions are not moved any more."""
-        return search._replace(done=True)

@@ -195,6 +195,7 @@ LOW = 1e-4  # the same where there are no such steps
 STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
 MOST_DESCENTS = 10
 FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
+COARSE = 1e-5  # the same where Newton steps follow
 
 
 def find_mode(
@@ -246,7 +247,7 @@ def find_mode(
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         enough = NEAR if method.dense else max(LOW, method.resolution)
-        fine = max(FINE, STEP_SHARE * method.resolution)
+        fine = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
         steps = Descents(lambda: fine, late)
         search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS, late)
         theta = search.point.theta

@@ -7,8 +7,9 @@ import numpy as np
 from skbayesnn.inference._batches import FURTHER, SHORTER, STAGES, BatchSteps, SampledReestimation
 from skbayesnn.inference._damped import DampedSteps, Search
 from skbayesnn.inference._evidence import log_evidence_fixed, log_symmetry
+from skbayesnn.inference._layer_search import LayerSearch
 from skbayesnn.inference._method import Method, Point
-from skbayesnn.inference._reestimation import FairReestimation, Reestimation
+from skbayesnn.inference._reestimation import Reestimation
 from skbayesnn.inference._steps import Descents, lower
 from skbayesnn.inference._symmetries import tells_apart
 from skbayesnn.posterior import Hyperparameters
@@ -109,7 +110,7 @@ def train(posterior, start, settings, least=-np.inf):
         rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
         steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES, shorter)
     elif method.by_gradients:
-        rule = FairReestimation(posterior, method, hyper, settings.free, tol)
+        rule = LayerSearch(posterior, method, settings.free, tol)
         steps = Descents(lambda: rule.descent_tol, settings.deadline)
     else:
         rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()

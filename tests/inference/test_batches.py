@@ -10,12 +10,12 @@ from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import (
     BatchSteps,
     Candidate,
+    CheckedCounts,
     HeldOut,
     Limits,
     Method,
     Point,
     Problem,
-    SampledReestimation,
     Search,
     Trouble,
     best_of,
@@ -23,6 +23,7 @@ from skbayesnn.inference import (
     grown_with_many_rows,
     own_posterior,
     seeds_of,
+    total_determined,
 )
 from skbayesnn.posterior import Gaussian, Hyperparameters
 from tests.tools import result_of, set_limits
@@ -105,25 +106,24 @@ def test_well_determined_weights_are_counted_anew_only_after_a_change(monkeypatc
     minimum = find_minima(posterior, settings, seeds_of(0, (20, 10), 1))[0]
     posterior = own_posterior(posterior, minimum)
     method = Method.choose(posterior, settings)
-    rule = SampledReestimation(posterior, method, minimum.hyper, settings.free, 10)
-    calls, original = [], Method.determined
+    counts, calls = CheckedCounts(), []
 
-    def counting(self, *given):
+    def counting(*given):
         calls.append(1)
-        return original(self, *given)
+        return total_determined(*given)
 
-    monkeypatch.setattr(Method, "determined", counting)
+    monkeypatch.setattr("skbayesnn.inference._stochastic.total_determined", counting)
     point = method.point(posterior, minimum.theta, minimum.hyper)
-    first = rule.total(point)
+    first = counts.total(posterior, point)
     covariance = np.linalg.inv(posterior.hessian(minimum.theta, minimum.hyper, exact=False))
     alpha = posterior.groups.expand(minimum.hyper.alpha)
     exact = len(alpha) - alpha @ np.diag(covariance)
     by_factors = point.precision.determined(posterior.groups, minimum.hyper.alpha).sum()
     assert abs(first - exact) < 0.5 * abs(by_factors - exact)  # few random signs
-    assert rule.total(point) == first
+    assert counts.total(posterior, point) == first
     assert len(calls) == 1
     other = point.hyper._replace(beta=np.array([1e-3]))
-    rule.total(method.point(posterior, point.theta, other))
+    counts.total(posterior, method.point(posterior, point.theta, other))
     assert len(calls) == 2
 
 
