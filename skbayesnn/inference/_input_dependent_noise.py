@@ -24,7 +24,7 @@ from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 class InputDependentNoise(ConstantNoise):
     """Gaussian noise whose level is a function of the inputs, which a second network learns."""
 
-    tried_below = 0.05  # the evidence decides; on concrete p was 0.012 where predictions need it
+    tried_below = 0.05  # only whether it is tried: the evidence decides
     plain = False
     measurable = False
 

@@ -25,12 +25,13 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters, Posterior
 
 ROUNDS = 10
-ROUGH = 0.1  # root mean square change of log precisions that ends the training
+ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
+WORTH_A_ROUND = 0.05  # nats: a round of completing that gains less is the last one
 REFINING_ROUNDS = 4  # of polishing with the precisions
 STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
-CLOSE = 0.3  # largest change of any log precision from which the fixed point is extrapolated
-WINDOW = 10  # from how many rounds it is
+CLOSE = 0.01  # largest change of any log precision from which the fixed point is extrapolated
+WINDOW = 5  # from how many rounds it is
 ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
 OFF = 0.1  # well-determined weights below which the noise network does nothing
 
@@ -200,13 +201,13 @@ class Pair(NamedTuple):
         )
 
 
-def train_with_noise(pair):
+def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     """Train both networks in turns until the noise changes little (MacKay 1992, chapter 6)."""
-    advance = partial(Side.trained, tol_factor=ROUGH_TOL)
+    advance = partial(Side.trained, tol_factor=tol_factor)
     for _ in range(ROUNDS):
         before, pair = pair.noise.outputs(), pair.round(advance)
         change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
-        if np.all(change < ROUGH**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
+        if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
             break
     return pair
 
@@ -226,15 +227,24 @@ def settle(pair):
     """
     if pair.mean.method.by_batches:  # which leads to no minimum
         return pair.round(Side.completed).minimum
-    pair = pair.round(Side.completed)
-    for _ in range(0 if pair.out_of_time else REFINING_ROUNDS):
-        pair = pair.round(partial(Side.polished, refine=True))
-    point = _Extrapolated(pair.noise.outputs())
-    for _ in range(POLISHING_ROUNDS):
-        pair = pair.round(partial(Side.polished, refine=False), point.next)
-        if point.change < POLISHED or pair.out_of_time:
+    pair = train_with_noise(pair, SETTLED, 1.0)
+    best, highest = None, -np.inf
+    for _ in range(ROUNDS):
+        pair = pair.round(Side.completed)
+        value = pair.minimum.log_evidence
+        gain = value - highest
+        if best is None or gain > 0.0:
+            best, highest = pair, value
+        if not gain > WORTH_A_ROUND or pair.out_of_time:  # also if there is no evidence
             break
-    found = pair._replace(mean=pair.mean.integrated(), noise=pair.noise.integrated()).minimum
+    for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
+        best = best.round(partial(Side.polished, refine=True))
+    point = _Extrapolated(best.noise.outputs())
+    for _ in range(POLISHING_ROUNDS):
+        best = best.round(partial(Side.polished, refine=False), point.next)
+        if point.change < POLISHED or best.out_of_time:
+            break
+    found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
     return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
 
 

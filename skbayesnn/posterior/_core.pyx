@@ -203,7 +203,7 @@ cdef class Model:
     def traces(self, ends, beta, matrix, bint exact):
         """The part of the data in `Posterior.traces`."""
         cdef long k = self.n_weights, i, j
-        cdef const double[:, ::1] w = ends, B = matrix
+        cdef const double[:, ::1] w = np.ascontiguousarray(ends), B = np.ascontiguousarray(matrix)
         cdef const double[:, ::1] b = rows_of(beta, ends.shape, self.c.n_levels)
         found, hessian = np.zeros(len(ends)), np.empty(k * k)
         cdef double[::1] total = found, h = hessian, errors = np.empty(self.c.n_levels)

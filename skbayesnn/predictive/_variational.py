@@ -18,7 +18,7 @@ from skbayesnn.network import Network, forward, jacobian_vector, output_covarian
 from skbayesnn.posterior import Likelihood, Misfit, Posterior
 from skbayesnn.predictive._moderation import activation_moments
 
-TOLERANCE = 0.03  # last full step in standard deviations, root mean square over the weights
+TOLERANCE = 0.01  # last full step in standard deviations, root mean square over the weights
 MAX_ITER = 16
 FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # of a full step
 

@@ -38,7 +38,7 @@ def search_by_hand(estimator, grid, rows=TRAIN):
         best = [model.evidence_report_.minima[0] for model in last]
         results["verdict"] = np.array([report.verdict for report in best])
         for name in vars(best[0].terms):
-            values = [getattr(report.terms, name) for report in best]
+            values = [getattr(report.terms, name, np.nan) for report in best]
             results[f"term_{name}"] = np.array(values)
     else:
         results["log_evidence_std"] = np.array([model.log_evidence_std_ for model in last])
