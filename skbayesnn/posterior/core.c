@@ -463,6 +463,8 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #include "core_marginal.h"
 #include "core_modes.h"
 #include "core_loops.h"
+#include "core_positions.h"
+#include "core_moves.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_CLONES /* of the loops */
@@ -489,6 +491,8 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #include "core_marginal.h"
 #include "core_modes.h"
 #include "core_loops.h"
+#include "core_positions.h"
+#include "core_moves.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), \
@@ -514,6 +518,8 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #include "core_marginal.h"
 #include "core_modes.h"
 #include "core_loops.h"
+#include "core_positions.h"
+#include "core_moves.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

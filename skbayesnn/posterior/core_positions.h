@@ -1,0 +1,191 @@
+/* Included by core.c after core_loops.h for every set of instructions: energies of samplers, and
+   trajectories. */
+
+/* `JointPosterior.terms`: as much of it as is asked for. `own` is what `hyperprior` says of the free
+   precisions, values and slopes. Returns 0 where it needs eigenvalues. */
+static int NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
+                        double *prior_gradient, double *data, double *data_gradient, double *own,
+                        double *work)
+{
+    const Model *model = joint->model;
+    int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups;
+    int n_precisions = G + model->n_levels;
+    double *alpha = work, *beta = alpha + G, *by = beta + model->n_levels;
+    double *scale = by + n_precisions, *share = scale + G, *squares = share + G, *pull = squares + G;
+    double *stretch = pull + G, *errors = stretch + n_free, *theta = errors + model->n_levels;
+    memcpy(alpha, joint->fixed, sizeof(double) * n_precisions);
+    *prior = 0.0;
+    for (int f = 0; f < n_free; f++) {
+        alpha[joint->which[f]] = hyperprior(joint, f, q[m + f], stretch + f, own + f, own + n_free + f);
+        *prior += own[f];
+        prior_gradient[m + f] = own[n_free + f];
+    }
+    for (int c = 0; c < G; c++) {
+        double total = alpha[c] + joint->information[c];
+        scale[c] = 1.0 / sqrt(total);
+        share[c] = alpha[c] / total;
+        squares[c] = pull[c] = 0.0;
+    }
+    for (int i = 0, c; i < m;) { /* neighbours are mostly of one group */
+        double total = 0.0;
+        for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
+            theta[i] = q[i] * scale[c];
+            total += q[i] * q[i];
+            prior_gradient[i] = share[c] * q[i];
+        }
+        squares[c] += total;
+    }
+    for (int c = 0; c < G; c++) {
+        double excess = share[c] * squares[c] - joint->sizes[c];
+        *prior += 0.5 * (share[c] * squares[c] - joint->sizes[c] * log(share[c] / (2.0 * M_PI)));
+        by[c] = 0.5 * (1.0 - share[c]) * excess;
+    }
+    for (int f = 0; f < joint->n_free_alpha; f++)
+        prior_gradient[m + f] += by[joint->which[f]] * stretch[f];
+    memset(by, 0, sizeof(double) * n_precisions);
+    double *rest = theta + n_weights(model), *natural = wanted == VALUE ? NULL : data_gradient;
+    if (natural)
+        memset(natural, 0, sizeof(double) * (m + n_free));
+    if (joint->integrated) {
+        double least = model->least_pivot;
+        int done = wanted == FORCE && joint->single &&
+                   JOIN(marginal_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
+                                              fmax(least, LEAST_SINGLE), rest);
+        if (!done)
+            memset(by, 0, sizeof(double) * n_precisions);
+        if (!done && !NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest))
+            return 0;
+    } else if (wanted == FORCE && joint->single) {
+        JOIN(force_single, ISA)(model, theta, natural, rest);
+        *data = 0.0;
+    } else {
+        *data = NAME(evaluate)(model, theta, beta, 0, errors, natural, NULL, rest);
+        for (int l = 0; l < model->n_levels; l++)
+            by[G + l] = beta[l] * errors[l];
+    }
+    for (int o = 0; o < model->size[model->n_layers] && model->likelihood == GAUSSIAN; o++) {
+        double tau = beta[model->level[o]] * model->relative[o];
+        *data -= 0.5 * model->n_counted * log(tau / (2.0 * M_PI));
+        by[G + model->level[o]] -= 0.5 * model->n_counted;
+    }
+    if (!natural)
+        return 1;
+    for (int i = 0, c; i < m;) {
+        double total = 0.0;
+        for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
+            total += theta[i] * natural[i];
+            natural[i] *= scale[c];
+        }
+        pull[c] += total;
+    }
+    for (int c = 0; c < G; c++)
+        by[c] -= 0.5 * share[c] * pull[c];
+    for (int f = 0; f < n_free; f++)
+        natural[m + f] = by[joint->which[f]] * stretch[f];
+    return 1;
+}
+
+static int NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
+                       double *data, double *data_gradient, double *work)
+{
+    Given own;
+    joint = given(&own, joint, q, &work);
+    return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work,
+                        work + 2 * joint->n_free);
+}
+
+/* `NearPrecisions.log_density` beyond what the prior has, which `own` tells of, see `energy`; from the
+   gradient its own is subtracted, `of_first` times, if that is not NULL. */
+static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
+{
+    const Tempering *t = joint->tempering;
+    double total = 0.0;
+    for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
+        double away = (q[i] - t->centre[f]) / t->whitener[f], small = exp(-fabs(away));
+        double near = (1.0 - t->tails) / t->whitener[f] * small / ((1.0 + small) * (1.0 + small));
+        double far = t->tails * exp(-own[f]), slope = own[joint->n_free + f];
+        double steep = copysign((1.0 - small) / (1.0 + small), away) / t->whitener[f];
+        total += own[f] + log(near + far);
+        if (gradient)
+            gradient[i] -= t->of_first * (slope - (near * steep + far * slope) / (near + far));
+    }
+    return total;
+}
+
+/* Log density of where annealing begins. */
+static double NAME(first)(const Joint *joint, const double *q, int wanted, const double *own,
+                          double *gradient, double *work)
+{
+    double *slope = wanted == VALUE ? NULL : gradient;
+    if (!joint->tempering->n_modes)
+        return NAME(near)(joint, q, own, slope);
+    if (wanted == FORCE && joint->single)
+        return JOIN(modes_single, ISA)(joint, q, slope, work);
+    return NAME(modes)(joint, q, slope, work);
+}
+
+/* The sum of both parts, and of their gradients if these are wanted; `Tempered` if that is. */
+static int NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
+                       double *gradient, double *work)
+{
+    int d = joint->n_sampled + joint->n_free;
+    const Tempering *t = joint->tempering;
+    double of_prior = t ? t->of_prior : 1.0, of_data = t ? t->of_data : 1.0, prior;
+    double *by_prior = work, *by_data = by_prior + d, *own = by_data + d;
+    work = own + 2 * joint->n_free;
+    if (!NAME(energy)(joint, q, wanted, &prior, by_prior, value, by_data, own, work))
+        return 0;
+    *value = of_prior * prior + of_data * *value;
+    for (int i = 0; i < d && wanted != VALUE; i++)
+        gradient[i] = of_prior * by_prior[i] + of_data * by_data[i];
+    if (t && t->of_first != 0.0)
+        *value -= t->of_first * NAME(first)(joint, q, wanted, own, gradient, work);
+    return 1;
+}
+
+static int NAME(value)(const Joint *joint, const double *q, double *value, double *work)
+{
+    Given own;
+    joint = given(&own, joint, q, &work);
+    return NAME(total)(joint, q, VALUE, value, NULL, work);
+}
+
+/* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
+   any force that depends on the position alone leaves steps reversible and volumes as they are. */
+static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
+                          double step_size, long n_steps, const double *factor, int dense,
+                          double unstable, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
+    Given own;
+    joint = given(&own, joint, q, &work);
+    double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
+    work = slope + d;
+    double initial = known + 0.5 * squared(p, d);
+    if (gradient && !rough)
+        slope = gradient;
+    else if (!NAME(total)(joint, q, FORCE, &known, slope, work))
+        return 0;
+    transformed(factor, dense, 1, slope, d, force);
+    for (long step = 0; step < n_steps; step++) {
+        for (int i = 0; i < d; i++)
+            p[i] -= 0.5 * step_size * force[i];
+        transformed(factor, dense, 0, p, d, velocity);
+        for (int i = 0; i < d; i++)
+            q[i] += step_size * velocity[i];
+        if (!NAME(total)(joint, q, FORCE, value, slope, work))
+            return 0;
+        transformed(factor, dense, 1, slope, d, force);
+        for (int i = 0; i < d; i++)
+            p[i] -= 0.5 * step_size * force[i];
+        if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {
+            *value = INFINITY;
+            return 1;
+        }
+    }
+    if (rough && !NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work))
+        return 0;
+    if (rough && !(*value + 0.5 * squared(p, d) - initial < unstable))
+        *value = INFINITY;
+    return 1;
+}
