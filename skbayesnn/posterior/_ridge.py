@@ -36,9 +36,10 @@ def ridge(gram, moment, rank):
     (array([4., 6.]), array([4., 6.]))
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
-    system = gram + np.eye(size)
-    inverse, log_det, done = _inverses(system.reshape(-1, size, size), least_pivot(size, rank))
-    inverse, log_det = inverse.reshape(system.shape), log_det.reshape(lead)
+    system = (gram + np.eye(size)).reshape(-1, size, size)
+    many = len(system) >= MANY and size <= WIDEST_SWEPT
+    inverse, log_det, done = (_by_sweeps if many else _by_cholesky)(system, least_pivot(size, rank))
+    inverse, log_det = inverse.reshape(gram.shape), log_det.reshape(lead)
     mean = (inverse @ moment[..., None])[..., 0]
     if not done.all():
         rest = ~done.reshape(lead)
@@ -53,13 +54,25 @@ def ridge(gram, moment, rank):
     return mean, inverse, log_det
 
 
+def ridge_mean(gram, moment, rank):
+    """The mean of `ridge` alone, whose last bits do not depend on how many there are."""
+    size = gram.shape[-1]
+    system = gram + np.eye(size)
+    *_, done = _by_cholesky(system.reshape(-1, size, size), least_pivot(size, rank))
+    if not done.all():
+        return ridge(gram, moment, rank)[0]
+    return np.linalg.solve(system, moment[..., None])[..., 0]
+
+
 def least_pivot(width, rank):
     """Share of its diagonal entry from which on a pivot of ``1 + G`` has enough digits."""
     return OF_SINGULAR if rank < width else LEAST_PIVOT
 
 
-def _inverses(matrices, least):
+def _by_cholesky(matrices, least):
     """Inverses and log determinants of positive definite matrices ``(m, d, d)``.
+
+    One after the other: a loop over LAPACK is faster than NumPy's general inverses.
 
     Returns
     -------
@@ -68,13 +81,6 @@ def _inverses(matrices, least):
     done : ndarray of bool, shape (m,)
         Those of which every pivot is at least ``least`` times its diagonal entry.
     """
-    count, size = matrices.shape[:2]
-    many = count >= MANY and size <= WIDEST_SWEPT
-    return (_by_sweeps if many else _by_cholesky)(matrices, least)
-
-
-def _by_cholesky(matrices, least):
-    """One after the other: a loop over LAPACK is faster than NumPy's general inverses."""
     inverse, roots = np.zeros_like(matrices), np.ones(matrices.shape[:-1])
     done = np.zeros(len(matrices), dtype=bool)
     for i, matrix in enumerate(matrices):
