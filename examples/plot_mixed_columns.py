@@ -5,7 +5,7 @@ Mixed columns: a pipeline, and a search over it
 A table has numerical columns, categories and missing values. scikit-learn
 prepares them, and an estimator of this package is the last step of the
 pipeline. A search by evidence compares whole pipelines, including the
-preparation, with one fit per candidate. The target is the time that a batch of
+preparation, and holds out no rows. The target is the time that a batch of
 concrete takes to set. The data are generated, so the true function and the
 noise are known. What to look for: the search finds that one numerical column
 needs a logarithm and that the network needs hidden units. Its choice is also

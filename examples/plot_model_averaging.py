@@ -2,9 +2,9 @@
 Averaging models instead of choosing one
 ========================================
 
-A search by evidence fits every candidate once and chooses the most probable
-one. It can also predict with several of them: weighted by their posterior
-probabilities, with equal weights, or by stacking. The weights of stacking
+A search by evidence fits its candidates to all rows and chooses the most
+probable one. It can also predict with several of them: weighted by their
+posterior probabilities, with equal weights, or by stacking. Its weights
 maximise the density of every training row under models that have not seen it
 (Yao et al. 2018). The target is the content of phenols in 178 wines, predicted
 from twelve other measurements. What to look for: the evidence of linear

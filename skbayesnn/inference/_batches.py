@@ -149,7 +149,6 @@ class SampledReestimation:
         given = hyper.beta, point.energies, gamma, self.free.beta_prior
         beta = noise_precisions(self.posterior, *given)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
-        moves = np.clip(self._logs + moves, *self._range) - self._logs
         self._logs = np.clip(self._logs + np.clip(moves, -MAX_MOVE, MAX_MOVE), *self._range)
         hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
         there = np.split(np.exp(self._logs), [len(self._alphas)])

@@ -18,12 +18,6 @@ class FixedPoint:
         How many earlier points take part.
     cut : float
         Singular values of their differences that count as zero, relative to the largest.
-    overshoot : float, default=1.0
-        Factor of the moves.
-    bounds : tuple of float, optional
-        Of all elements.
-    max_move : float, optional
-        Bound on the move of any element.
 
     Attributes
     ----------
@@ -41,25 +35,20 @@ class FixedPoint:
     array([5.])
     """
 
-    def __init__(self, x, memory, cut, overshoot=1.0, bounds=(-np.inf, np.inf), max_move=np.inf):
+    def __init__(self, x, memory, cut):
         self.x, self._memory, self._cut = x, memory, cut
-        self._overshoot, self._bounds, self._max_move = overshoot, bounds, max_move
         self._points, self._residuals = [], []
-
-    def inside(self, move):
-        """The move as far as it stays inside the bounds."""
-        return np.clip(self.x + move, *self._bounds) - self.x
 
     def move(self, residual):
         """The next point, given the move that the present one asks for."""
         kept = 1 + min(len(self.x), self._memory)
         self._points = [*self._points, self.x][-kept:]
         self._residuals = [*self._residuals, residual][-kept:]
-        step = self._overshoot * residual
+        step = residual
         if len(self._points) > 1:
             dx = np.diff(self._points, axis=0).T
             dr = np.diff(self._residuals, axis=0).T
             mix = np.linalg.lstsq(dr, residual, rcond=self._cut)[0]
-            step = self._overshoot * (residual - dr @ mix) - dx @ mix
-        self.x = self.x + self.inside(np.clip(step, -self._max_move, self._max_move))
+            step = residual - dr @ mix - dx @ mix
+        self.x = self.x + step
         return self.x

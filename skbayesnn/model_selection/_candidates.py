@@ -9,12 +9,11 @@ from numpy.ma import MaskedArray
 from sklearn.exceptions import FitFailedWarning
 
 from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor, final_step
-from skbayesnn.inference import is_measured
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
 NO_TIME = object()  # an estimator without max_time
-FIRST_LOOK = {"noise": "constant", "measure_evidence": False}  # what is cheap in place of "auto"
+FIRST_LOOK = {"noise": "constant"}  # what is cheap in place of "auto"
 COULD_WIN = 10.0  # nats below the best at the first look from which candidates are fitted as asked
 SHORTEST = 1e-3  # seconds: max_time must be positive
 
@@ -58,9 +57,7 @@ def _is_auto(last, name):
 
 def asks_for_more(model, noise):
     """Whether a model would be another one with a noise model, ``None`` yet, than at first look."""
-    last = final_step(model)
-    other_noise = _is_auto(last, "noise") and noise != FIRST_LOOK["noise"]
-    return other_noise or (_is_auto(last, "measure_evidence") and is_measured(last._result))
+    return _is_auto(final_step(model), "noise") and noise != FIRST_LOOK["noise"]
 
 
 def promising(fits):

@@ -1,4 +1,4 @@
-"""A grid search that needs one fit per candidate and no rows set aside."""
+"""A grid search by evidence, which sets no rows aside."""
 
 import warnings
 from collections.abc import Sequence
@@ -55,16 +55,15 @@ def _delegated(method):
 
 
 class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
-    """Search over parameter values by evidence: one fit per candidate, on all rows.
+    """Search over parameter values by evidence, with all rows in every fit.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
     section 2.2). The search therefore holds out no rows.
 
-    With evidence estimators every candidate gets a first look: constant noise in place of
-    ``noise="auto"``, and Laplace's approximation of the evidence in place of
-    ``measure_evidence="auto"``. The best one is then fitted as asked, and after it the other
-    candidates within 10 nats of it, with the noise model that was chosen for the best. What the
-    grid or the estimator fixes stays as it is.
+    With evidence regressors every candidate gets a first look: constant noise in place of
+    ``noise="auto"``. The best one is then fitted as asked, and after it the other candidates within
+    10 nats of it, with the noise model that was chosen for the best. What the grid or the estimator
+    fixes stays as it is.
 
     Parameters
     ----------

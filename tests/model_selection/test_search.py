@@ -70,16 +70,12 @@ class TestTable:
 
     @pytest.mark.measured
     @pytest.mark.filterwarnings("ignore:The evidence of the best candidate is doubtful")
-    def test_only_candidates_that_could_win_are_measured(self):
-        widths = {"hidden_layer_sizes": [(1,), (2,), (3,)]}
-        search = EvidenceSearch(REGRESSOR, widths).fit(X, Y)
-        evidences, measured = (search.results_[k] for k in ("log_evidence", "log_evidence_std"))
-        assert evidences[0] < search.best_score_ - 15.0
-        assert np.isfinite(measured).tolist() == [False, True, True]
+    def test_every_evidence_is_measured_as_asked(self):
+        """Laplace's approximation may be off by more than candidates differ."""
+        search = EvidenceSearch(REGRESSOR, {"hidden_layer_sizes": [(1,), (2,), (3,)]}).fit(X, Y)
+        assert search.results_["log_evidence"][0] < search.best_score_ - 15.0
+        assert np.isfinite(search.results_["log_evidence_std"]).all()
         assert all(model.noise == model.measure_evidence == "auto" for model in search.estimators_)
-        everything = clone(REGRESSOR).set_params(measure_evidence=True)
-        asked = EvidenceSearch(everything, widths).fit(X, Y)
-        assert np.isfinite(asked.results_["log_evidence_std"]).all()
 
     def test_noise_is_chosen_once(self):
         rng = np.random.default_rng(1)
