@@ -6,7 +6,7 @@ import numpy as np
 
 from skbayesnn.estimators._printed import Printed, Table
 from skbayesnn.estimators._verdict import verdict_of_measurement, verdict_of_minimum
-from skbayesnn.inference import SIGNIFICANT, is_measured
+from skbayesnn.inference import SIGNIFICANT, sampled_sizes
 
 SUSPICIONS = {
     "input_dependent": "larger at some inputs",
@@ -295,11 +295,10 @@ def make_report(fit, minima, shares, noise_std):
     """
     posterior = fit.posed.posterior
     n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
-    measured = None
-    if fit.measurement is not None:
-        measured = verdict_of_measurement(fit.measurement)
+    measured = verdict_of_measurement(fit.log_evidence_std) if fit.drawn else None
     exact = posterior.is_quadratic and fit.problem.input_variances is None
-    kind = exact, is_measured(fit, wanted=True)
+    hidden = posterior.network.hidden_layer_sizes
+    kind = exact, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
     reports = [
         _report_of(
             minimum,

@@ -44,18 +44,18 @@ BEYOND_MEASURING = Verdict(
 )
 
 
-def verdict_of_measurement(measurement):
-    """Whether a measured evidence is right to within a nat.
+def verdict_of_measurement(error):
+    """Reasons to doubt a measured log evidence of some standard error, if there are any.
 
     Parameters
     ----------
-    measurement : Measurement
+    error : float
+        In nats.
 
     Returns
     -------
     Verdict
     """
-    error = measurement.log_evidence_std
     if error <= LARGEST_ERROR:
         return TRUSTED
     return Verdict(

@@ -10,7 +10,6 @@ from skbayesnn.inference._ascent import (
 )
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._constant_noise import Positions, Residuals
-from skbayesnn.inference._copies import Copies, log_permanent
 from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline, OutOfTime
@@ -19,6 +18,7 @@ from skbayesnn.inference._engine import (
     SIGNIFICANT,
     EvidenceFit,
     fit_evidence,
+    sampled_sizes,
     seeds_of,
     total_log_evidence,
     with_chosen_noise,
@@ -50,7 +50,6 @@ from skbayesnn.inference._held_out import HeldOut
 from skbayesnn.inference._layer_search import LayerSearch
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._linear import linear_start
-from skbayesnn.inference._measurement import Measurement, is_measured, measure
 from skbayesnn.inference._memory import (
     check_memory,
     machine_memory,
@@ -59,7 +58,6 @@ from skbayesnn.inference._memory import (
 )
 from skbayesnn.inference._method import Curvature, Method, Point
 from skbayesnn.inference._minimum import OF_SIZE, Minimum, Trouble, complete
-from skbayesnn.inference._modes import Modes
 from skbayesnn.inference._moves import Renewals
 from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._noise_network import (
@@ -87,7 +85,7 @@ from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._relay import Relay, relayed
 from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
 from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
-from skbayesnn.inference._sampled_evidence import Annealing, estimate_evidence
+from skbayesnn.inference._sampled_models import Drawn, Model
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
 from skbayesnn.inference._sampling_starts import start_sampling
@@ -122,17 +120,16 @@ __all__ = [
     "OF_SIZE",
     "SIGNIFICANT",
     "WARY",
-    "Annealing",
     "Bars",
     "BatchSteps",
     "Candidate",
     "CheckedCounts",
-    "Copies",
     "Curvature",
     "Deadline",
     "DensePrecision",
     "Derivatives",
     "Descents",
+    "Drawn",
     "DualPrecision",
     "EvidenceFit",
     "EvidenceTerms",
@@ -145,10 +142,9 @@ __all__ = [
     "Learnt",
     "Limits",
     "Lines",
-    "Measurement",
     "Method",
     "Minimum",
-    "Modes",
+    "Model",
     "NearPrecisions",
     "NoisePlan",
     "OutOfTime",
@@ -188,7 +184,6 @@ __all__ = [
     "complete",
     "correlated_outputs",
     "distinct",
-    "estimate_evidence",
     "evidence_derivatives",
     "fair_moves",
     "find_minima",
@@ -203,7 +198,6 @@ __all__ = [
     "heavy_tails",
     "in_order",
     "integrated",
-    "is_measured",
     "layers_switched_off",
     "learnt",
     "linear_start",
@@ -211,10 +205,8 @@ __all__ = [
     "log_occam_gaussian",
     "log_occam_of_covariance",
     "log_occam_profile",
-    "log_permanent",
     "log_symmetry",
     "machine_memory",
-    "measure",
     "memory_of_search",
     "noise_covariance",
     "noise_occam",
@@ -232,6 +224,7 @@ __all__ = [
     "run_chains",
     "saliencies",
     "same_minimum",
+    "sampled_sizes",
     "seconds_of_start",
     "seeds_of",
     "serves_slices",

@@ -37,7 +37,7 @@ class ConstantNoise:
     tried_below = 0.0  # the p value of its test below which it is tried
     plain = True  # whether minima under constant noise are its own
     hides = False  # whether under constant noise it hides what larger networks could learn
-    measurable = True  # whether annealing can begin at its minima
+    sampled = True  # whether networks are drawn under it by default
 
     def p_value(self, posed, residuals):
         """Of a test for this noise; ``None`` where it is not to be chosen.

@@ -24,7 +24,7 @@ class CorrelatedNoise(ConstantNoise):
 
     tried_below = 0.01
     plain = False
-    measurable = False
+    sampled = False
 
     def p_value(self, posed, residuals):
         """Of a test for this noise: `correlated_outputs`.

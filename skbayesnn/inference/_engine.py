@@ -2,12 +2,12 @@
 
 The order of calls::
 
+    fit_models                  where networks can be drawn in seconds; else
     grown                       hidden layers, if they are to be chosen
     chosen_with_many_rows       instead, hidden layers and noise where there are many rows
     find_minima                 under constant noise, from the remaining starts
     prune_weights               if single weights are to be taken out
-    chosen_noise                if the noise is to be chosen; or the search of the model asked for
-    measure                     the evidence, by annealing from the minima
+    with_chosen_noise           if the noise is to be chosen; or the search of the model asked for
 """
 
 from dataclasses import dataclass, field, replace
@@ -20,22 +20,27 @@ from skbayesnn.inference._constant_noise import Residuals, noise_minima
 from skbayesnn.inference._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
+    Candidate,
     best_of,
     grown,
     grown_with_many_rows,
 )
 from skbayesnn.inference._held_out import HeldOut
-from skbayesnn.inference._measurement import Measurement, is_measured, measure
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._saliency import prune_weights, with_zeros
+from skbayesnn.inference._sampled_models import (
+    Model,
+    affordable_sizes,
+    draw_models,
+    is_affordable,
+)
 from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeated, own_posterior
 from skbayesnn.network import outputs
 
 N_SCOUTS = 2  # starts from which every architecture is tried
-RELIABLE = 1.0  # standard error of a measured log evidence up to which its draws are used
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 CLEARLY = 1.0  # nats by which another noise model must be better than the constant one
 HOPELESS = 20.0  # nats by which noise lags behind at one minimum if it is not tried at others
@@ -64,8 +69,9 @@ class EvidenceFit:
         Laplace's approximation) where the noise was to be chosen.
     removals : tuple of Removal
         How the weights of the best minimum were pruned, if they were to be.
-    measurement : Measurement or None
-        ``None`` if the evidence was not measured.
+    drawn : tuple of Drawn
+        Networks drawn from the posterior, by models, highest evidence first: that of the first one
+        is measured. Empty if none were drawn.
     """
 
     problem: Problem
@@ -77,7 +83,7 @@ class EvidenceFit:
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
     removals: tuple = ()
-    measurement: Measurement | None = None
+    drawn: tuple = ()
 
     @property
     def laplace_log_evidence(self):
@@ -87,14 +93,14 @@ class EvidenceFit:
     @property
     def log_evidence(self):
         """As measured; where it was not, by Laplace's approximation."""
-        if self.measurement is None:
+        if not self.drawn:
             return self.laplace_log_evidence
-        return self.measurement.log_evidence + self.problem.log_scale
+        return self.drawn[0].log_evidence + self.problem.log_scale
 
     @property
     def log_evidence_std(self):
         """Its standard error; ``nan`` where it was not measured."""
-        return np.nan if self.measurement is None else self.measurement.log_evidence_std
+        return self.drawn[0].log_evidence_std if self.drawn else np.nan
 
     @property
     def best(self):
@@ -105,11 +111,6 @@ class EvidenceFit:
     def pool(self):
         """Pairs of posteriors and minima: those of its own network, then ``others``."""
         return [*((self.posed.posterior, minimum) for minimum in self.minima), *self.others]
-
-    @property
-    def is_drawn(self):
-        """Whether networks that measuring has drawn stand for the posterior."""
-        return self.log_evidence_std <= RELIABLE
 
     def draw_prior(self, X, size, rng):
         """Outputs of networks drawn from the prior, ``(size, n, n_outputs)``.
@@ -168,7 +169,8 @@ def fit_evidence(
         Minima of this earlier fit take the place of random starts.
     workers : Workers
     measured : bool or "auto"
-        Whether the evidence is measured by annealing; see `measure`.
+        Draw networks from the posterior, which measures the evidence; ``"auto"``: where `Limits`
+        say that it takes seconds.
 
     Examples
     --------
@@ -181,6 +183,10 @@ def fit_evidence(
     >>> print((fit.best.hyper.beta ** -0.5).round(1))  # the noise level
     [0.1]
     """
+    sizes = sampled_sizes(problem, hidden_layer_sizes, noise, measured)
+    if sizes is not None:
+        given = problem, hidden_layer_sizes, sizes, entropy, n_restarts, noise, previous, workers
+        return fit_models(*given)
     growth, tried, on_part = (), {}, {}
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         asked = hidden_layer_sizes, noise
@@ -206,20 +212,86 @@ def fit_evidence(
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
     if problem.prunes:
         fit = replace(fit, minima=[with_zeros(minimum) for minimum in fit.minima])
-    measured = False if problem.deadline.passed else measured
-    return replace(fit, **on_part, measurement=_measured(fit, entropy, measured, workers))
+    return replace(fit, **on_part)
 
 
-def _measured(fit, entropy, wanted, workers):
-    """`measure`, as a stage of progress where it is done."""
-    if not is_measured(fit, wanted):
+def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
+    """Hidden layers of the network that is drawn from its posterior, or ``None`` if none is.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+    noise : str
+        One of `NOISE_MODELS`, or ``"auto"``.
+    wanted : bool or "auto"
+        ``True``: whatever time it takes.
+    """
+    possible = noise == "auto" or NOISE_MODELS[noise].sampled
+    if not wanted or not possible or problem.prunes:
         return None
-    with workers.progress.over("evidence") as step:
-        found = measure(fit, entropy, wanted)
-        if found is not None:
-            value, error = found.log_evidence + fit.problem.log_scale, found.log_evidence_std
-            step(f"evidence measured by annealing: log evidence {value:.2f} +- {error:.2f}")
-    return found
+    if hidden_layer_sizes == "auto":
+        return affordable_sizes(problem)
+    posterior = problem.posed(hidden_layer_sizes).posterior
+    if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
+        return None  # Laplace's approximation is exact
+    if is_affordable(posterior, problem.limits) or (wanted is True and posterior.groups.centred):
+        return hidden_layer_sizes
+    return None
+
+
+def fit_models(
+    problem, hidden_layer_sizes, sizes, entropy, n_restarts, noise, previous=None, workers=ALONE
+):
+    """Draw networks of a given size, which predict together under several noise models.
+
+    If the size was to be chosen the linear model takes part. Noise models are those that residuals
+    of the best minimum speak for.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+        As asked for.
+    sizes : tuple of int
+        Hidden layers of the network.
+    entropy, n_restarts, noise, previous, workers
+        As of `fit_evidence`.
+    """
+    chosen = hidden_layer_sizes == "auto"
+    n_starts = min(N_SCOUTS, n_restarts) if chosen else n_restarts
+    given = {}, entropy, n_starts, previous, workers
+    fits = [_under_constant_noise(problem, some, *given) for some in [sizes, *[()][:chosen]]]
+    p_values = _p_values(fits[0])
+    laws = ["constant", *_suspected(problem, p_values)] if noise == "auto" else [noise]
+    models = [_model(fit, law, previous, workers) for fit in fits for law in laws]
+    with workers.progress.over("networks drawn from the posterior") as step:
+        drawn = draw_models(models, entropy, problem.deadline, problem.log_scale, step)
+    best = drawn[0].model if drawn else models[0]
+    others = [(m.posed.posterior, minimum) for m in models if m is not best for minimum in m.minima]
+    fit = EvidenceFit(problem, best.posed, best.minima, others, best.noise, drawn=tuple(drawn))
+    growth = tuple(_candidate(problem, some) for some in drawn) if chosen else ()
+    totals = {}
+    for some in drawn:
+        totals.setdefault(some.model.noise, some.log_evidence + problem.log_scale)
+    if noise != "auto":
+        totals = {}
+    return replace(fit, growth=growth, noise_p_values=p_values, noise_log_evidences=totals)
+
+
+def _model(fit, noise, previous, workers):
+    """A network under a noise model, with the minimum that its best one leads to."""
+    if NOISE_MODELS[noise].plain:
+        return Model(fit.problem, noise, fit.posed, fit.minima)
+    best = replace(fit, minima=fit.minima[:1])
+    return Model(fit.problem, noise, *_under(noise, best, previous, workers))
+
+
+def _candidate(problem, drawn):
+    """A model as a `Candidate` of growth."""
+    n_weights = drawn.model.posed.posterior.network.n_weights
+    evidence = drawn.log_evidence + problem.log_scale
+    return Candidate(drawn.model.hidden_layer_sizes, evidence, n_weights)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):

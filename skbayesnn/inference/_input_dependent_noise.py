@@ -26,7 +26,6 @@ class InputDependentNoise(ConstantNoise):
 
     tried_below = 0.05  # only whether it is tried: the evidence decides
     plain = False
-    measurable = False
 
     def p_value(self, posed, residuals):
         """Of a test for this noise: `noise_trend`."""

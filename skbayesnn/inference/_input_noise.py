@@ -15,7 +15,7 @@ class NoisyInputs(ConstantNoise):
 
     by_name = False
     plain = False
-    measurable = False
+    sampled = False
 
     def pose(self, problem, posed):
         """As `ConstantNoise.pose`."""

@@ -37,11 +37,9 @@ class Limits(NamedTuple):
     places : int
         Number of other precisions at which a minimum predicts, if the evidence can be evaluated
         along the precisions. Each needs some Hessians, and as much memory as the minimum itself.
-    measured : int
-        Weights up to which the evidence is measured by annealing by default.
-    measured_work : float
-        Rows times weights up to which the evidence is measured by default: annealing takes some
-        seconds there.
+    sampled_seconds : float
+        Predicted seconds of drawing networks up to which a fit does so by default. Growth by
+        evidence and the choice of a noise model take about as long there.
     batch_rows : int
         Rows from which networks without dense matrices are trained on batches, and from which
         networks are compared by held-out rows.
@@ -86,8 +84,7 @@ class Limits(NamedTuple):
     refined: int = 5000
     profile_work: float = 2e8
     places: int = 16
-    measured: int = 128
-    measured_work: float = 1e4
+    sampled_seconds: float = 10.0
     batch_rows: int = 5000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000

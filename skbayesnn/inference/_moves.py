@@ -30,21 +30,18 @@ class Moves:
         return phase
 
 
-def moves_beside(joint, n_sweeps, sampling=False):
+def moves_beside(joint, n_sweeps):
     """Transitions that accompany those of the dynamics.
 
     Parameters
     ----------
     joint : JointPosterior
     n_sweeps : int
-        Of `ScaleMoves`, perhaps none.
-    sampling : bool, default=False
-        Whether chains are to mix well by themselves. Then precisions are also drawn anew, and where
-        all weights are in the position, which leaves widths of units open, units are sliced.
+        Of `ScaleMoves`. With none only conditions are renewed, as for the classic samplers.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
-    if sampling and joint.plain and joint.posterior.network.hidden_layer_sizes:
+    if n_sweeps and joint.plain and joint.posterior.network.hidden_layer_sizes:
         moves.append(PrecisionMoves(joint))
-        if not joint.integrated:
+        if not joint.integrated:  # all weights are in the position: widths of units are open
             moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

@@ -164,7 +164,7 @@ def _moves(joint, settings):
     """Transitions beside those of the dynamics."""
     if settings.tuned and serves_slices(joint):
         return SliceMoves(joint, shapes_at_modes(joint))
-    return moves_beside(joint, SWEEPS if settings.tuned else 0, settings.tuned)
+    return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 
 def _in_step(batches, settings):

@@ -2,27 +2,32 @@
 
 The order of calls::
 
+    fit_models                  where populations are affordable: they choose and start; else
     grown, with_chosen_noise    hidden layers and noise, if they are to be chosen: by evidence
-    start_sampling, run_chains  or run_chains alone, to go on with the chains of the last fit
-    estimate_evidence           if it is wanted
+    start_sampling              chains near minima
+    run_chains                  alone, to go on with the chains of the last fit
+    sample_population           the evidence, if it is wanted and no population has measured it
 """
 
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from skbayesnn._threads import blas_threads
 from skbayesnn.inference._engine import (
     N_SCOUTS,
     EvidenceFit,
+    fit_models,
+    sampled_sizes,
     seeds_of,
     with_chosen_noise,
 )
 from skbayesnn.inference._growth import best_of, grown
 from skbayesnn.inference._noise_models import NOISE_MODELS
+from skbayesnn.inference._population import sample_population
 from skbayesnn.inference._problem import Posed, Problem
-from skbayesnn.inference._sampled_evidence import estimate_evidence
 from skbayesnn.inference._sampling import Sampled, SamplingSettings, run_chains
-from skbayesnn.inference._sampling_starts import start_sampling
+from skbayesnn.inference._sampling_starts import start_chains, start_sampling
 from skbayesnn.inference._search import ALONE, find_minima
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
@@ -213,7 +218,8 @@ def fit_by_sampling(
     >>> bool(np.isfinite(fit.log_evidence))
     True
     """
-    chosen = _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers)
+    given = hidden_layer_sizes, noise, entropy, init, previous, workers
+    chosen = _chosen(problem, *given, not recipe.from_prior)
     settings = recipe.settings(problem, chosen.posed, chosen.noise)
     chain_seed, evidence_seed = np.random.SeedSequence(entropy).spawn(2)
     fit = SampledFit(problem, chosen.posed, chosen.noise, None, settings, origin)
@@ -221,8 +227,7 @@ def fit_by_sampling(
         sampled = _continued(previous.sampled, settings, workers)
     else:
         seeds = chain_seed.spawn(recipe.n_chains)
-        given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
-        joint, chains = start_sampling(problem, chosen.posed, settings, seeds, *given)
+        joint, chains = _started(chosen, recipe, settings, seeds, workers)
         sampled = run_chains(joint, chains, settings, True, workers)
     fit = replace(
         fit,
@@ -230,9 +235,24 @@ def fit_by_sampling(
         growth=chosen.growth,
         noise_log_evidences=chosen.noise_log_evidences,
     )
-    if not recipe.evidence or sampled.interrupted or problem.deadline.passed:
+    if not recipe.evidence or sampled.interrupted:
         return fit
-    return _with_evidence(fit, evidence_seed, workers)
+    if chosen.drawn:
+        found = chosen.log_evidence, chosen.log_evidence_std
+        return replace(fit, log_evidence=found[0], log_evidence_std=found[1])
+    return fit if problem.deadline.passed else _with_evidence(fit, evidence_seed, workers)
+
+
+def _started(chosen, recipe, settings, seeds, workers):
+    """Chains that begin at draws of a population, or near minima if there is none."""
+    if not chosen.drawn or recipe.from_prior or not settings.tuned:
+        given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
+        return start_sampling(chosen.problem, chosen.posed, settings, seeds, *given)
+    joint, position = chosen.drawn[0].joint, chosen.drawn[0].position
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    with blas_threads(joint.posterior.network.n_weights):
+        position = np.resize(position, (len(seeds), position.shape[1]))
+        return joint, start_chains(joint, position, rngs, settings.plan, workers.n_jobs)
 
 
 def _with_evidence(fit, seed, workers):
@@ -240,14 +260,15 @@ def _with_evidence(fit, seed, workers):
     sampled, problem = fit.sampled, fit.problem
     with workers.progress.over("evidence") as step:
         try:
-            given = sampled.joint, sampled.draws, seed, problem.deadline
-            found = estimate_evidence(*given)
+            eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
+            rng = np.random.default_rng(seed)
+            found = sample_population(sampled.joint, eta, rng, problem.deadline)
         except KeyboardInterrupt:
             return replace(fit, sampled=replace(sampled, interrupted=True))
         if found is None:
             return fit
         log_evidence, error = found.log_evidence + problem.log_scale, found.log_evidence_std
-        step(f"log evidence {log_evidence:.2f} +- {error:.2f}, by annealing")
+        step(f"log evidence {log_evidence:.2f} +- {error:.2f}")
     return replace(fit, log_evidence=log_evidence, log_evidence_std=error)
 
 
@@ -261,8 +282,13 @@ def _continued(old, settings, workers):
     return more.after(old)
 
 
-def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers):
-    """Hidden layers and noise as given, as before, or by the evidence of Gaussian approximations.
+def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):
+    """Hidden layers and noise as given, as before, or by evidence.
+
+    Parameters
+    ----------
+    populated : bool
+        Draw populations where they are affordable, even if nothing is to be chosen.
 
     Returns
     -------
@@ -270,6 +296,11 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
         Its minima are where chains start; there may be none.
     """
     kept, growth, minima = init or previous, (), []
+    if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
+        sizes = sampled_sizes(problem, hidden_layer_sizes, noise)
+        if sizes is not None:
+            given = hidden_layer_sizes, sizes, entropy, N_SCOUTS, noise, None, workers
+            return fit_models(problem, *given)
     if hidden_layer_sizes == "auto" and kept is not None:
         hidden_layer_sizes = kept.posed.posterior.network.hidden_layer_sizes
         growth = kept.growth if init is None else ()

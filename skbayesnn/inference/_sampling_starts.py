@@ -64,11 +64,15 @@ def start_sampling(
         if from_prior:
             position = np.stack([joint.draw_prior(rng) for rng in rngs])
         position = joint.renewed(position, rngs, keep_outputs=True)
-        batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
-        return joint, [
-            Chains.start(joint, position[batch], [rngs[i] for i in batch], settings.plan)
-            for batch in batches
-        ]
+        return joint, start_chains(joint, position, rngs, settings.plan, n_jobs)
+
+
+def start_chains(joint, position, rngs, plan, n_jobs=None):
+    """Chains at rest at given positions, one batch per process."""
+    batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
+    return [
+        Chains.start(joint, position[batch], [rngs[i] for i in batch], plan) for batch in batches
+    ]
 
 
 def _trained(posterior, starts, brief, rngs):

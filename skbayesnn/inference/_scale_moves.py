@@ -44,15 +44,12 @@ class ScaleMoves(Stepwise):
     joint : JointPosterior
     n_sweeps : int, default=1
         How often each direction is tried.
-    reversible : bool, default=False
-        Whether all steps together are to be a reversible transition: their order is then reversed
-        every other time, at random.
     """
 
     method = "rescalings"
 
-    def __init__(self, joint, n_sweeps=1, reversible=False):
-        self.joint, self.n_sweeps, self.reversible = joint, n_sweeps, reversible
+    def __init__(self, joint, n_sweeps=1):
+        self.joint, self.n_sweeps = joint, n_sweeps
         n_groups = len(joint.groups.names)
         sampled = joint.sizes > 0
         directions = [*np.eye(n_groups), sampled.astype(float)]
@@ -71,8 +68,6 @@ class ScaleMoves(Stepwise):
         if len(self.directions) == 0:
             return None
         directions = np.tile(self.directions, (self.n_sweeps, 1))
-        if self.reversible and rngs[0].random() < 0.5:
-            directions = directions[::-1]
         normal, place, uniform = np.empty((3, len(rngs), len(directions)))
         for i, rng in enumerate(rngs):
             rng.standard_normal(out=normal[i])

@@ -36,7 +36,6 @@ class StudentTNoise(ConstantNoise):
     tried_below = 0.5  # it costs little, and networks that have fitted outliers hide them
     hides = True
     plain = False
-    measurable = False
 
     def p_value(self, posed, residuals):
         """Of a test for this noise: `heavy_tails`."""

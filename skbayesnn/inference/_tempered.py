@@ -28,10 +28,10 @@ class NearPrecisions(NamedTuple):
     scale: np.ndarray
 
     @classmethod
-    def of(cls, joint, eta):
-        """From coordinates of precisions ``(n_draws, n_free)`` of the posterior."""
-        spread = np.maximum(eta.std(axis=0), LEAST_SPREAD)
-        return cls(joint, eta.mean(axis=0), spread * np.sqrt(2.0) / LOGISTIC_SD)
+    def about(cls, joint, mean, sd):
+        """With twice the variance of the posterior's coordinates ``(n_free,)``."""
+        sd = np.maximum(sd, LEAST_SPREAD)
+        return cls(joint, mean, sd * np.sqrt(2.0) / LOGISTIC_SD)
 
     def draw(self, rng, size):
         """Positions."""
@@ -72,7 +72,7 @@ class Tempered:
     Parameters
     ----------
     joint : JointPosterior
-    first : NearPrecisions or Modes
+    first : NearPrecisions
         The density where annealing begins.
     of_joint, of_first : float
         Factors of minus log of the joint density and of the first one.
@@ -113,3 +113,15 @@ class Tempered:
     def rescalings(self, phase, shifts, log_uniform, done):
         """As of `JointPosterior`."""
         return done if self.core is None else self.core.rescalings(phase, shifts, log_uniform, done)
+
+    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
+        """As of `JointPosterior`."""
+        if self.core is None:
+            return done
+        return self.core.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
+
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        """As of `JointPosterior`."""
+        if self.core is None:
+            return done
+        return self.core.redraws(phase, which, gamma, log_uniform, done)

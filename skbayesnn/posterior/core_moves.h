@@ -101,6 +101,7 @@ static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, dou
                          long done, int *accepted, double *work)
 {
     int d = joint->n_sampled + joint->n_free, inside = 0;
+    double of_data = joint->tempering ? joint->tempering->of_data : 1.0;
     const int *unit = moves->unit;
     const double *normal = moves->normal + chain * joint->n_sampled;
     double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
@@ -115,7 +116,7 @@ static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, dou
         const double *place = moves->uniform + at * moves->n_tries;
         double level = moves->exponential[at], angle = 2.0 * M_PI * place[0];
         double low = angle - 2.0 * M_PI, high = angle;
-        level += is_shallow(joint) ? net.misfit : without_prior(joint, *value, share, q, unit, u);
+        level += is_shallow(joint) ? of_data * net.misfit : without_prior(joint, *value, share, q, unit, u);
         memcpy(moved, q, sizeof(double) * d);
         for (long try = 1;; try++) {
             double c = cos(angle), s = sin(angle);
@@ -123,7 +124,7 @@ static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, dou
                 if (unit[i] == u)
                     moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
             if (is_shallow(joint))
-                inside = NAME(try_unit)(&net, joint, moved, scale, u) < level;
+                inside = of_data * NAME(try_unit)(&net, joint, moved, scale, u) < level;
             else if (NAME(total)(joint, moved, VALUE, &there, NULL, work))
                 inside = without_prior(joint, there, share, moved, unit, u) < level;
             else

@@ -12,11 +12,12 @@ from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import leave_one_out
 from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
-from skbayesnn.predictive._noise import Noise, noise_of_draws, noise_of_minimum
+from skbayesnn.predictive._noise import noise_of_draws, noise_of_minimum
 from skbayesnn.predictive._pooling import Pooled
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
+NEGLIGIBLE_MODEL = 0.005  # share of a model that was sampled below which it is left out
 
 
 class Combined(NamedTuple):
@@ -66,8 +67,8 @@ def combined(fit, combine):
     parts = _pooled(fit, minima, used, member, densities)
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
     ensemble = gaussians
-    if combine == "posterior" and fit.is_drawn:
-        ensemble = _with_drawn(fit, minima, shares, gaussians)
+    if combine == "posterior" and fit.drawn:
+        ensemble = _ensemble_of_models(fit.drawn)
     elif combine == "posterior":
         ensemble = _over_precisions(fit, shares, gaussians)
     return Combined(ensemble, gaussians, minima, shares, mixed)
@@ -176,21 +177,21 @@ def _shares(combine, posterior, minima, densities):
     return weights / weights.sum()
 
 
-def _with_drawn(fit, minima, shares, gaussians):
-    """The networks that measuring the evidence has drawn, and minima under other noise.
+def _ensemble_of_models(drawn):
+    """Networks drawn from the posteriors of several models, weighted by their evidences."""
+    parts = [
+        _draws_of(some.model.noise, some.joint, some.theta, some.beta, some.noise) for some in drawn
+    ]
+    weights = [
+        np.full(part.size, some.share / part.size) for part, some in zip(parts, drawn, strict=True)
+    ]
+    return Ensemble(tuple(parts), tuple(weights))
 
-    The drawn ones take the share of all minima under constant noise.
-    """
-    measured, posterior = fit.measurement, fit.posed.posterior
-    noise = None
-    if posterior.likelihood.n_levels:
-        noise = Noise(1.0 / posterior.likelihood.precisions(measured.beta))
-    drawn = Ensemble.of_draws(Draws(posterior.network, measured.theta, noise))
-    used = zip(np.flatnonzero(shares), gaussians.parts, gaussians.weights, strict=True)
-    others = [(part, weight) for i, part, weight in used if not _is_plain(fit, minima[i])]
-    rest = 1.0 - sum(float(weight.sum()) for _, weight in others)
-    parts, weights = zip(*others, strict=True) if others else ((), ())
-    return Ensemble((*drawn.parts, *parts), (rest * drawn.weights[0], *weights))
+
+def _draws_of(noise, joint, theta, beta, state, best=0):
+    """Networks drawn from the posterior of one model."""
+    law = noise_of_draws(noise, joint, theta, beta, state)
+    return Draws(joint.posterior.network, theta, law, best)
 
 
 def _is_plain(fit, minimum):
@@ -200,7 +201,9 @@ def _is_plain(fit, minimum):
 
 def ensemble_of_draws(fit):
     """The networks that were drawn, which predict together."""
-    theta = fit.draws.theta.reshape(-1, fit.draws.theta.shape[-1])
-    best = int(np.argmin(fit.draws.energy))
-    network = fit.posed.posterior.network
-    return Ensemble.of_draws(Draws(network, theta, noise_of_draws(fit), best))
+    draws, joint = fit.draws, fit.sampled.joint
+    theta, beta, state = (
+        some.reshape(-1, some.shape[-1]) for some in (draws.theta, draws.beta, draws.noise)
+    )
+    best = int(np.argmin(draws.energy))
+    return Ensemble.of_draws(_draws_of(fit.noise, joint, theta, beta, state, best))

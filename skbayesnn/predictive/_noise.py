@@ -346,27 +346,35 @@ def noise_of_minimum(minimum, log_range):
     return Noise(squared_scales)
 
 
-def noise_of_draws(fit):
-    """What every draw says about the noise; ``None`` for classes."""
-    draws, likelihood = fit.draws, fit.posed.posterior.likelihood
+def noise_of_draws(noise, joint, theta, beta, state):
+    """The noise of drawn networks; ``None`` for classes.
+
+    Parameters
+    ----------
+    noise : str
+        One of `NOISE_MODELS`.
+    joint : JointPosterior
+    theta : ndarray of shape (m, k)
+        Weights.
+    beta : ndarray of shape (m, n_levels)
+    state : ndarray of shape (m, ...)
+        See `JointPosterior.noise_state`.
+    """
+    likelihood = joint.posterior.likelihood
     if not likelihood.n_levels:
         return None
-    n = draws.energy.size
-    beta, state = draws.beta.reshape(n, -1), draws.noise.reshape(n, draws.noise.shape[-1])
     squared_scales = 1.0 / likelihood.precisions(beta)
-    if fit.noise == "input_dependent":
-        joint = fit.sampled.joint
+    if noise == "input_dependent":
         given = joint.noise_network, state, joint.free.beta_prior.log_range
         return NoiseNetworks(squared_scales, 1.0, *given)
-    if fit.noise == "noisy_inputs":
-        theta = draws.theta.reshape(n, -1)
-        given = fit.posed.posterior.network, theta, likelihood.input_variances
+    if noise == "noisy_inputs":
+        given = joint.posterior.network, theta, likelihood.input_variances
         return NoiseOfInputs(squared_scales, 1.0, *given)
-    if fit.noise == "correlated":
-        correlation = np.tile(np.eye(beta.shape[-1]), (n, 1, 1))
+    if noise == "correlated":
+        correlation = np.tile(np.eye(beta.shape[-1]), (len(theta), 1, 1))
         rows, columns = np.tril_indices(beta.shape[-1], -1)
         correlation[:, rows, columns] = correlation[:, columns, rows] = state
         return CorrelatedNoise(squared_scales, 1.0, correlation)
-    if fit.noise == "student_t":
+    if noise == "student_t":
         return StudentTNoise(squared_scales, 1.0, state[:, 0])
     return Noise(squared_scales)

@@ -6,22 +6,23 @@ entries, on which the energy is conditional: dynamics leaves them to other moves
 """
 
 from skbayesnn.samplers._adaptation import StepSize
-from skbayesnn.samplers._annealing import Annealed, Stage, anneal, combine
 from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
 from skbayesnn.samplers._dynamics import Phase, leapfrog, start
 from skbayesnn.samplers._kernels import Info, Noise, random_walk, transition
 from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
+from skbayesnn.samplers._population import Population, Schedule, Stage, anneal, combine
 
 __all__ = [
-    "Annealed",
     "Chains",
     "Info",
     "Metric",
     "Noise",
     "Phase",
     "Plan",
+    "Population",
+    "Schedule",
     "Stage",
     "StepSize",
     "advance",

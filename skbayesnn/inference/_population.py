@@ -1,0 +1,173 @@
+"""Populations of networks: the evidence, and draws from the posterior, by sequential Monte Carlo.
+
+Particles begin at the prior of the weights, with precisions near those of the posterior
+(`NearPrecisions`). A small population, which begins near the precisions of minima, tells where the
+posterior has its precisions; a larger one then begins there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference._deadline import NEVER, OutOfTime
+from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._tempered import NearPrecisions, Tempered
+from skbayesnn.samplers import Schedule, Stage, anneal, combine
+
+FIRST = Schedule(n_chains=16, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
+SECOND = Schedule()
+SPREAD = 1.0  # sd of the coordinates of precisions about those of minima where particles begin
+SYSTEMATIC = 0.2  # nats that all populations miss alike; by tests/benchmarks/evidence_truth.py
+
+
+class Sampled(NamedTuple):
+    """Draws from a posterior, and its evidence.
+
+    Attributes
+    ----------
+    joint : JointPosterior
+    log_evidence, log_evidence_std : float
+        In nats, for targets in standardised units.
+    position : ndarray of shape (n_chains, n_moves, d + n_conditions)
+        Draws, states of short chains.
+    """
+
+    joint: object
+    log_evidence: float
+    log_evidence_std: float
+    position: np.ndarray
+
+    def chosen(self, size, rng):
+        """Positions ``(size, d + n_conditions)``, no two of them neighbours in a chain if possible.
+
+        The first ones are the last states of different chains.
+        """
+        n_chains, n_moves = self.position.shape[:2]
+        every = max(1, n_chains * n_moves // size)
+        states = self.position[rng.permutation(n_chains), ::-1][:, ::every]
+        return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
+
+
+class _FromPrior:
+    """From the prior of the weights to the posterior, by powers of the ratio of both.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    first : NearPrecisions
+    deadline : Deadline
+        After it the next stage raises `OutOfTime`.
+    """
+
+    def __init__(self, joint, first, deadline):
+        self.joint, self.first, self.deadline = joint, first, deadline
+
+    def draw(self, rng, size):
+        """Positions from the first density."""
+        return self.first.draw(rng, size)
+
+    def misfit(self, q):
+        """Minus log of the joint density over the first one."""
+        return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
+
+    def stage(self, exponent, position, rngs):
+        """The `Stage` of an exponent."""
+        if self.deadline.passed:
+            raise OutOfTime
+        energy = Tempered(self.joint, self.first, exponent, 1.0 - exponent)
+        return Stage(position, energy, moves_beside(self.joint, 1))
+
+
+class _FromPriorWithConditions(_FromPrior):
+    """The path of energies that are conditional on factors of the rows' precisions.
+
+    The likelihood whose power is taken is that of all weights, the factors integrated out. At every
+    exponent it is a mixture over factors again, so that the output layer can be integrated out.
+    """
+
+    def misfit(self, q):
+        """Minus log of the joint density, factors integrated out, over the first one."""
+        moving = q[..., self.joint.n_sampled : self.joint.dimension]
+        return self.joint.misfit(q) + self.first.change(moving)[0]
+
+    def stage(self, exponent, position, rngs):
+        """The `Stage` of an exponent, factors drawn anew."""
+        if self.deadline.passed:
+            raise OutOfTime
+        joint = self.joint.tempered(exponent)
+        moving = slice(joint.n_sampled, joint.dimension)
+
+        def energy(q):
+            value, gradient = joint.energy(q)
+            change, change_gradient = self.first.change(q[..., moving])
+            gradient[..., moving] -= (1.0 - exponent) * change_gradient
+            return value - (1.0 - exponent) * change, gradient
+
+        return Stage(
+            joint.renewed(position, rngs, keep_outputs=True),
+            energy,
+            moves_beside(joint, 1),
+        )
+
+
+def _annealed(joint, first, rng, schedule, deadline):
+    """Populations that begin at a density, or ``None`` after the deadline."""
+    path = _FromPriorWithConditions if joint.n_conditions else _FromPrior
+    with blas_threads(joint.posterior.network.n_weights):
+        try:
+            found = anneal(path(joint, first, deadline), rng, schedule)
+        except OutOfTime:
+            return None
+    log_evidence, spread = combine(found.log_evidences)
+    error = float(np.hypot(spread, SYSTEMATIC if joint.dimension else 0.0))
+    return Sampled(joint, log_evidence, error, found.position)
+
+
+def scout(joint, starts, rng, deadline=NEVER):
+    """A small population, to find where the posterior has its precisions.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    starts : ndarray of shape (m, d)
+        Positions of minima, near whose precisions the particles begin.
+    rng : numpy.random.Generator
+    deadline : Deadline
+
+    Returns
+    -------
+    Sampled or None
+        ``None`` if there was no time for it.
+    """
+    eta = starts[:, joint.n_sampled : joint.dimension]
+    first = NearPrecisions.about(joint, eta.mean(axis=0), np.hypot(SPREAD, eta.std(axis=0)))
+    return _annealed(joint, first, rng, FIRST, deadline)
+
+
+def sample_population(joint, eta, rng, deadline=NEVER, schedule=SECOND):
+    """Draws from the posterior, and its evidence with a standard error.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    eta : ndarray of shape (m, n_free)
+        Coordinates of precisions drawn from the posterior, near which the particles begin.
+    rng : numpy.random.Generator
+    deadline : Deadline
+    schedule : Schedule
+
+    Returns
+    -------
+    Sampled or None
+        ``None`` if there was no time for it.
+    """
+    first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
+    return _annealed(joint, first, rng, schedule, deadline)
+
+
+def sample_after(scouted, rng, deadline=NEVER, schedule=SECOND):
+    """`sample_population` near the precisions that `scout` has found."""
+    joint = scouted.joint
+    eta = scouted.position[..., joint.n_sampled : joint.dimension].reshape(-1, joint.n_free)
+    return sample_population(joint, eta, rng, deadline, schedule)

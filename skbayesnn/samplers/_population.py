@@ -1,0 +1,294 @@
+"""Sequential Monte Carlo: a population of particles is carried from a prior to the posterior.
+
+The likelihood's exponent rises from 0 to 1. At every exponent the particles are resampled in
+proportion to what their density has gained, and moved by Hamiltonian dynamics (Del Moral, Doucet &
+Jasra 2006). The sampler is waste-free (Dau & Chopin 2022): few particles are resampled, and all the
+states that their moves pass through are the particles of the next exponent. At exponent 1 the moves
+go on as many short chains, whose states are draws from the posterior.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.samplers._dynamics import start
+from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._log_sum import log_sum_exp
+from skbayesnn.samplers._metric import Metric
+
+MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
+FIRST_STEP, LONGEST_STEP = 0.3, 1.0
+ACCEPTANCE = 0.8
+LEAST_SCALE = 1e-3
+
+
+class Schedule(NamedTuple):
+    """How many particles there are, and how they move.
+
+    Attributes
+    ----------
+    n_populations : int
+        Independent populations, whose spread gives the standard error of the evidence. They share
+        exponents and step sizes.
+    n_chains : int
+        Particles of every population that are resampled at each exponent.
+    n_moves, n_steps : int
+        Transitions of each of them, and leapfrog steps of a transition.
+    effective : float
+        Share of the particles that a change of the exponent leaves effective.
+    n_last_moves, n_last_steps : int
+        Instead, at exponent 1.
+
+    Examples
+    --------
+    >>> from skbayesnn.samplers import Schedule
+    >>> schedule = Schedule(n_chains=16, n_moves=3)
+    >>> schedule.size  # particles of every population
+    48
+    """
+
+    n_populations: int = 4
+    n_chains: int = 32
+    n_moves: int = 3
+    n_steps: int = 20
+    effective: float = 0.7
+    n_last_moves: int = 24
+    n_last_steps: int = 40
+
+    @property
+    def size(self):
+        """Particles of every population, all states of a move counted."""
+        return self.n_chains * self.n_moves
+
+
+class Population(NamedTuple):
+    """Particles at the posterior.
+
+    Attributes
+    ----------
+    log_evidences : ndarray of shape (n_populations,)
+        The exponential of each is an estimate of the evidence that would be unbiased if
+        exponents and step sizes did not adapt to the particles.
+    position : ndarray of shape (n_chains, n_last_moves, d + n_conditions)
+        Draws from the posterior by short chains, which begin in proportion to the evidences of the
+        populations.
+    n_exponents : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Schedule, Stage, anneal
+    >>> class OneMeasurement:  # of 1, noise and prior standard normal
+    ...     def draw(self, rng, size):
+    ...         return rng.standard_normal((size, 1))
+    ...     def misfit(self, q):
+    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     def stage(self, exponent, q, rngs):
+    ...         def energy(q):
+    ...             return 0.5 * q[:, 0] ** 2 + exponent * self.misfit(q), q + exponent * (q - 1)
+    ...         return Stage(q, energy)
+    >>> found = anneal(OneMeasurement(), np.random.default_rng(0), Schedule(n_chains=200))
+    >>> print(found.position.mean().round(1))  # of the posterior
+    0.5
+    """
+
+    log_evidences: np.ndarray
+    position: np.ndarray
+    n_exponents: int
+
+
+class Stage(NamedTuple):
+    """What one exponent needs.
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_particles, d + n_conditions)
+        Particles after draws, if any are needed, of what the energy is conditional on.
+    energy : callable
+        At this exponent.
+    move : callable or None
+        Another transition for that energy, as in `warm_up`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Stage
+    >>> def half(q):  # energy at exponent 1/2, of a standard normal prior and likelihood
+    ...     return 0.75 * q[:, 0] ** 2, 1.5 * q
+    >>> stage = Stage(np.zeros((100, 1)), half)
+    >>> stage.move is None
+    True
+    """
+
+    position: np.ndarray
+    energy: object
+    move: object = None
+
+
+def anneal(path, rng, schedule):
+    """Carry populations to the posterior, and add up the evidence.
+
+    Parameters
+    ----------
+    path : object
+        Its ``draw(rng, size)`` makes independent draws ``(size, d + n_conditions)`` from a
+        normalised density; ``misfit`` maps positions to minus the log ``(n,)`` of the joint density
+        of data and position over that density (the likelihood, if that is the prior); ``stage``
+        maps an exponent, positions and a generator for each to a `Stage`, whose transitions leave
+        the first density times the exponential of minus ``exponent * misfit`` as it is.
+    rng : numpy.random.Generator
+    schedule : Schedule
+
+    Returns
+    -------
+    Population
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import Schedule, Stage, anneal
+    >>> class OneMeasurement:  # of 1, noise and prior standard normal
+    ...     def draw(self, rng, size):
+    ...         return rng.standard_normal((size, 1))
+    ...     def misfit(self, q):
+    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
+    ...     def stage(self, exponent, q, rngs):
+    ...         def energy(q):
+    ...             return 0.5 * q[:, 0] ** 2 + exponent * self.misfit(q), q + exponent * (q - 1)
+    ...         return Stage(q, energy)
+    >>> found = anneal(OneMeasurement(), np.random.default_rng(0), Schedule(n_chains=500))
+    >>> exact = -0.25 - 0.5 * np.log(4 * np.pi)  # the measurement has mean 0 and variance 2
+    >>> bool(np.all(abs(found.log_evidences - exact) < 0.2))
+    True
+    """
+    exponent, step, n_exponents = 0.0, FIRST_STEP, 0
+    position = path.draw(rng, schedule.n_populations * schedule.size)
+    log_evidences = np.zeros(schedule.n_populations)
+    while exponent < 1.0:
+        with np.errstate(all="ignore"):
+            misfit = _finite(path.misfit(position)).reshape(schedule.n_populations, -1)
+        following = _next_exponent(misfit, exponent, schedule.effective)
+        gains = (exponent - following) * misfit
+        totals = log_sum_exp(gains, axis=1)
+        log_evidences += totals - np.log(schedule.size)
+        exponent, n_exponents = following, n_exponents + 1
+        weights = np.exp(gains - totals[:, None])
+        if exponent == 1.0:  # populations count by their evidence
+            weights = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0))[:, None] * weights
+            weights = weights.reshape(1, -1)
+        n_kept = schedule.n_populations * schedule.n_chains // len(weights)
+        kept = position[_systematic(weights, n_kept, rng)]
+        position, step = _moved(path, exponent, kept, position, step, rng, schedule)
+    shape = schedule.n_populations * schedule.n_chains, schedule.n_last_moves, -1
+    return Population(log_evidences, position.reshape(shape), n_exponents)
+
+
+def _moved(path, exponent, kept, particles, step, rng, schedule):
+    """All states of the moves of the kept particles, one particle after the other.
+
+    The spread of all ``particles`` bounds the steps, whose size is adapted from one transition to
+    the next.
+    """
+    n = len(kept)
+    rngs, is_last = [rng] * n, exponent == 1.0
+    n_moves = schedule.n_last_moves if is_last else schedule.n_moves
+    n_steps = np.full(n, schedule.n_last_steps if is_last else schedule.n_steps)
+    begin, energy, move = path.stage(exponent, kept, rngs)
+    phase, states = start(energy, begin), []
+    metric = Metric(np.tile(_scale(phase.gradient, particles), (n, 1)))
+    for i in range(n_moves):
+        noise = Noise(rng.standard_normal(phase.gradient.shape), rng.random(n))
+        sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
+        phase, info = transition(energy, phase, noise, sizes, n_steps, metric)
+        change = info.acceptance.mean() - ACCEPTANCE
+        step = min(step * np.exp(change / np.sqrt(1 + i * is_last)), LONGEST_STEP)
+        if move is not None:
+            phase = move(energy, phase, rngs)
+        states.append(phase.position)
+    return np.stack(states, axis=1).reshape(n * n_moves, -1), step
+
+
+def _scale(gradient, position):
+    """Typical length of every coordinate: by the curvature, at most the spread of the particles.
+
+    The mean of squared gradients is the mean curvature (Fisher's identity), which modes have each
+    for itself, however far they are apart. Of both only the middle two thirds of the particles
+    count: a few with tiny precisions are far from all others.
+    """
+    gradient = np.where(np.isfinite(gradient), gradient, 0.0)
+    with np.errstate(divide="ignore"):
+        by_curvature = 2.0 / np.diff(np.percentile(gradient, MIDDLE, axis=0), axis=0)[0]
+    position = position[:, : gradient.shape[1]]
+    spread = 0.5 * np.diff(np.percentile(position, MIDDLE, axis=0), axis=0)[0]
+    return np.clip(by_curvature, LEAST_SCALE, np.maximum(spread, LEAST_SCALE))
+
+
+def _finite(misfit):
+    """Misfits, huge where they cannot be evaluated."""
+    return np.where(np.isfinite(misfit), misfit, np.finfo(float).max ** 0.5)
+
+
+def _next_exponent(misfit, exponent, effective):
+    """Exponent at which a share of the particles ``(n_populations, n)`` is effective, at most 1."""
+    low, high = 0.0, 1.0 - exponent
+    misfit = misfit - misfit.min(axis=1, keepdims=True)
+
+    def share(rise):
+        logs = -rise * misfit
+        sizes = np.exp(2.0 * log_sum_exp(logs, axis=1) - log_sum_exp(2.0 * logs, axis=1))
+        return np.mean(sizes) / misfit.shape[1]
+
+    if share(high) >= effective:
+        return 1.0
+    for _ in range(200):  # the first rise may be as small as 1e-12
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if share(middle) >= effective else (low, middle)
+        if high - low < 1e-3 * high:
+            break
+    return exponent + 0.5 * (low + high)
+
+
+def _systematic(weights, n_kept, rng):
+    """Indices of the particles kept in every population, by systematic resampling.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_populations, n)
+        Those of every population sum to 1.
+    n_kept : int
+        Of every population.
+    rng : numpy.random.Generator
+    """
+    n, kept = weights.shape[1], []
+    for i, own in enumerate(weights):
+        places = (np.arange(n_kept) + rng.random()) / n_kept
+        kept.append(i * n + np.minimum(np.searchsorted(np.cumsum(own), places), n - 1))
+    return np.concatenate(kept)
+
+
+def combine(log_evidences):
+    """Log of the mean evidence of several populations, with its standard error.
+
+    Parameters
+    ----------
+    log_evidences : ndarray of shape (n_populations,)
+        Of at least 4.
+
+    Returns
+    -------
+    log_evidence, standard_error : float
+        The error by the delta method from the spread of the estimates; a spread of so few is
+        uncertain itself, which the standard deviation of Student's t takes into account.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.samplers import combine
+    >>> log_evidence, error = combine(np.array([-10.1, -9.9, -10.0, -10.1, -9.9, -10.0]))
+    >>> print(round(log_evidence, 1), round(error, 2))
+    -10.0 0.05
+    """
+    n = len(log_evidences)
+    total = log_sum_exp(log_evidences, axis=0) - np.log(n)
+    ratios = np.exp(log_evidences - total)
+    return float(total), float(np.sqrt(np.sum((ratios - 1.0) ** 2) / (n * (n - 3.0))))

@@ -1,0 +1,166 @@
+"""Default fits of small sets beside sampled networks of fixed size and models of scikit-learn.
+
+Classes: the first splits of ten permutations of ``default_rng(0)``, whose first 80 % train; the sets
+are those of the folder `SKBAYESNN_DATA` whose names begin with ``cls_``, and ``immer_glass``, whose
+splits are its own. Regression: the first splits of ``yacht``, ``boston``, ``energy`` and of the sets
+``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds. The tables show the
+log loss or log density of the test rows, errors (share of wrong classes, or root mean squared
+error), and processor seconds of the fit::
+
+    SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --models default sampler
+    SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear
+"""
+
+import os
+
+for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
+
+import argparse
+import warnings
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+
+FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
+N_SETS, N_ROWS, N_TEST = 12, 60, 3000  # of weak signals
+REGRESSIONS = (
+    "yacht",
+    "boston",
+    "energy",
+    "wilson_servo",
+    "wilson_autompg",
+    "wilson_concreteslump",
+)
+CLASSIFIERS = {
+    "default": lambda: EvidenceMLPClassifier(random_state=0),
+    "fixed": lambda: EvidenceMLPClassifier((8,), random_state=0),
+    "linear": lambda: EvidenceMLPClassifier((), random_state=0),
+    "sampler": lambda: HMCMLPClassifier((8,), evidence=False, random_state=0),
+    "sampler_default": lambda: HMCMLPClassifier(random_state=0),
+    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "forest": lambda: RandomForestClassifier(min_samples_leaf=2, random_state=0),
+}
+REGRESSORS = {
+    "default": lambda: EvidenceMLPRegressor(random_state=0),
+    "fixed": lambda: EvidenceMLPRegressor((8,), random_state=0),
+    "linear": lambda: EvidenceMLPRegressor((), random_state=0),
+    "sampler": lambda: HMCMLPRegressor((8,), noise="constant", evidence=False, random_state=0),
+    "sampler_default": lambda: HMCMLPRegressor(random_state=0),
+}
+
+
+def classes(n_splits, names):
+    """Name, number of the split, training and test rows of the sets of classes."""
+    for path in sorted([*FOLDER.glob("cls_*.npz"), FOLDER / "immer_glass.npz"]):
+        if names and path.stem not in names:
+            continue
+        data = np.load(path)
+        X, y = data["X"].astype(float), data["y"]
+        if "train_idx" in data:
+            splits = list(zip(data["train_idx"], data["test_idx"], strict=True))
+        else:
+            rng = np.random.default_rng(0)
+            orders = [rng.permutation(len(y)) for _ in range(10)]
+            splits = [np.split(order, [int(0.8 * len(y))]) for order in orders]
+        for i, (train, test) in enumerate(splits[:n_splits]):
+            yield path.stem, i, (X[train], y[train]), (X[test], y[test])
+
+
+def regressions(n_splits, names):
+    """As `classes`, of regression sets."""
+    for name in REGRESSIONS:
+        if names and name not in names:
+            continue
+        data = np.load(FOLDER / f"{name}.npz")
+        X, y = data["X"].astype(float), data["y"].astype(float)
+        for i in range(n_splits):
+            if "test_mask" in data:
+                mask = data["test_mask"][:, i].astype(bool)
+                train, test = np.flatnonzero(~mask), np.flatnonzero(mask)
+            else:
+                train, test = data["train_idx"][i], data["test_idx"][i]
+            yield name, i, (X[train], y[train]), (X[test], y[test])
+
+
+def weak_signals(n_splits, names):
+    """As `classes`, of linear log odds of two of five inputs."""
+    for seed in range(N_SETS):
+        rng = np.random.default_rng(seed)
+
+        def drawn(n, rng=rng):
+            X = rng.normal(size=(n, 5))
+            return X, (rng.random(n) < 1 / (1 + np.exp(0.8 * X[:, 1] - X[:, 0]))).astype(int)
+
+        yield "weak", seed, drawn(N_ROWS), drawn(N_TEST)
+
+
+def class_scores(model, X, y):
+    """Log loss and share of wrong classes; a class that did not train has probability 1e-6."""
+    n_classes = 1 + int(max(y.max(), model.classes_.max()))
+    found = np.full((len(y), n_classes), 1e-6)
+    found[:, model.classes_] = np.maximum(model.predict_proba(X), 1e-6)
+    return -np.mean(np.log(found[np.arange(len(y)), y])), np.mean(model.predict(X) != y)
+
+
+def regression_scores(model, X, y):
+    """Log density per row and root mean squared error."""
+    error = np.sqrt(np.mean((model.predict(X) - y) ** 2))
+    return np.mean(model.log_predictive_density(X, y)), error
+
+
+KINDS = {
+    "classes": (classes, CLASSIFIERS, class_scores),
+    "weak": (weak_signals, CLASSIFIERS, class_scores),
+    "regression": (regressions, REGRESSORS, regression_scores),
+}
+
+
+def scored(make, train, test, scores):
+    """Scores on the test rows, processor seconds, and what was chosen."""
+    model, begin = make(), process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(*train)
+        seconds = process_time() - begin
+        first, second = scores(model, *test)
+    chosen = f"{getattr(model, 'hidden_layer_sizes_', '')} {getattr(model, 'noise_', '')}"
+    evidence = getattr(model, "log_evidence_", np.nan)
+    return first, second, seconds, f"{chosen} {evidence:.1f}"
+
+
+def main():
+    """Print a line for each fit, and means by set and over sets."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--models", nargs="+", default=["default", "sampler"])
+    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--sets", nargs="+", default=())
+    options = parser.parse_args()
+    for kind in options.kinds:
+        sets, models, scores = KINDS[kind]
+        for name in [name for name in options.models if name in models]:
+            found = {}
+            for where, i, train, test in sets(options.splits, options.sets):
+                *row, chosen = scored(models[name], train, test, scores)
+                found.setdefault(where, []).append(row)
+                print(f"{name:16s}{where:24s}{i:3d}{row[0]:8.3f}{row[1]:8.3f}{row[2]:7.1f}  {chosen}")
+            means = {where: np.mean(rows, axis=0) for where, rows in found.items()}
+            for where, row in [*means.items(), ("mean", np.mean(list(means.values()), axis=0))]:
+                print(f"{name:16s}{where:24s}   {row[0]:8.3f}{row[1]:8.3f}{row[2]:7.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
