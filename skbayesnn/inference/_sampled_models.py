@@ -20,8 +20,8 @@ MOST_MINIMA = 8  # near whose precisions the first particles begin
 MOST_NETWORKS = 512  # that are kept of all models together
 FEWEST_NETWORKS = 32  # of a model
 HOPELESS = 25.0  # nats behind the best at which a small population ends the trial of a model
-UNITS = 16, 8  # of the network, the first that is affordable
-SECONDS = {True: 1.3e-4, False: 6e-5}  # per row and weight: regression, and classes
+UNITS = {True: (16, 8), False: (8,)}  # regression, classes: the first that is affordable
+SECONDS = {True: 1.3e-4, False: 8e-5}  # per row and weight: regression, classes
 
 
 class Model(NamedTuple):
@@ -95,7 +95,7 @@ def seconds_of_population(posterior):
 
 def affordable_sizes(problem):
     """Hidden layers of the network that is sampled, or ``None`` where this takes too long."""
-    for n_units in UNITS:
+    for n_units in UNITS[problem.likelihood.n_levels > 0]:
         posterior = problem.posed((n_units,)).posterior
         if is_affordable(posterior, problem.limits):
             return (n_units,)
