@@ -8,6 +8,7 @@ environment variable ``SKBAYESNN_COMPILED`` names the set of instructions to use
 """
 
 import os
+from dataclasses import replace
 
 import numpy as np
 
@@ -50,13 +51,26 @@ def compiled_model(posterior):
     return _core.Model(network, likelihood, posterior.targets(), posterior.X)
 
 
-def compiled_joint(joint, posterior):
-    """Compiled twin of a `JointPosterior` with this posterior given its conditions, or ``None``."""
-    model = posterior.compiled
+def compiled_joint(joint, posterior, noise_network=None):
+    """Compiled twin of a `JointPosterior`, or ``None``.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    posterior : Posterior
+        Given the conditions of a position, with Gaussian noise or classes; its ``variances`` add to
+        those of the noise.
+    noise_network : Network, optional
+        Of input-dependent noise.
+    """
+    model, noise = posterior.compiled, None
     plain = posterior.factors is None and posterior.groups.centred
+    if noise_network is not None:
+        noise = compiled_model(replace(posterior, network=noise_network))
+        plain = plain and noise is not None
     if model is None or not plain:
         return None
-    return _core.Joint(model, joint, joint.precision_map)
+    return _core.Joint(model, joint, joint.precision_map, noise, posterior.variances)
 
 
 def compiled_softmax_moments(mean, root, points):

@@ -41,6 +41,11 @@ cdef extern from "core.h":
         const CModel *model
         int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
         long n_factors
+        const CModel *noise
+        const double *lowest
+        const double *highest
+        const double *variances
+        const float *single_variances
         const int *label
         const double *information
         const double *fixed

@@ -256,11 +256,14 @@ cdef class Joint:
     cdef long dimension, stride
     cdef int[::1] label, which
     cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
-    cdef double[::1] shape, rate, log_normaliser
+    cdef double[::1] shape, rate, log_normaliser, lowest, highest
+    cdef double[:, ::1] variances
+    cdef float[:, ::1] single_variances
+    cdef Model noise
     cdef CTempering tempering
     cdef list kept
 
-    def __init__(self, Model model, joint, precision_map):
+    def __init__(self, Model model, joint, precision_map, Model noise=None, variances=None):
         free = joint.free.mask
         self.model = model
         self.dimension = joint.dimension
@@ -282,7 +285,7 @@ cdef class Joint:
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
         self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
-        self.c.single = not self.c.n_factors and model.serves_single(joint.integrated)
+        self.c.single = model.serves_single(joint.integrated)
         self.c.label = &self.label[0]
         self.c.information = &self.information[0]
         self.c.fixed = &self.fixed[0]
@@ -296,6 +299,19 @@ cdef class Joint:
         self.c.shape = &self.shape[0]
         self.c.rate = &self.rate[0]
         self.c.log_normaliser = &self.log_normaliser[0]
+        if noise is not None:
+            ends = (np.broadcast_to(end, joint.posterior.y.shape[-1])
+                    for end in joint.free.beta_prior.log_range)
+            self.lowest, self.highest = (np.array(end, dtype=float) for end in ends)
+            self.noise = noise
+            self.c.noise = &noise.c
+            self.c.lowest = &self.lowest[0]
+            self.c.highest = &self.highest[0]
+        if variances is not None:
+            self.variances = _rows_last(variances, model.c.n)
+            self.single_variances = np.asarray(self.variances).astype(np.float32)
+            self.c.variances = &self.variances[0, 0]
+            self.c.single_variances = &self.single_variances[0, 0]
 
     def tempered(self, of_prior, of_data, of_first, tails, centre, whitener, log_norm):
         """The same positions with the energy of annealing, see `Tempering`."""

@@ -109,8 +109,8 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`, or ``None``; most other noise models are not in the core."""
-        return compiled_joint(self, self.posterior) if type(self) is JointPosterior else None
+        """Compiled twin of `terms`, or ``None`` where the likelihood is not in the core."""
+        return compiled_joint(self, self.posterior)
 
     def __getstate__(self):
         """Without what can be made anew."""

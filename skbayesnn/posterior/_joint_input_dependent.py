@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobian
+from skbayesnn.posterior._compiled import compiled_joint
 from skbayesnn.posterior._joint import Derivatives, JointPosterior
 from skbayesnn.posterior._output_layer import Rows
 from skbayesnn.posterior._priors import WeightGroups
@@ -53,6 +54,11 @@ class InputDependentJoint(JointPosterior):
         return WeightGroups(
             labels, [*means.names, *(f"noise_{name}" for name in self.noise_groups.names[:-1])]
         )
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`, or ``None``."""
+        return compiled_joint(self, self.posterior, self.noise_network)
 
     @property
     def further_directions(self):

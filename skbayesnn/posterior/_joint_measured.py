@@ -1,10 +1,13 @@
 """Known measurement errors for samplers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from skbayesnn.posterior._compiled import compiled_joint
 from skbayesnn.posterior._joint import Derivatives, JointPosterior
+from skbayesnn.posterior._likelihoods import Gaussian
 from skbayesnn.posterior._output_layer import Rows
 
 
@@ -17,6 +20,13 @@ class MeasuredJoint(JointPosterior):
     posterior : Posterior
         With `MeasuredGaussian` noise.
     """
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`, or ``None``."""
+        likelihood = self.posterior.likelihood
+        noise = Gaussian(likelihood.levels, likelihood.relative)
+        return compiled_joint(self, replace(self.posterior, likelihood=noise))
 
     def _likelihood(self, place):
         rows, share = self._rows(place), self._shares(place)

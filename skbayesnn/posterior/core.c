@@ -107,16 +107,31 @@ long work_doubles(const Model *model, int hessian)
     return rows_doubles(model, BLOCK) + further;
 }
 
+/* Whether rows have factors of their precisions that follow from what moves. */
+static int has_factors(const Joint *joint) { return joint->noise || joint->variances; }
+
+/* Weights of the network of the means in the position. */
+static int n_of_means(const Joint *joint)
+{
+    int K = joint->model->size[joint->model->n_layers];
+    return joint->n_sampled - (joint->noise ? (int)n_weights(joint->noise) - K : 0);
+}
+
 long joint_doubles(const Joint *joint)
 {
     const Model *model = joint->model;
     long width = widest(model), K = model->size[model->n_layers];
-    long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free;
+    long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free, n = model->n;
+    long factors = has_factors(joint), systems = factors ? K : 1, all = joint->integrated || factors;
     long d = joint->n_sampled + joint->n_free, modes = joint->tempering ? joint->tempering->n_modes : 0;
     own += 6 * d + (modes + 2) * (padded((int)d) + PADDING) + 2L * joint->n_free; /* of `leapfrog` and `total` */
-    long marginal = 4 * width * width + 2 * K * width + width * model->n + n_weights(model);
-    own += joint->n_factors ? model->n : 0;
-    return own + n_weights(model) + rows_doubles(model, joint->integrated ? model->n : BLOCK) +
+    long marginal = (2 + 2 * systems) * width * width + 2 * K * width + (systems + 1) * width * n;
+    own += joint->n_factors ? 2 * n : 0;
+    if (factors)
+        own += 3 * K * n;
+    if (joint->noise)
+        own += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
+    return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, all ? n : BLOCK) +
            (joint->integrated ? marginal : 0);
 }
 
@@ -256,13 +271,17 @@ static const Joint *given(Given *own, const Joint *joint, const double *q, doubl
         return joint;
     const double *factors = q + joint->n_sampled + joint->n_free;
     double *counts = *work;
+    float *single = (float *)(counts + joint->model->n);
     *own = (Given){*joint, *joint->model};
     memcpy(counts, own->model.counts, sizeof(double) * own->model.n);
     for (long row = 0; row < joint->n_factors; row++)
         counts[row] *= factors[row];
+    for (long row = 0; row < own->model.n; row++)
+        single[row] = (float)counts[row];
     own->model.counts = counts;
+    own->model.single_counts = single;
     own->joint.model = &own->model;
-    *work += own->model.n;
+    *work += 2 * own->model.n;
     return &own->joint;
 }
 
@@ -453,6 +472,7 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define TILE 2
 #include "core_rows.h"
 #include "core_marginal.h"
+#include "core_factors.h"
 #include "core_modes.h"
 #include "core_force.h"
 #define ISA baseline
@@ -461,6 +481,7 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define TILE 2
 #include "core_rows.h"
 #include "core_marginal.h"
+#include "core_factors.h"
 #include "core_modes.h"
 #include "core_loops.h"
 #include "core_positions.h"
@@ -481,6 +502,7 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define TILE 2
 #include "core_rows.h"
 #include "core_marginal.h"
+#include "core_factors.h"
 #include "core_modes.h"
 #include "core_force.h"
 #define ISA avx2
@@ -489,6 +511,7 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define TILE 2
 #include "core_rows.h"
 #include "core_marginal.h"
+#include "core_factors.h"
 #include "core_modes.h"
 #include "core_loops.h"
 #include "core_positions.h"
@@ -508,6 +531,7 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define TILE 4
 #include "core_rows.h"
 #include "core_marginal.h"
+#include "core_factors.h"
 #include "core_modes.h"
 #include "core_force.h"
 #define ISA avx512
@@ -516,6 +540,7 @@ INLINE void transformed(const double *factor, int dense, int transpose, const do
 #define TILE 4
 #include "core_rows.h"
 #include "core_marginal.h"
+#include "core_factors.h"
 #include "core_modes.h"
 #include "core_loops.h"
 #include "core_positions.h"

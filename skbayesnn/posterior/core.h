@@ -51,6 +51,10 @@ typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
     long n_factors;            /* rows, if their factors follow the position: Student-t noise */
+    const Model *noise;        /* network of the noise, whose weights follow those of the means, or NULL */
+    const double *lowest, *highest; /* log precision of every output that it can make */
+    const double *variances;   /* known ones of the targets (n_outputs, n), or NULL */
+    const float *single_variances;  /* rounded */
     int single;                /* forces of trajectories in single precision, where that will do */
     const int *label;          /* group of every weight of the network */
     const double *information; /* of every group */

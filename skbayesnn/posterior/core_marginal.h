@@ -16,39 +16,72 @@ static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *w
     NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1, rows->nv);
 }
 
+/* The data part of Gaussian noise given outputs, which are in `rows`; adds to the value and its derivative
+   in ln beta. Leaves s F tau times the residuals, and if `by_factors` is not NULL the derivatives in ln F,
+   with counts s F of the rows. */
+static void NAME(add_squares)(const Rows *rows, const double *beta, V *pull, REAL *by_factors,
+                              double *value, double *by_beta)
+{
+    const Model *model = rows->model;
+    for (int o = 0; o < model->size[model->n_layers]; o++, pull += rows->stride) {
+        const V *y = NAME(targets)(rows, o), *counts = NAME(counts)(rows, o);
+        const V *f = rows->outputs + o * rows->stride;
+        V *own = (V *)by_factors + o * rows->nv, squares = (V){0};
+        double tau = beta[model->level[o]] * model->relative[o];
+        for (int v = 0; v < rows->nv; v++) {
+            V error = f[v] - y[v], weighted = counts[v] * error;
+            squares += weighted * error;
+            if (by_factors)
+                own[v] = (REAL)(0.5 * tau) * weighted * error;
+            pull[v] = (REAL)tau * weighted;
+        }
+        double total = 0.5 * tau * NAME(sum)(squares);
+        *value += total;
+        by_beta[model->level[o]] += total;
+    }
+}
+
 /* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
-   in the hidden weights, and the derivatives in ln alpha and in ln beta. Returns 0 where a pivot
+   in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors` is not those
+   in ln F of every row and output (which then have counts of their own). Returns 0 where a pivot
    of the equations is below `least` of its diagonal entry: they need more digits or eigenvalues. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
-                          double *by_beta, double least, double *work)
+                          double *by_beta, REAL *by_factors, double least, double *work)
 {
     const Model *model = joint->model;
     int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
+    int systems = model->n_counts; /* different ones */
     long at = weights_before(model, last), square = (long)width * width, stride;
-    const int *label = joint->label + at;
-    double *gram = work, *moment = gram + square, *system = moment + K * width;
+    const int *label = joint->label + joint->n_sampled;
+    double *gram = work, *moment = gram + systems * square, *system = moment + K * width;
     double *inverse = system + square;
-    REAL *spread = (REAL *)(inverse + square), *mean = spread + square, *weights = mean + width * K;
+    REAL *spread = (REAL *)(inverse + square), *mean = spread + systems * square;
+    REAL *weights = mean + width * K;
     Rows rows = NAME(begin)(model, model->n, weights + at);
+    long each = width * rows.stride;
+    V *weighted = rows.rest, *pulled = weighted + systems * each;
     for (long i = 0; i < at; i++)
         weights[i] = (REAL)theta[i];
     NAME(at)(&rows, 0);
     NAME(forward)(&rows, weights, gradient != NULL, last);
-    memset(gram, 0, sizeof(double) * (square + K * width));
-    for (int o = 0; o < K; o++)
-        NAME(add_normal)(&rows, o, NAME(counts)(&rows, o), rows.rest, o ? NULL : gram,
-                         moment + o * width);
-    memset(spread, 0, sizeof(REAL) * square);
+    memset(gram, 0, sizeof(double) * (systems * square + K * width));
+    for (int o = 0; o < K; o++) {
+        int own = systems > 1 ? o : 0;
+        NAME(add_normal)(&rows, o, NAME(counts)(&rows, o), weighted + own * each,
+                         o > own ? NULL : gram + own * square, moment + o * width);
+    }
+    memset(spread, 0, sizeof(REAL) * systems * square);
     *value = 0.0;
     for (int o = 0; o < K; o++) {
         double tau = beta[model->level[o]] * model->relative[o], sd[width], log_det, fixed = width;
         double *m = moment + o * width;
+        long own = systems > 1 ? o * square : 0;
         for (int a = 0; a < width; a++) {
             sd[a] = 1.0 / sqrt(alpha[label[a * K + o]]);
             m[a] *= tau * sd[a];
         }
-        normal_equations(gram, tau, sd, width, system);
+        normal_equations(gram + own, tau, sd, width, system);
         if (!cholesky(system, width, least, &log_det))
             return 0;
         solve(system, width, m);
@@ -63,34 +96,56 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             by_alpha[label[a * K + o]] += 0.5 * (m[a] * m[a] + variance - 1.0);
             fixed -= variance;
             for (int b = 0; b < width; b++)
-                spread[a * width + b] += (REAL)(tau * sd[a] * sd[b] * inverse[a * width + b]);
+                spread[own + a * width + b] += (REAL)(tau * sd[a] * sd[b] * inverse[a * width + b]);
         }
         by_beta[model->level[o]] += 0.5 * fixed;
     }
-    const V *z = NAME(fed)(&rows, last, &stride), *counts = NAME(counts)(&rows, 0);
+    const V *z = NAME(fed)(&rows, last, &stride);
     NAME(summed)(&rows, last, mean, z, stride, rows.outputs, 1, 0);
-    for (int o = 0; o < K; o++) {
-        const V *y = NAME(targets)(&rows, o);
-        double tau = beta[model->level[o]] * model->relative[o];
-        V *f = rows.outputs + o * rows.stride, squares = (V){0};
-        for (int v = 0; v < rows.nv; v++) {
-            V error = f[v] - y[v];
-            squares += counts[v] * error * error;
-            f[v] = (REAL)tau * error;
-        }
-        double total = 0.5 * tau * NAME(sum)(squares);
-        *value += total;
-        by_beta[model->level[o]] += total;
-    }
-    if (last == 0 || !gradient)
+    NAME(add_squares)(&rows, beta, rows.outputs, by_factors, value, by_beta);
+    int units = last ? model->size[last] : 0;
+    V *delta = rows.delta[last ? last - 1 : 0];
+    if (!gradient)
         return 1;
-    V *delta = rows.delta[last - 1];
-    int units = model->size[last];
-    NAME(combine)(delta, rows.stride, units, spread, width, 1, z, stride, width, rows.nv, 0);
+    for (int i = 0; i < systems && by_factors; i++) { /* variances of the outputs */
+        V *own = (V *)by_factors + i * rows.nv;
+        NAME(combine)(pulled, rows.stride, width, spread + i * square, width, 1, weighted + i * each,
+                      rows.stride, width, rows.nv, 0);
+        for (int a = 0; a < width; a++)
+            for (int v = 0; v < rows.nv; v++)
+                own[v] += (REAL)0.5 * z[a * stride + v] * pulled[a * rows.stride + v];
+        if (i == 0)
+            memset(delta, 0, sizeof(V) * units * rows.stride);
+        for (long j = 0; j < units * rows.stride; j++)
+            delta[j] += pulled[j];
+    }
+    if (last == 0)
+        return 1;
+    if (!by_factors) /* the rows count the same in all outputs */
+        NAME(combine)(delta, rows.stride, units, spread, width, 1, weighted, rows.stride, width, rows.nv, 0);
     NAME(combine)(delta, rows.stride, units, mean, K, 1, rows.outputs, rows.stride, K, rows.nv, 1);
     for (long i = 0; i < units * rows.stride; i += rows.stride)
         for (int v = 0; v < rows.nv; v++)
-            delta[i + v] *= counts[v] * rows.slope[last][i + v];
+            delta[i + v] *= rows.slope[last][i + v];
     NAME(backward)(&rows, weights, last, gradient, 0);
     return 1;
+}
+
+/* All weights given: as `marginal`. */
+static void NAME(complete)(const Joint *joint, const double *theta, const double *beta, double *value,
+                           double *gradient, double *by_beta, REAL *by_factors, double *work)
+{
+    const Model *model = joint->model;
+    int n_layers = model->n_layers;
+    long k = n_weights(model);
+    REAL *weights = (REAL *)work;
+    Rows rows = NAME(begin)(model, model->n, weights + k);
+    for (long i = 0; i < k; i++)
+        weights[i] = (REAL)theta[i];
+    NAME(at)(&rows, 0);
+    NAME(forward)(&rows, weights, gradient != NULL, n_layers);
+    *value = 0.0;
+    NAME(add_squares)(&rows, beta, rows.delta[n_layers - 1], by_factors, value, by_beta);
+    if (gradient)
+        NAME(backward)(&rows, weights, n_layers, gradient, 0);
 }

@@ -43,17 +43,17 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
     for (int f = 0; f < joint->n_free_alpha; f++)
         prior_gradient[m + f] += by[joint->which[f]] * stretch[f];
     memset(by, 0, sizeof(double) * n_precisions);
-    double *rest = theta + n_weights(model), *natural = wanted == VALUE ? NULL : data_gradient;
+    double *rest = theta + most(n_weights(model), m), *natural = wanted == VALUE ? NULL : data_gradient;
     if (natural)
         memset(natural, 0, sizeof(double) * (m + n_free));
-    if (joint->integrated) {
+    if (joint->integrated || has_factors(joint)) {
         double least = model->least_pivot;
         int done = wanted == FORCE && joint->single &&
-                   JOIN(marginal_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
-                                              fmax(least, LEAST_SINGLE), rest);
+                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
+                                                fmax(least, LEAST_SINGLE), rest);
         if (!done)
             memset(by, 0, sizeof(double) * n_precisions);
-        if (!done && !NAME(marginal)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest))
+        if (!done && !NAME(regression)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest))
             return 0;
     } else if (wanted == FORCE && joint->single) {
         JOIN(force_single, ISA)(model, theta, natural, rest);
