@@ -141,9 +141,18 @@ class Ensemble:
         return self._by_rows(quantiles, X, errors)
 
     @property
-    def heavy_tails(self):
-        """Whether targets have no moments of high order."""
-        return any(part.noise.heavy_tails for part in self.parts)
+    def with_moments(self):
+        """The networks under whose noise targets have all moments; ``None`` if they are a minority.
+
+        Under Student-t noise the mean of a function of the target need not exist.
+        """
+        kept = [not part.noise.heavy_tails for part in self.parts]
+        weights = tuple(some for some, keep in zip(self.weights, kept, strict=True) if keep)
+        total = sum(some.sum() for some in weights)
+        if all(kept) or total < 0.5:
+            return self if all(kept) else None
+        parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
+        return replace(self, parts=parts, weights=tuple(some / total for some in weights))
 
     def function_moments(self, X, function):
         """Mean and variance of a function of each target, ``(n, p)``, by Gauss-Hermite quadrature.
@@ -153,7 +162,7 @@ class Ensemble:
         X : ndarray of shape (n, n_features)
         function : callable
             From targets ``(m, n, p)`` to an array of that shape, entry by entry. Its moments must
-            exist, which they need not under `heavy_tails`.
+            exist, see `with_moments`.
         """
 
         def moments(X):

@@ -12,7 +12,7 @@ BLOCK = 2**16  # components of the rows that are solved together: they fit into 
 THINNINGS = 61, 7  # of every so many components the quantile is found first; primes: no period
 FEWEST = 32  # components that are not thinned any further
 CLOSE = 0.1  # correction to a step of Newton's method, relative, with which it is trusted
-ROUGH, FINE = 1e-3, 1e-8  # what the last order of a step may change, in standard deviations
+ROUGH, FINE = 1e-3, 1e-7  # what the last order of a step may change, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes some 60
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
@@ -130,7 +130,7 @@ def mixture_quantiles(tables, probabilities):
     Returns
     -------
     tuple of ndarray of shape (n, ...)
-        One for each probability, accurate to some 1e-9 standard deviations of the row (where the
+        One for each probability, accurate to some 1e-8 standard deviations of the row (where the
         density does not vanish).
 
     Examples
