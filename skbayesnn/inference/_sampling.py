@@ -162,8 +162,8 @@ def _warm_up(joint, chains, settings, tell):
 
 def _moves(joint, settings):
     """Transitions beside those of the dynamics."""
-    if settings.tuned and serves_slices(joint):
-        return SliceMoves(joint, shapes_at_modes(joint))
+    if settings.tuned and serves_slices(joint, settings.search):
+        return SliceMoves(joint, shapes_at_modes(joint, settings.search))
     return moves_beside(joint, SWEEPS if settings.tuned else 0, settings.tuned)
 
 
