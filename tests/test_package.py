@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[1]
 URL = "https://github.com/someone/skbayesnn"
 RELEASED = ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 FOLDERS = ("doc", "examples", "skbayesnn", "tests")
-MADE = re.compile(r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_(core|loops|batch_loop)\.c$")
+MADE = re.compile(
+    r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_(core|loops|batch_loop)\.c$"
+)
 
 
 def project():
