@@ -23,6 +23,11 @@ class Rows(NamedTuple):
     before: object = None  # `Rows` that were the given ones
     errors: np.ndarray | None = None  # standard deviations of the measurements of y, if known
 
+    @property
+    def numbers(self):
+        """Number of the given row that each item of ``index`` is made from."""
+        return np.arange(len(self.index)) // (1 if self.shares is None else self.shares.shape[1])
+
     def of_given(self, values):
         """From a value of each distinct row to one of each given row, ``nan`` for dropped ones."""
         found = np.append(values, np.nan)[self.index]

@@ -1,7 +1,9 @@
 """What is released: versions, the source distribution, links that work on a package index."""
 
 import importlib.util
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,14 +11,19 @@ import tarfile
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from skbayesnn.posterior import instructions
+
 ROOT = Path(__file__).parents[1]
 URL = "https://github.com/someone/skbayesnn"
-RELEASED = ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml")
+RELEASED = ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 FOLDERS = ("doc", "examples", "skbayesnn", "tests")
-MADE = re.compile(r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_core\.c$")
+MADE = re.compile(
+    r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_(core|loops|batch_loop)\.c$"
+)
 
 
 def project():
@@ -100,6 +107,35 @@ def test_other_links_are_left_alone(prepare):
         f"[a](https://x.org/a) [b](#b) [c](mailto:a@b) [d]({URL}/blob/v1/d.md#e) "
         f"![f]({URL}/raw/v1/g/h.png) [i]({URL}/blob/v1/../j)"
     )
+
+
+@pytest.mark.parametrize("kind", ["msvc", "unix"])
+def test_on_windows_the_core_is_compiled_by_clang(monkeypatch, kind):
+    dist = pytest.importorskip("setuptools").Distribution()
+    spec = importlib.util.spec_from_file_location("compile_core", ROOT / "setup.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr("shutil.which", lambda name: f"C:/LLVM/bin/{name}.exe")
+    command = module.BuildCore(dist)
+    command.extensions, begun = [], []
+    command.compiler = SimpleNamespace(
+        compiler_type=kind, cc="cl.exe", initialize=lambda: begun.append(kind)
+    )
+    command.build_extensions()
+    assert command.compiler.cc == ("C:/LLVM/bin/clang-cl.exe" if kind == "msvc" else "cl.exe")
+    assert begun == (["msvc"] if kind == "msvc" else [])
+
+
+@pytest.mark.parametrize("compiled", ["", "0"])
+def test_a_wheel_passes_only_with_the_compiled_core(compiled):
+    if instructions() is None:
+        pytest.skip("needs the compiled core")
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    name, *arguments = shlex.split(tools["cibuildwheel"]["test-command"])
+    assert name == "python"
+    environment = {**os.environ, "SKBAYESNN_COMPILED": compiled}
+    done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True)
+    assert (done.returncode == 0) == (compiled == "")
 
 
 @pytest.mark.slow

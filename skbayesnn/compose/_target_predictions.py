@@ -31,7 +31,7 @@ class TransformedPredictions:
         X : array-like of shape (n_samples, n_features)
             Inputs.
         return_std : bool, default=False
-            Also return the total standard deviation, which does not exist under Student-t noise.
+            Also return the total standard deviation, see `predict_std`.
 
         Returns
         -------
@@ -56,12 +56,13 @@ class TransformedPredictions:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y, by quadrature; about the mean.
+            In units of y, by quadrature; about the mean. Networks with Student-t noise are left out
+            as long as they have less than half of the weight.
 
         Raises
         ------
         ValueError
-            Under Student-t noise, where it need not exist.
+            If most networks have Student-t noise, under which it need not exist.
         """
         return self.predict_expectation(X, _itself, return_std=True)[1]
 

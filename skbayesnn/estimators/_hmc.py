@@ -202,7 +202,7 @@ class HMCMLP(BayesianMLP):
     def _keep(self, result, rows):
         """Set the fitted attributes."""
         self._result, draws = result, result.draws
-        self._row_index = rows.index
+        self._row_index, self._row_numbers = rows.index, rows.numbers
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
@@ -315,7 +315,7 @@ class HMCMLP(BayesianMLP):
             ``posterior_predictive`` and ``observed_data`` of ``y`` (of several outputs ``y0``,
             ``y1`` and on; of classifiers numbers of ``classes_``), for every row of positive
             weight; the coordinate ``row`` is its number in ``X``. A row counts once there whatever
-            its ``sample_weight``.
+            its ``sample_weight``; one with class probabilities, once for each class that has some.
 
         Raises
         ------
@@ -355,7 +355,7 @@ class HMCMLP(BayesianMLP):
             n_bytes = 16.0 * weights.shape[0] * len(given)
             self._warn_of_memory(n_bytes, "What draws say about rows", "rows=False")
             groups |= row_groups(self, self._row_index[given], generator(random_state))
-            coords["row"] = given
+            coords["row"] = self._row_numbers[given]
             names = {*groups["log_likelihood"], *groups["observed_data"]}
             dims |= {name: ["row"] for name in names}
         return to_arviz(groups, coords, dims)

@@ -132,8 +132,9 @@ class HMCMLPClassifier(Classification, HMCMLP):
         left; what is chosen before is told as by the evidence estimators. With ``tqdm`` installed
         a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
-        Continue the chains of the last fit if only ``n_draws`` was raised. The result equals that
-        of one longer fit. After any other change the fit starts again.
+        Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended
+        before, at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any
+        other change the fit starts again.
 
     Attributes
     ----------

@@ -192,7 +192,7 @@ def fit_evidence(
         asked = hidden_layer_sizes, noise
         chosen = chosen_with_many_rows(problem, *asked, entropy, workers)
         hidden_layer_sizes, noise, growth, on_part = chosen
-        if noise != "constant":
+        if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, noise_minima(problem.posed(hidden_layer_sizes)))
     if hidden_layer_sizes == "auto":
         growth, tried = grown(

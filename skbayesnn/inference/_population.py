@@ -21,7 +21,7 @@ SPREAD = 1.0  # sd of the coordinates of precisions about those of minima where 
 SYSTEMATIC = 0.2  # nats that all populations miss alike; by tests/benchmarks/evidence_truth.py
 
 
-class Sampled(NamedTuple):
+class Particles(NamedTuple):
     """Draws from a posterior, and its evidence.
 
     Attributes
@@ -121,7 +121,7 @@ def _annealed(joint, first, rng, schedule, deadline):
             return None
     log_evidence, spread = combine(found.log_evidences)
     error = float(np.hypot(spread, SYSTEMATIC if joint.dimension else 0.0))
-    return Sampled(joint, log_evidence, error, found.position)
+    return Particles(joint, log_evidence, error, found.position)
 
 
 def scout(joint, starts, rng, deadline=NEVER):
@@ -137,7 +137,7 @@ def scout(joint, starts, rng, deadline=NEVER):
 
     Returns
     -------
-    Sampled or None
+    Particles or None
         ``None`` if there was no time for it.
     """
     eta = starts[:, joint.n_sampled : joint.dimension]
@@ -159,7 +159,7 @@ def sample_population(joint, eta, rng, deadline=NEVER, schedule=SECOND):
 
     Returns
     -------
-    Sampled or None
+    Particles or None
         ``None`` if there was no time for it.
     """
     first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._deadline import Deadline
+from skbayesnn.inference._deadline import NEVER, Deadline
 from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._settings import NO_WIDTH, REMOVED, FreeHyperparameters, Settings
 from skbayesnn.network import Network
@@ -26,6 +26,10 @@ class Posed(NamedTuple):
 
     posterior: Posterior
     settings: Settings
+
+    def without_deadline(self):
+        """The same without an end: when a fit ends is no part of what it is."""
+        return self._replace(settings=self.settings._replace(deadline=NEVER))
 
 
 def all_free(names):

@@ -11,15 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from skbayesnn.inference._deadline import OutOfTime
 from skbayesnn.inference._population import sample_after, scout
 from skbayesnn.inference._problem import Posed, Problem
-from skbayesnn.inference._sampling_starts import positions_of_minima
+from skbayesnn.inference._sampling import SamplingSettings, is_linear, run_chains, tuned_plan
+from skbayesnn.inference._sampling_starts import positions_of_minima, start_sampling
 from skbayesnn.posterior import JointPosterior
 
 MOST_MINIMA = 8  # near whose precisions the first particles begin
-MOST_NETWORKS = 512  # that are kept of all models together
-FEWEST_NETWORKS = 32  # of a model
-HOPELESS = 25.0  # nats behind the best at which a small population ends the trial of a model
+MOST_NETWORKS = 512  # that are kept of a model
+HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
+N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
 UNITS = {True: (16, 8), False: (8,)}  # regression, classes: the first that is affordable
 SECONDS = {True: 1.3e-4, False: 8e-5}  # per row and weight: regression, classes
 
@@ -110,7 +112,9 @@ def is_affordable(posterior, limits):
 def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None):
     """Sample models, and weigh them by their evidences.
 
-    Small populations tell which models are hopeless; the others are sampled with larger ones.
+    Laplace's approximation and small populations tell which models are hopeless; the others are
+    sampled with larger populations. Where a small population has not found what a minimum has, as
+    its evidence is far below Laplace's, short chains start at the minima.
 
     Parameters
     ----------
@@ -128,48 +132,104 @@ def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None
     list of Drawn
         Highest evidence first; empty if there was no time.
     """
-    seeds = np.random.SeedSequence([entropy, 1]).spawn(3 * len(models))
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    scouted = [_scouted(model, rng, deadline) for model, rng in zip(models, rngs, strict=False)]
-    known = [i for i, found in enumerate(scouted) if found is not None]
-    best = max((scouted[i].log_evidence for i in known), default=0.0)
-    sampled = {}
-    for i in known:
-        if scouted[i].log_evidence < best - HOPELESS:
-            continue
-        found = sample_after(scouted[i], rngs[len(models) + i], deadline)
+    seeds = np.random.SeedSequence([entropy, 1]).spawn(len(models))
+    trials = [_Trial(*some, deadline) for some in zip(models, seeds, strict=True)]
+    trials = _hopeful(trials, lambda trial: trial.laplace)
+    for trial in trials:
+        trial.scout()
+    drawn = []
+    for trial in _hopeful(trials, lambda trial: trial.log_evidence):
+        found = trial.drawn()
         if found is not None:
-            sampled[i] = found
+            drawn.append(found)
             told(
-                f"hidden layers {models[i].hidden_layer_sizes}, {models[i].noise} noise: "
+                f"hidden layers {trial.model.hidden_layer_sizes}, {trial.model.noise} noise: "
                 f"log evidence {found.log_evidence + log_scale:.2f} +- {found.log_evidence_std:.2f}"
             )
-    if not sampled:
-        return []
-    total = logsumexp([found.log_evidence for found in sampled.values()])
-    shares = {i: float(np.exp(found.log_evidence - total)) for i, found in sampled.items()}
-    drawn = [
-        _drawn(models[i], found, shares[i], rngs[2 * len(models) + i])
-        for i, found in sampled.items()
-    ]
+    total = logsumexp([found.log_evidence for found in drawn]) if drawn else 0.0
+    drawn = [some._replace(share=float(np.exp(some.log_evidence - total))) for some in drawn]
     return sorted(drawn, key=lambda some: -some.log_evidence)
 
 
-def _scouted(model, rng, deadline):
-    joint, starts = positions_of_minima(model, model.minima[:MOST_MINIMA])
-    return scout(joint, starts, rng, deadline)
+def _hopeful(trials, value):
+    """Trials no more than `HOPELESS` below the best one; values that are ``nan`` count as 0."""
+    values = np.array([value(trial) for trial in trials])
+    best = np.nanmax(values) if np.any(np.isfinite(values)) else np.nan
+    return [some for some, own in zip(trials, values, strict=True) if not own < best - HOPELESS]
 
 
-def _drawn(model, found, share, rng):
-    """The networks that are kept of a model."""
-    size = int(np.clip(round(share * MOST_NETWORKS), FEWEST_NETWORKS, MOST_NETWORKS))
-    position, joint = found.chosen(size, rng), found.joint
+class _Trial:
+    """A model on the way to its draws.
+
+    Attributes
+    ----------
+    model : Model
+    laplace : float
+        Log evidence of its minima by Laplace's approximation; ``nan`` if there is none.
+    scouted : Particles or None
+        The small population.
+    """
+
+    def __init__(self, model, seed, deadline):
+        self.model, self.deadline, self.scouted = model, deadline, None
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        evidences = [m.log_evidence for m in model.minima if np.isfinite(m.log_evidence)]
+        self.laplace = float(logsumexp(evidences)) if evidences else np.nan
+
+    def scout(self):
+        """Draw the small population."""
+        joint, starts = positions_of_minima(self.model, self.model.minima[:MOST_MINIMA])
+        self.scouted = scout(joint, starts, self.rng, self.deadline)
+
+    @property
+    def log_evidence(self):
+        """The higher one of both estimates."""
+        known = np.nan if self.scouted is None else self.scouted.log_evidence
+        return np.fmax(known, self.laplace)
+
+    def drawn(self):
+        """Networks drawn from the posterior, or ``None`` if there was no time."""
+        if self.scouted is None:
+            return None
+        if self.scouted.log_evidence < self.laplace - HOPELESS:
+            return self._by_chains()
+        found = sample_after(self.scouted, self.rng, self.deadline)
+        if found is None:
+            return None
+        position = found.chosen(MOST_NETWORKS, self.rng)
+        return _drawn(self.model, found, position, self.rng)
+
+    def _by_chains(self):
+        """Draws of short chains that start at minima; the evidence is Laplace's."""
+        model, (posterior, search) = self.model, self.model.posed
+        linear = is_linear(model.problem, model.posed, model.noise)
+        plan, _ = tuned_plan(model.posed, linear, model.noise)
+        settings = SamplingSettings(search, plan, N_WARM_UP, MOST_NETWORKS // N_CHAINS)
+        seeds = self.seed.spawn(N_CHAINS)
+        minima = [model.minima[i % len(model.minima)] for i in range(N_CHAINS)]
+        given = model.problem, model.posed, settings, seeds, model.noise, minima
+        try:
+            sampled = run_chains(*start_sampling(*given), settings)
+        except OutOfTime:
+            return None
+        position = np.concatenate([chains.phase.position for chains in sampled.chains])
+        theta, beta, noise = (
+            some.reshape(sampled.draws.energy.size, -1)
+            for some in (sampled.draws.theta, sampled.draws.beta, sampled.draws.noise)
+        )
+        joint = sampled.joint
+        return Drawn(model, joint, self.laplace, np.nan, 1.0, position, theta, beta, noise)
+
+
+def _drawn(model, found, position, rng):
+    """The networks that are kept of a population."""
+    joint = found.joint
     return Drawn(
         model,
         joint,
         found.log_evidence,
         found.log_evidence_std,
-        share,
+        1.0,
         position,
         joint.complete_weights(position, [rng] * len(position)),
         joint.place(position).hyper.beta,

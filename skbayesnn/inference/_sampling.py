@@ -10,6 +10,7 @@ import numpy as np
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._deadline import OutOfTime
 from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._relay import relayed
 from skbayesnn.inference._search import ALONE
 from skbayesnn.inference._settings import Settings
@@ -21,6 +22,43 @@ FEWEST = 4  # draws of each chain that say anything
 LINES = 10  # of progress
 WARM_UP_SHARE = 0.5  # of the time left, at most, for the warm-up
 SWEEPS = 3  # of scale moves after every trajectory
+LEAST_LIMIT = 64  # of the steps of a trajectory
+TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
+LONG = 3.0  # length of trajectories where they are long, times `patience`
+PATIENT_WORK = 120_000  # rows times weights times `patience`
+MOST_PATIENT = 4
+
+
+def is_linear(problem, posed, noise):
+    """Neither the means nor the noise have hidden units."""
+    hidden = posed.posterior.network.hidden_layer_sizes
+    return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
+
+
+def patience(posterior):
+    """How much more is done for a draw where steps cost little: some chains mix slowly."""
+    size = len(posterior.X) * posterior.network.n_weights
+    return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
+
+
+def tuned_plan(posed, linear, noise="constant"):
+    """How the sampler that tunes itself makes its transitions, and how many of them per draw.
+
+    Under constant noise the output layer is integrated out, and hidden units move along ridges:
+    there trajectories are long, as far as steps cost little. Elsewhere they are short, and there
+    are more of them: what is slow are the scales of whole groups of weights, or conditions of the
+    energy, which have transitions of their own. Where the output layer stays in the position the
+    curvature changes so much from place to place that its mean is no guide to a metric.
+    """
+    if linear:
+        return Plan(), 1
+    n_rows = len(posed.posterior.X)  # distinct ones, which set the time
+    max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
+    more = patience(posed.posterior)
+    integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
+    if integrated and noise == "constant":
+        return Plan(length=LONG * more, max_steps=more * max_steps), 1
+    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more
 
 
 class SamplingSettings(NamedTuple):
@@ -162,8 +200,8 @@ def _warm_up(joint, chains, settings, tell):
 
 def _moves(joint, settings):
     """Transitions beside those of the dynamics."""
-    if settings.tuned and serves_slices(joint):
-        return SliceMoves(joint, shapes_at_modes(joint))
+    if settings.tuned and serves_slices(joint, settings.search):
+        return SliceMoves(joint, shapes_at_modes(joint, settings.search))
     return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 

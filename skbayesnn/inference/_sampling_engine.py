@@ -9,6 +9,7 @@ The order of calls::
     sample_population           the evidence, if it is wanted and no population has measured it
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -26,17 +27,17 @@ from skbayesnn.inference._growth import best_of, grown
 from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._population import sample_population
 from skbayesnn.inference._problem import Posed, Problem
-from skbayesnn.inference._sampling import Sampled, SamplingSettings, run_chains
+from skbayesnn.inference._sampling import (
+    Sampled,
+    SamplingSettings,
+    is_linear,
+    run_chains,
+    tuned_plan,
+)
 from skbayesnn.inference._sampling_starts import start_chains, start_sampling
 from skbayesnn.inference._search import ALONE, find_minima
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
-
-LEAST_LIMIT = 64  # of the steps of a trajectory
-TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
-LONG = 3.0  # length of trajectories where they are long, times `patience`
-PATIENT_WORK = 120_000  # rows times weights times `patience`
-MOST_PATIENT = 4
 
 
 @dataclass(frozen=True)
@@ -69,42 +70,10 @@ class Recipe:
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""
         tuned = self.plan is None
-        linear = _is_linear(problem, posed, noise)
+        linear = is_linear(problem, posed, noise)
         plan, thin = tuned_plan(posed, linear, noise) if tuned else (self.plan, 1)
         counts = self.n_warmup, self.n_draws, self.thin or thin
         return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
-
-
-def _is_linear(problem, posed, noise):
-    """Whether neither the means nor the noise have hidden units."""
-    hidden = posed.posterior.network.hidden_layer_sizes
-    return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
-
-
-def patience(posterior):
-    """How much more is done for a draw where steps cost little: some chains mix slowly."""
-    size = len(posterior.X) * posterior.network.n_weights
-    return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
-
-
-def tuned_plan(posed, linear, noise="constant"):
-    """How the sampler that tunes itself makes its transitions, and how many of them per draw.
-
-    Under constant noise the output layer is integrated out, and hidden units move along ridges:
-    there trajectories are long, as far as steps cost little. Elsewhere they are short, and there
-    are more of them: what is slow are the scales of whole groups of weights, or conditions of the
-    energy, which have transitions of their own. Where the output layer stays in the position the
-    curvature changes so much from place to place that its mean is no guide to a metric.
-    """
-    if linear:
-        return Plan(), 1
-    n_rows = len(posed.posterior.X)  # distinct ones, which set the time
-    max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
-    more = patience(posed.posterior)
-    integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
-    if integrated and noise == "constant":
-        return Plan(length=LONG * more, max_steps=more * max_steps), 1
-    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more
 
 
 @dataclass(frozen=True)
@@ -160,7 +129,8 @@ class SampledFit:
         same = same and (
             self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
         )
-        return same and _same_values(self.posed, other.posed)
+        posed = (fit.posed.without_deadline() for fit in (self, other))
+        return same and _same_values(*posed)
 
 
 def _same_values(one, other):
@@ -278,7 +248,8 @@ def _continued(old, settings, workers):
     if done == settings.n_draws:
         return replace(old, interrupted=False)
     rest = settings._replace(n_draws=settings.n_draws - done)
-    more = run_chains(old.joint, old.chains, rest, False, workers)
+    chains = [batch._replace(rngs=deepcopy(batch.rngs)) for batch in old.chains]  # they advance
+    more = run_chains(old.joint, chains, rest, False, workers)
     return more.after(old)
 
 

@@ -9,7 +9,6 @@ by itself (Neal 2003), and the outputs along a line cost one product with the in
 import numpy as np
 
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._settings import Settings
 from skbayesnn.inference._steps import find_mode
 from skbayesnn.network import Inputs
 from skbayesnn.posterior import Hyperparameters
@@ -24,11 +23,17 @@ NEWTON_STEPS = 30
 UNLIKELY = 10.0  # nats of evidence by which wide priors are less likely than narrow ones
 
 
-def serves_slices(joint):
+def serves_slices(joint, settings):
     """Whether a small classifier without hidden layers may have weights far larger than 1.
 
     That is where wide priors have some share of the evidence (Laplace approximation). Elsewhere the
     dynamics do well by themselves.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    settings : Settings
+        Of the fit.
     """
     posterior = joint.posterior
     linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
@@ -39,16 +44,16 @@ def serves_slices(joint):
         0.5 * np.sum(np.log(posterior.groups.expand(mode.hyper.alpha)))
         - 0.5 * mode.precision.log_det
         - mode.energy
-        for mode in _modes(joint)
+        for mode in _modes(joint, settings)
     ]
     return bool(max(log_evidence[1:]) > log_evidence[0] - UNLIKELY)
 
 
-def _modes(joint):
+def _modes(joint, settings):
     """Minima of ``M(w)`` as points, from the narrowest prior to the widest."""
     posterior, modes = joint.posterior, []
     theta = np.zeros(posterior.network.n_weights)
-    method = Method.choose(posterior, Settings(joint.free, joint.fixed))
+    method = Method.choose(posterior, settings)
     for sd in PRIOR_SDS:
         hyper = Hyperparameters(np.full(len(posterior.groups.names), sd**-2), np.ones(0))
         modes.append(find_mode(posterior, method, theta, hyper, NEWTON_STEPS, tol=1e-6).point)
@@ -56,20 +61,24 @@ def _modes(joint):
     return modes
 
 
-def shapes_at_modes(joint):
+def shapes_at_modes(joint, settings):
     """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``.
 
     Parameters
     ----------
     joint : JointPosterior
         Of a classifier without hidden layers.
+    settings : Settings
+        Of the fit.
 
     Returns
     -------
     ndarray of shape (m, k, k)
     """
     posterior = joint.posterior
-    hessians = np.stack([posterior.hessian(mode.theta, mode.hyper) for mode in _modes(joint)])
+    hessians = np.stack(
+        [posterior.hessian(mode.theta, mode.hyper) for mode in _modes(joint, settings)]
+    )
     return Metric.from_precisions(hessians).factor
 
 

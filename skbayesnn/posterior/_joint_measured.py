@@ -51,5 +51,5 @@ class MeasuredJoint(JointPosterior):
 
     def _shares(self, place):
         """``F`` of `MeasuredGaussian`, ``(..., n, n_outputs)``."""
-        tau = self.posterior.likelihood.precisions(place.hyper.beta)[..., None, :]
-        return 1.0 / (1.0 + tau * self.posterior.variances)
+        posterior = self.posterior
+        return posterior.likelihood.shares(posterior.targets(), place.hyper.beta)[1]

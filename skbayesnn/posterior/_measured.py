@@ -56,7 +56,7 @@ class MeasuredGaussian(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """``1/2 sum_no s_n (tau_o F_no e_no^2 - ln F_no)``, and ``E_l`` of every level."""
-        tau, F = self._parts(targets, beta)
+        tau, F = self.shares(targets, beta)
         squares = F * (outputs - targets.y) ** 2
         rows = np.sum(tau * squares - np.log(F), axis=-1)
         value = 0.5 * (rows[..., None, :] @ targets.weight)[..., 0]
@@ -65,7 +65,7 @@ class MeasuredGaussian(Gaussian):
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``s tau F e`` and (diagonal) curvature ``s tau F``."""
-        tau, F = self._parts(targets, beta)
+        tau, F = self.shares(targets, beta)
         curvature = targets.weight[:, None] * tau * F
         return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
 
@@ -74,12 +74,12 @@ class MeasuredGaussian(Gaussian):
         return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        tau, F = self._parts(targets, beta)
+        tau, F = self.shares(targets, beta)
         curvature = targets.weight[:, None] * tau * F**2 * self.membership[:, level]
         return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
 
     def level_information(self, outputs, targets, beta):
-        tau, F = self._parts(targets, beta)
+        tau, F = self.shares(targets, beta)
         known = 1.0 - F
         rows = tau * F * (F - known) * (outputs - targets.y) ** 2 + known
         sums = 0.5 * (targets.weight @ (F * rows))
@@ -87,17 +87,19 @@ class MeasuredGaussian(Gaussian):
 
     def noise_counts(self, targets, beta):
         """``n_l = sum_no s_n F_no``: targets less those that their errors explain."""
-        return (targets.weight @ self._parts(targets, beta)[1]) @ self.membership
+        return (targets.weight @ self.shares(targets, beta)[1]) @ self.membership
 
     def output_rows(self, outputs, targets, beta):
         """As the noise is Gaussian, exactly."""
-        tau, F = self._parts(targets, beta)
+        tau, F = self.shares(targets, beta)
         return Rows(targets.y, targets.weight, tau[..., 0, :], F)
 
-    def _parts(self, targets, beta):
+    def shares(self, targets, beta):
         """Noise precisions ``(..., 1, n_outputs)`` and shares ``F`` ``(..., n, n_outputs)``."""
         tau = self.precisions(beta)[..., None, :]
-        return tau, 1.0 / (1.0 + tau * self._variances(targets))
+        # One layout for any number of networks: on it depend the last bits of products.
+        known = np.multiply(tau, self._variances(targets), order="C")
+        return tau, 1.0 / (1.0 + known)
 
     def _variances(self, targets):
         """Known variances of the targets, ``(n, n_outputs)``."""

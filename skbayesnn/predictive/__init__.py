@@ -3,14 +3,13 @@
 from skbayesnn.predictive._combination import combined, ensemble_of_draws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import leave_one_out
-from skbayesnn.predictive._members import Draws, Marginals, Member, Part, class_probabilities
+from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
+from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
 from skbayesnn.predictive._missing import FillingEnsemble, InputGaussian
 from skbayesnn.predictive._mixture import (
-    NORMAL,
     evidence_weights,
     log_normal_density,
     mixture_moments,
-    mixture_quantile,
     stacking_weights,
     tempered_weights,
 )
@@ -50,6 +49,7 @@ __all__ = [
     "Part",
     "Pooled",
     "Rescaled",
+    "StudentTLaw",
     "StudentTNoise",
     "class_probabilities",
     "closest_gaussian",
@@ -61,7 +61,7 @@ __all__ = [
     "log_normal_density",
     "log_scale_mixture_density",
     "mixture_moments",
-    "mixture_quantile",
+    "mixture_quantiles",
     "moderated_sigmoid",
     "moderated_softmax",
     "noise_scales",

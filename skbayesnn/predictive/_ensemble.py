@@ -8,13 +8,9 @@ from scipy.special import logsumexp
 from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
+from skbayesnn.predictive._marginals import mixture_quantiles
 from skbayesnn.predictive._members import Adapted
-from skbayesnn.predictive._mixture import (
-    HERMITE_NODES,
-    HERMITE_WEIGHTS,
-    mixture_moments,
-    mixture_quantile,
-)
+from skbayesnn.predictive._mixture import HERMITE_NODES, HERMITE_WEIGHTS, mixture_moments
 
 
 @dataclass(frozen=True)
@@ -140,15 +136,23 @@ class Ensemble:
         """Of targets, one array ``(n, p)`` per probability; ``errors`` as for `moments`."""
 
         def quantiles(X, errors=None):
-            marginals = self._marginals(X, errors)
-            return tuple(mixture_quantile(marginals, p) for p in probabilities)
+            return mixture_quantiles(self._marginals(X, errors), probabilities)
 
         return self._by_rows(quantiles, X, errors)
 
     @property
-    def heavy_tails(self):
-        """Whether targets have no moments of high order."""
-        return any(part.noise.heavy_tails for part in self.parts)
+    def with_moments(self):
+        """The networks under whose noise targets have all moments; ``None`` if they are a minority.
+
+        Under Student-t noise the mean of a function of the target need not exist.
+        """
+        kept = [not part.noise.heavy_tails for part in self.parts]
+        weights = tuple(some for some, keep in zip(self.weights, kept, strict=True) if keep)
+        total = sum(some.sum() for some in weights)
+        if all(kept) or total < 0.5:
+            return self if all(kept) else None
+        parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
+        return replace(self, parts=parts, weights=tuple(some / total for some in weights))
 
     def function_moments(self, X, function):
         """Mean and variance of a function of each target, ``(n, p)``, by Gauss-Hermite quadrature.
@@ -158,7 +162,7 @@ class Ensemble:
         X : ndarray of shape (n, n_features)
         function : callable
             From targets ``(m, n, p)`` to an array of that shape, entry by entry. Its moments must
-            exist, which they need not under `heavy_tails`.
+            exist, see `with_moments`.
         """
 
         def moments(X):
@@ -172,10 +176,7 @@ class Ensemble:
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
 
         def cdf(X, y, errors=None):
-            return sum(
-                np.tensordot(some.weights, some.law.cdf((y - some.means) / some.scales), 1)
-                for some in self._marginals(X, errors)
-            )
+            return sum(some.cdf(y) for some in self._marginals(X, errors))
 
         return self._by_rows(cdf, X, y, errors)
 
@@ -218,7 +219,7 @@ class Ensemble:
     def _marginals(self, X, errors=None):
         """With known errors for noise all of whose `Marginals` are Gaussian."""
         pairs = zip(self.parts, self.weights, strict=True)
-        marginals = [part.marginals(X, weights) for part, weights in pairs]
+        marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
         if errors is None:
             return marginals
         return [some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in marginals]
@@ -280,10 +281,11 @@ class Rescaled(Adapted):
         return self.part.joint_covariances(X[:, self.columns]) * scale**2
 
     def marginals(self, X, weights):
-        """`Marginals` of targets."""
-        found = self.part.marginals(X[:, self.columns], weights)
-        means, scales = self.scaling.inverse(found.means), found.scales * self.scaling.scale
-        return found._replace(means=means, scales=scales)
+        """List of `Marginals` of targets."""
+        found, (inverse, scale) = [], (self.scaling.inverse, self.scaling.scale)
+        for some in self.part.marginals(X[:, self.columns], weights):
+            found.append(some._replace(means=inverse(some.means), scales=some.scales * scale))
+        return found
 
     def log_densities(self, X, y, errors=None):
         if errors is not None:

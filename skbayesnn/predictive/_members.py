@@ -4,35 +4,18 @@ Both answer one protocol, `Part`, in standardised units.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.predictive._mixture import NORMAL
+from skbayesnn.predictive._marginals import NORMAL, Marginals
 from skbayesnn.predictive._moderation import (
     moderated_sigmoid,
     moderated_softmax,
     sigmoid_variance,
 )
 from skbayesnn.predictive._noise import Noise
-
-
-class Marginals(NamedTuple):
-    """Predictive distributions of single targets: a mixture of laws with location and scale.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (m,)
-    means, scales : ndarray of shape (m, n, n_outputs)
-    law : NormalLaw or StudentTLaw
-    """
-
-    weights: np.ndarray
-    means: np.ndarray
-    scales: np.ndarray
-    law: object
 
 
 def class_probabilities(activations):
@@ -67,7 +50,7 @@ class Part:
         raise NotImplementedError
 
     def marginals(self, X, weights):
-        """`Marginals` of targets, with the weights ``(m,)`` of the networks."""
+        """List of `Marginals` of targets, for every law, given weights ``(m,)`` of the networks."""
         raise NotImplementedError
 
     def log_densities(self, X, y, errors=None):
@@ -216,7 +199,7 @@ class Member(Part):
         (shares,), (noise,) = self.noise.mixture(X)
         scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
         means = np.broadcast_to(mean, scales.shape)
-        return Marginals(weights * shares, means, scales, NORMAL)
+        return [Marginals(weights * shares, means, scales, NORMAL)]
 
     def log_densities(self, X, y, errors=None):
         means, covariances = self.moments(X)
@@ -320,9 +303,8 @@ class Draws(Part):
 
     def marginals(self, X, weights):
         """The law of the noise about every draw's output."""
-        f = self.outputs(X)
-        scales = np.broadcast_to(self.noise.scales(X), f.shape)
-        return Marginals(weights, f, scales, self.noise.law)
+        f, scales = self.outputs(X), self.noise.scales(X)
+        return [Marginals(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
     def log_densities(self, X, y, errors=None):
         residual, covariance = y - self.outputs(X), None

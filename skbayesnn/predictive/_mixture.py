@@ -1,60 +1,13 @@
 """Mixtures of Gaussians: how several minima predict together."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import logsumexp
 
 TEMPERATURE = 0.05  # nats per row by which a predictive density must fall for a weight to fall by e
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # means over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 LEAST_SHARE = 0.01  # of the largest weight below which a tempered weight is zero
-
-
-class NormalLaw(NamedTuple):
-    """The standard normal distribution."""
-
-    def cdf(self, z):
-        """Probability below ``z``."""
-        return ndtr(z)
-
-    def quantile(self, probability):
-        """Inverse of `cdf`."""
-        return ndtri(probability)
-
-    def density(self, z):
-        """Derivative of `cdf`."""
-        return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
-
-
-class StudentTLaw(NamedTuple):
-    """Student's t distributions, one for each member of a mixture.
-
-    Attributes
-    ----------
-    degrees_of_freedom : ndarray
-        Of a shape that goes with that of the members' means.
-    """
-
-    degrees_of_freedom: np.ndarray
-
-    def cdf(self, z):
-        """Probability below ``z``."""
-        return stdtr(self.degrees_of_freedom, z)
-
-    def quantile(self, probability):
-        """Inverse of `cdf`."""
-        return stdtrit(self.degrees_of_freedom, probability)
-
-    def density(self, z):
-        """Derivative of `cdf`."""
-        nu = self.degrees_of_freedom
-        constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
-        return np.exp(constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu))
-
-
-NORMAL = NormalLaw()
 
 
 def mixture_moments(weights, means, covariances):
@@ -84,40 +37,6 @@ def mixture_moments(weights, means, covariances):
     apart = means - mean
     spread = apart[..., :, None] * apart[..., None, :]
     return mean, np.tensordot(weights, covariances + spread, 1)
-
-
-def mixture_quantile(tables, probability):
-    """Quantile of a mixture: Newton's method kept inside a bracket that shrinks.
-
-    Parameters
-    ----------
-    tables : list of Marginals
-        Laws with location and scale; all weights sum to 1.
-    probability : float
-
-    Returns
-    -------
-    ndarray of shape (...)
-    """
-    own = [t.means + t.law.quantile(probability) * t.scales for t in tables]
-    low = np.min([np.min(some, axis=0) for some in own], axis=0)  # it lies between theirs
-    high = np.max([np.max(some, axis=0) for some in own], axis=0)
-    least = np.min([np.min(t.scales, axis=0) for t in tables], axis=0)
-    x = sum(np.tensordot(t.weights, some, 1) for t, some in zip(tables, own, strict=True))
-    for _ in range(100):
-        excess, density = -probability, 0.0
-        for weights, means, scales, law in tables:
-            z = (x - means) / scales
-            excess = excess + np.tensordot(weights, law.cdf(z), 1)
-            density = density + np.tensordot(weights, law.density(z) / scales, 1)
-        low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = x - excess / density
-        inside = (newton > low) & (newton < high)
-        previous, x = x, np.where(inside, newton, 0.5 * (low + high))
-        if np.all(np.abs(x - previous) <= 1e-13 * (np.abs(x) + least)):
-            break
-    return x
 
 
 def log_normal_density(residual, covariance):

@@ -12,11 +12,13 @@ from scipy.special import gammaln, logsumexp
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import NOISY_INPUTS, CorrelatedGaussian, StudentT, slope_covariances
-from skbayesnn.predictive._mixture import NORMAL, StudentTLaw, log_normal_density
+from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
+from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
 
 NODES, SHARES = hermegauss(15)  # of the standard normal; densities hold up to residuals of 8 sd
 SHARES = SHARES / SHARES.sum()
+NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles do without it
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class Noise:
         return NoiseOfInputs(self.squared_scales, self.unit, part.network, theta, variances)
 
     @property
-    def law(self):
-        """Distribution of residuals in units of their scale."""
-        return NORMAL
+    def laws(self):
+        """Distributions of residuals in units of their scale, each with its networks."""
+        return [(NORMAL, slice(None))]
 
     @property
     def widths(self):
@@ -136,8 +138,9 @@ class StudentTNoise(Noise):
     heavy_tails = True
 
     @property
-    def law(self):
-        return StudentTLaw(self.degrees_of_freedom[:, None, None])
+    def laws(self):
+        values, index = np.unique(self.degrees_of_freedom, return_inverse=True)
+        return [(StudentTLaw.of(float(nu)), index == i) for i, nu in enumerate(values)]
 
     @property
     def typical_variances(self):
@@ -149,7 +152,9 @@ class StudentTNoise(Noise):
     def mixture(self, X):
         parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
         shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
-        return shares, factors[:, :, None, None] * self.scales(X)[:, None] ** 2
+        kept = shares.max(axis=0) > NEGLIGIBLE
+        shares = shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)
+        return shares, factors[:, kept, None, None] * self.scales(X)[:, None] ** 2
 
     def draw(self, X, shape, rng):
         nu = self.degrees_of_freedom[:, None]

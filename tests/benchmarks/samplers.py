@@ -120,7 +120,7 @@ def linear(name, seed, slices, n_draws):
     """Fit one linear classifier; a row of results."""
     X, y = linear_rows(name)
     model = HMCMLPClassifier((), n_draws=n_draws, evidence=False, random_state=seed)
-    served = _sampling.serves_slices if slices else (lambda joint: False)
+    served = _sampling.serves_slices if slices else (lambda *args: False)
     cpu = process_time()
     with counted_warnings(), patch.object(_sampling, "serves_slices", served):
         model.fit(X, y)

@@ -176,6 +176,17 @@ def test_evidence_of_a_resumed_fit():
     )
 
 
+def test_fits_of_limited_time_go_on():
+    options = QUICK | {"n_draws": 10**6, "max_time": 0.2}
+    model, counts = make(warm_start=True, **options), []
+    for _ in range(3):
+        theta = draws_of(model.fit(*make_rows())).theta
+        counts.append(theta.shape[1])
+    assert counts[0] < counts[1] < counts[2]
+    model.set_params(n_draws=counts[2], max_time=None).fit(*make_rows())
+    assert_array_equal(draws_of(model).theta, theta)
+
+
 def test_nothing_to_do():
     model = fit(warm_start=True, **QUICK)
     draws = draws_of(model)
@@ -342,6 +353,16 @@ def test_interrupted_later_fit_leaves_the_old_one(monkeypatch, at, warm_start):
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
     assert_array_equal(model.predict(GRID), predicted)
+
+
+@pytest.mark.parametrize("options", [{}, {"sampler": "langevin"}], ids=["tuned", "langevin"])
+def test_interrupted_continuation_leaves_the_old_chains(monkeypatch, options):
+    model = fit(warm_start=True, **(options | {"n_draws": 10}))
+    interrupt_trajectories(monkeypatch, 3)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(n_draws=20).fit(*make_rows())
+    monkeypatch.undo()
+    assert_same_draws(model.fit(*make_rows()), fit(**(options | {"n_draws": 20})))
 
 
 def test_interrupted_after_sampling(monkeypatch):

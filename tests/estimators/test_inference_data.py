@@ -137,6 +137,18 @@ def test_classes(n_classes, handed_over):
     assert coords["weight"][-1] == f"output[bias{last}]"
 
 
+def test_rows_with_class_probabilities_are_those_of_the_user(handed_over):
+    """One entry for each class of positive probability."""
+    shares = np.tile([[0.2, 0.8], [1.0, 0.0], [0.5, 0.5]], (10, 1))
+    model = HMCMLPClassifier((2,), **FEW).fit(X, shares)
+    data, coords, _ = handed_over(model)
+    rows, classes = np.nonzero(shares)
+    assert_array_equal(coords["row"], rows)
+    assert_array_equal(data["observed_data"]["y"], classes)
+    means = np.mean(np.exp(data["log_likelihood"]["y"]), axis=(0, 1))
+    assert_allclose(means, model.predict_proba(X)[rows, classes], atol=1e-9)
+
+
 def test_rows_are_those_of_the_user(handed_over):
     weight = np.array([1.0, 0.0, 2.0] + [1.0] * 27)
     twice = np.vstack([X, X[:1]]), np.append(Y[:, 0], Y[0, 0]), np.append(weight, 1.0)

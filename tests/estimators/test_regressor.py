@@ -168,7 +168,7 @@ def test_cdf_is_the_inverse_of_the_intervals(any_model):
     for end, probability in ((ends[..., 0], 0.1), (ends[..., 1], 0.9)):
         found = any_model.predictive_cdf(grid, end)
         assert found.shape == end.shape
-        assert_allclose(found, probability, rtol=1e-9)
+        assert_allclose(found, probability, atol=1e-8)  # quantiles are known to 1e-8 sd
 
 
 def test_quantiles_are_the_ends_of_intervals(any_model):
@@ -181,7 +181,7 @@ def test_quantiles_are_the_ends_of_intervals(any_model):
     assert_array_equal(several[..., 1, :], any_model.predict_interval(grid, 0.5))
     median = any_model.predict_quantiles(grid)
     assert median.shape == one.shape[:-1]
-    assert_allclose(any_model.predictive_cdf(grid, median), 0.5, rtol=1e-9)
+    assert_allclose(any_model.predictive_cdf(grid, median), 0.5, atol=1e-8)
 
 
 def test_expectations(any_model):

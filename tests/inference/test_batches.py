@@ -20,11 +20,13 @@ from skbayesnn.inference import (
     Trouble,
     best_of,
     find_minima,
+    fit_evidence,
     grown_with_many_rows,
     own_posterior,
     seeds_of,
     total_determined,
 )
+from skbayesnn.inference._constant_noise import NOISE_NETWORKS
 from skbayesnn.posterior import Gaussian, Hyperparameters
 from tests.tools import result_of, set_limits
 
@@ -177,6 +179,24 @@ class TestHeldOut:
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
         assert set(tried) == {c.hidden_layer_sizes for c in path}
+
+
+@pytest.mark.parametrize("noise", ["constant", "shared", "student_t"])
+def test_only_other_noise_has_fewer_restarts(monkeypatch, noise):
+    """Searches under such noise begin from few minima under constant noise."""
+    starts = []
+
+    def counted(posterior, settings, seeds, *args, **options):
+        starts.append(len(seeds))
+        return find_minima(posterior, settings, seeds, *args, **options)
+
+    chosen = (2,), noise, (), {}
+    monkeypatch.setattr("skbayesnn.inference._engine.chosen_with_many_rows", lambda *args: chosen)
+    monkeypatch.setattr("skbayesnn.inference._engine.find_minima", counted)
+    X, y = make_rows(60)
+    problem = Problem(X, y, np.ones(60), Gaussian.per_output(1), limits=Limits(batch_rows=50))
+    fit_evidence(problem, "auto", entropy=0, n_restarts=6, noise=noise)
+    assert starts[0] == (NOISE_NETWORKS if noise == "student_t" else 6)
 
 
 class TestEstimators:

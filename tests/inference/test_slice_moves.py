@@ -8,10 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from skbayesnn.inference import (
+    Deadline,
     FreeHyperparameters,
     Posed,
     Problem,
     SamplingSettings,
+    Settings,
     SliceMoves,
     run_chains,
     serves_slices,
@@ -29,7 +31,7 @@ from skbayesnn.posterior import (
     Posterior,
     weight_groups,
 )
-from skbayesnn.samplers import Plan, bulk_ess, r_hat, start
+from skbayesnn.samplers import Metric, Plan, bulk_ess, r_hat, start
 from tests.inference.common import settings_of
 
 PRIOR = LogUniform(0.1, 10.0)
@@ -47,6 +49,14 @@ def make_joint(posterior, free=True, sd=1.0, prior=PRIOR, information=0.7):
     mask = FreeHyperparameters.sharing(np.full(n_groups, free), np.ones(n_levels, bool), prior)
     fixed = Hyperparameters(np.full(n_groups, sd**-2.0), np.ones(n_levels))
     return JointPosterior(posterior, mask, fixed, np.full(n_groups, information))
+
+
+def settings_of_joint(joint, **options):
+    return Settings(joint.free, joint.fixed, **options)
+
+
+def serves(joint):
+    return serves_slices(joint, settings_of_joint(joint))
 
 
 def binary_rows():
@@ -87,7 +97,7 @@ def test_moments_by_quadrature():
     share = np.exp(log_density - logsumexp(log_density))
 
     joint = make_joint(posterior)
-    move = SliceMoves(joint, shapes_at_modes(joint))
+    move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 16), 300)[20:]
     place = joint.place(q)
     drawn = np.concatenate([np.log(place.hyper.alpha), np.log1p(np.abs(place.theta))], axis=-1)
@@ -107,7 +117,7 @@ def test_odds_are_linear_and_give_the_likelihood(prior):
     for X, y, likelihood in ((*binary_rows(), Bernoulli()), (*three_classes(), Categorical())):
         posterior = make_posterior(X, y, likelihood, prior=prior)
         joint = make_joint(posterior)
-        move = SliceMoves(joint, shapes_at_modes(joint))
+        move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
         theta = 3.0 * np.random.default_rng(0).standard_normal((5, posterior.network.n_weights))
         expected = posterior.energies(theta, np.ones((5, 0))).misfit
         assert_allclose(-move.log_likelihood(move.odds(theta)), expected, rtol=1e-12)
@@ -118,7 +128,7 @@ def test_odds_are_linear_and_give_the_likelihood(prior):
 def test_chains_do_not_depend_on_each_other():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
-    move = SliceMoves(joint, shapes_at_modes(joint))
+    move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     position = np.stack([joint.draw_prior(np.random.default_rng(s)) for s in range(5)])
     rngs = [np.random.default_rng(s) for s in range(5)]
     together = move(joint.energy, start(joint.energy, position), rngs).position
@@ -132,7 +142,7 @@ def test_fixed_precisions_stay():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
     joint = replace(joint, free=joint.free._replace(alpha=np.array([False, True, False])))
-    move = SliceMoves(joint, shapes_at_modes(joint))
+    move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 2), 3)
     alpha = joint.place(q).hyper.alpha
     assert_array_equal(alpha[..., [0, 2]], 1.0)
@@ -143,7 +153,7 @@ def test_the_part_common_to_all_classes_has_its_prior():
     """Given the precision it is drawn anew each time, whatever the data say."""
     posterior = make_posterior(*three_classes(), Categorical())
     joint = make_joint(posterior, free=False, sd=2.0)
-    move = SliceMoves(joint, shapes_at_modes(joint))
+    move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 8), 200)
     common = joint.place(q).theta.reshape(-1, 3, 3).sum(axis=-1) / (2.0 * np.sqrt(3.0))
     n = len(common)
@@ -153,15 +163,15 @@ def test_the_part_common_to_all_classes_has_its_prior():
 
 def test_which_posteriors_are_served():
     X, y = separable_rows()
-    assert serves_slices(make_joint(make_posterior(X, y)))
+    assert serves(make_joint(make_posterior(X, y)))
     many, noise = np.tile(X, (5, 1)), np.random.default_rng(0).random((300, 1)) < 0.2
     noisy = np.where(noise, 1.0 - np.tile(y, (5, 1)), np.tile(y, (5, 1)))
-    assert not serves_slices(make_joint(make_posterior(many, noisy)))
+    assert not serves(make_joint(make_posterior(many, noisy)))
     X, y = three_classes()
-    assert not serves_slices(make_joint(make_posterior(X, y, Categorical(), hidden=(2,))))
-    assert not serves_slices(make_joint(make_posterior(X, y, Gaussian.per_output(3))))
+    assert not serves(make_joint(make_posterior(X, y, Categorical(), hidden=(2,))))
+    assert not serves(make_joint(make_posterior(X, y, Gaussian.per_output(3))))
     wide = np.hstack([X] * 40)  # 243 weights
-    assert not serves_slices(make_joint(make_posterior(wide, y, Categorical())))
+    assert not serves(make_joint(make_posterior(wide, y, Categorical())))
 
 
 @pytest.mark.parametrize("scale", [1e8, 1e9, 1e10])
@@ -170,9 +180,22 @@ def test_shapes_where_the_curvature_is_lost_in_rounding(scale):
     rng = np.random.default_rng(0)
     X = scale * rng.standard_normal((8, 12))
     joint = make_joint(make_posterior(X, (X[:, :1] > 0).astype(float)))
-    shapes = shapes_at_modes(joint)
+    shapes = shapes_at_modes(joint, settings_of_joint(joint))
     assert shapes.shape == (3, 13, 13)
     assert np.all(np.isfinite(shapes))
+
+
+def test_modes_are_sought_until_the_deadline_of_the_fit():
+    joint = make_joint(make_posterior(*separable_rows()))
+    late = shapes_at_modes(joint, settings_of_joint(joint, deadline=Deadline(0.0)))
+    posterior, hypers = (
+        joint.posterior,
+        [Hyperparameters(np.array([a]), np.ones(0)) for a in (1.0, 1e-2, 1e-4)],
+    )
+    at_zero = [posterior.hessian(np.zeros(6), hyper) for hyper in hypers]
+    assert_allclose(late, Metric.from_precisions(np.stack(at_zero)).factor, rtol=1e-12)
+    found = shapes_at_modes(joint, settings_of_joint(joint))
+    assert np.all(np.abs(found[1:] - late[1:]).max(axis=(1, 2)) > 0.1)
 
 
 def sampled(posterior, n_warmup=50, n_draws=200):
@@ -193,7 +216,7 @@ def test_chains_agree_where_classes_are_separable(monkeypatch):
     posterior = make_posterior(*separable_rows())
     with_slices = np.log(sampled(posterior, n_draws=600).alpha)
     assert np.max(r_hat(with_slices)) < 1.02
-    monkeypatch.setattr("skbayesnn.inference._sampling.serves_slices", lambda joint: False)
+    monkeypatch.setattr("skbayesnn.inference._sampling.serves_slices", lambda *args: False)
     without = np.log(sampled(posterior, n_draws=600).alpha)
     assert bulk_ess(with_slices) > 1.3 * bulk_ess(without)
 

@@ -1,17 +1,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import brentq, minimize
-from scipy.stats import multivariate_normal, norm, t
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal, norm
 
 from skbayesnn.predictive import (
-    NORMAL,
-    Marginals,
-    StudentTNoise,
     evidence_weights,
     log_normal_density,
     mixture_moments,
-    mixture_quantile,
     stacking_weights,
     tempered_weights,
 )
@@ -56,45 +52,6 @@ def test_moments_of_one_member():
     mean, covariance = mixture_moments(np.ones(1), MEANS[:1], C)
     assert_array_equal(mean, MEANS[0])
     assert_array_equal(covariance, C[0])
-
-
-@pytest.mark.parametrize("probability", [1e-9, 0.025, 0.5, 0.7, 0.999])
-def test_quantile_against_root_finding(probability):
-    sds = np.array([[1.0, 0.1], [0.2, 2.0], [3.0, 1e-3]])
-    actual = mixture_quantile([Marginals(WEIGHTS, MEANS, sds, NORMAL)], probability)
-    parts = [Marginals(WEIGHTS[i], MEANS[i], sds[i], NORMAL) for i in (slice(1), slice(1, 3))]
-    assert_allclose(mixture_quantile(parts, probability), actual, rtol=1e-12)
-    for column in range(2):
-
-        def excess(t, column=column):
-            return WEIGHTS @ norm.cdf(t, MEANS[:, column], sds[:, column]) - probability
-
-        exact = brentq(excess, -200.0, 200.0, xtol=1e-13, rtol=1e-14)
-        assert actual[column] == pytest.approx(exact, rel=1e-8, abs=1e-8)
-
-
-@pytest.mark.parametrize("probability", [1e-4, 0.3, 0.99])
-def test_quantile_of_several_laws(probability):
-    degrees, scale = np.array([2.5, 20.0]), np.ones((2, 1, 1))
-    heavy = StudentTNoise(np.ones((2, 1)), degrees_of_freedom=degrees).law
-    tables = [
-        Marginals(np.array([0.2, 0.3]), np.array([[[-1.0]], [[4.0]]]), 2.0 * scale, heavy),
-        Marginals(np.array([0.5]), np.zeros((1, 1, 1)), scale[:1], NORMAL),
-    ]
-
-    def excess(x):
-        below = 0.2 * t.cdf((x + 1.0) / 2.0, 2.5) + 0.3 * t.cdf((x - 4.0) / 2.0, 20.0)
-        return below + 0.5 * norm.cdf(x) - probability
-
-    exact = brentq(excess, -1e4, 1e4, xtol=1e-12, rtol=1e-14)
-    assert mixture_quantile(tables, probability)[0, 0] == pytest.approx(exact, rel=1e-8)
-
-
-@pytest.mark.parametrize("probability", [1e-12, 0.1, 0.5, 0.975])
-def test_quantile_of_one_member(probability):
-    table = Marginals(np.ones(1), np.array([[3.0]]), np.array([[1e-4]]), NORMAL)
-    actual = mixture_quantile([table], probability)
-    assert_allclose(actual, 3.0 + 1e-4 * norm.ppf(probability), rtol=1e-12)
 
 
 @pytest.mark.parametrize("p", [1, 3])

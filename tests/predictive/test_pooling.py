@@ -48,7 +48,7 @@ def test_all_of_the_protocol_has_the_same_mean_and_the_error_bars_of_the_network
     pooled, plain, _ = three
     X, y = rng.standard_normal((5, 1)), rng.standard_normal((5, 2))
     mean = pooled.outputs(X)
-    for found in (pooled.moments(X)[0], pooled.marginals(X, np.ones(1)).means):
+    for found in (pooled.moments(X)[0], pooled.marginals(X, np.ones(1))[0].means):
         assert_allclose(found, mean, rtol=1e-12)
     assert_allclose(pooled.whitened(X)[0], mean[0], rtol=1e-12)
     assert_allclose(pooled.moments(X)[1], plain.moments(X)[1], rtol=1e-12)

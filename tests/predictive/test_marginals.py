@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import ndtr, stdtr
+
+from skbayesnn.predictive import NORMAL, Marginals, StudentTLaw, mixture_quantiles
+
+WEIGHTS = np.array([0.5, 0.3, 0.2])
+MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])
+SDS = np.array([[1.0, 0.1], [0.2, 2.0], [3.0, 1e-3]])
+
+
+def by_root_finding(tables, probability, row):
+    """Quantile of one row, and the standard deviation as if all scales were."""
+
+    def excess(x):
+        total = -probability
+        for weights, means, scales, law in tables:
+            z = (x - means[:, row]) / np.broadcast_to(scales, means.shape)[:, row]
+            nu = getattr(law, "degrees_of_freedom", None)
+            total += weights @ (ndtr(z) if nu is None else stdtr(nu, z))
+        return total
+
+    weights = np.concatenate([table.weights for table in tables])
+    means = np.concatenate([table.means[:, row] for table in tables])
+    scales = [np.broadcast_to(table.scales, table.means.shape)[:, row] for table in tables]
+    variance = weights @ (np.concatenate(scales) ** 2 + (means - weights @ means) ** 2)
+    return brentq(excess, -1e6, 1e6, xtol=1e-13, rtol=1e-14), np.sqrt(variance)
+
+
+def many_draws(rng, kind, m=2000, n=4):
+    """Drawn networks of equal weight whose spread is some ``width`` of the noise."""
+    width = np.array([0.1, 0.5, 3.0, 20.0])
+    means = 5.0 + width * rng.standard_normal((m, n))
+    means[:, 3] += 60.0 * (rng.uniform(size=m) < 0.3)  # two separate groups
+    scales = np.exp(0.2 * rng.standard_normal((m, 1)))
+    if kind == "scales of rows":
+        scales = scales * np.exp(0.5 * rng.standard_normal((m, n)))
+    if kind != "student_t":
+        return [Marginals(np.full(m, 1.0 / m), means, scales, NORMAL)]
+    chosen = rng.integers(3, size=m)
+    return [
+        Marginals(
+            np.full(np.sum(chosen == i), 1.0 / m), means[chosen == i], scales[chosen == i], law
+        )
+        for i, law in enumerate(map(StudentTLaw.of, (2.5, 10.0, np.inf)))
+    ]
+
+
+@pytest.mark.parametrize("kind", ["constant", "scales of rows", "student_t"])
+def test_quantiles_of_many_components_against_root_finding(kind):
+    tables = many_draws(np.random.default_rng(0), kind)
+    probabilities = [1e-3, 0.025, 0.5, 0.8, 0.975]
+    for probability, found in zip(
+        probabilities, mixture_quantiles(tables, probabilities), strict=True
+    ):
+        for row in range(4):
+            exact, sd = by_root_finding(tables, probability, row)
+            assert abs(found[row] - exact) < 1e-7 * sd
+
+
+def test_one_mixture_and_its_parts():
+    probabilities = [1e-9, 0.025, 0.5, 0.7, 0.999]
+    found = mixture_quantiles([Marginals(WEIGHTS, MEANS, SDS, NORMAL)], probabilities)
+    parts = [Marginals(WEIGHTS[i], MEANS[i], SDS[i], NORMAL) for i in (slice(1), slice(1, 3))]
+    assert_allclose(mixture_quantiles(parts, probabilities), found, rtol=1e-12)
+    for probability, values in zip(probabilities, found, strict=True):
+        for row in range(2):
+            exact, sd = by_root_finding(parts, probability, row)
+            assert abs(values[row] - exact) < 1e-8 * sd
+
+
+@pytest.mark.parametrize("nearly_all", [1, 2000])
+def test_most_rows_take_one_evaluation_of_all_components(nearly_all):
+    """Newton's method from the quantiles of the components' mean took a dozen."""
+
+    class Counting(type(NORMAL)):
+        evaluated = 0
+
+        def derivatives(self, z):
+            self.evaluated += z.size
+            return super().derivatives(z)
+
+    law, rng = Counting(), np.random.default_rng(0)
+    means = rng.standard_normal((nearly_all, 500))
+    mixture_quantiles([Marginals(np.full(nearly_all, 1 / nearly_all), means, 1.0, law)], [0.025])
+    assert law.evaluated < 1.5 * means.size
+
+
+def test_rows_do_not_depend_on_each_other():
+    tables = many_draws(np.random.default_rng(1), "constant")
+    (alone,) = mixture_quantiles([tables[0]._replace(means=tables[0].means[:, 2:3])], [0.3])
+    (together,) = mixture_quantiles(tables, [0.3])
+    assert_allclose(together[2], alone[0], rtol=1e-12)
+
+
+def test_several_outputs_have_scales_of_their_own():
+    means, scales = np.zeros((1, 3, 2)), np.array([[[1.0, 10.0]]])
+    (found,) = mixture_quantiles([Marginals(np.ones(1), means, scales, NORMAL)], [0.9])
+    assert_allclose(found, np.tile(stats.norm.ppf(0.9) * scales[0], (3, 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("probability", [1e-12, 0.1, 0.5, 0.975])
+def test_quantile_of_one_member(probability):
+    table = Marginals(np.ones(1), np.array([[3.0]]), np.array([[1e-4]]), NORMAL)
+    (found,) = mixture_quantiles([table], [probability])
+    assert_allclose(found, 3.0 + 1e-4 * stats.norm.ppf(probability), rtol=1e-12)
+
+
+def test_quantiles_where_noise_is_all_but_absent():
+    means = np.random.default_rng(0).standard_normal((100, 1))
+    (found,) = mixture_quantiles([Marginals(np.full(100, 0.01), means, 1e-8, NORMAL)], [0.305])
+    assert abs(found[0] - np.sort(means[:, 0])[30]) < 1e-7
+
+
+@pytest.mark.parametrize("nu", [0.7, 2.5, 10.0, 300.0])
+def test_student_t_law(nu):
+    law, z = StudentTLaw.of(nu), np.concatenate([[-300.0, 0.0, 300.0], np.linspace(-9, 9, 1001)])
+    cdf, density, *_ = law.derivatives(z)
+    assert_allclose(cdf, stats.t.cdf(z, nu), atol=1e-10)
+    assert_allclose(density, stats.t.pdf(z, nu), rtol=1e-10)
+    step, near = 1e-4, np.linspace(-5, 5, 41)
+    above, here, below = (law.derivatives(near + shift) for shift in (step, 0.0, -step))
+    assert_allclose(here[2], (above[1] - below[1]) / (2 * step), atol=1e-8)
+    assert_allclose(here[3], (above[2] - below[2]) / (2 * step), atol=1e-8)
+    assert_allclose(law.quantile(law.cdf(near)), near, atol=1e-7)
+
+
+def test_laws_are_made_once():
+    assert StudentTLaw.of(4.0) is StudentTLaw.of(4.0)
+    assert StudentTLaw.of(np.inf) is NORMAL
+    assert_array_equal(NORMAL.derivatives(np.zeros(1))[2], [0.0])
