@@ -32,8 +32,8 @@ from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._saliency import prune_weights, with_zeros
 from skbayesnn.inference._sampled_models import (
+    GENEROUS,
     Model,
-    affordable_sizes,
     draw_models,
     is_affordable,
 )
@@ -231,7 +231,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     if not wanted or not possible or problem.prunes:
         return None
     if hidden_layer_sizes == "auto":
-        return affordable_sizes(problem)
+        hidden_layer_sizes, wanted = GENEROUS, "auto"
     posterior = problem.posed(hidden_layer_sizes).posterior
     if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
         return None  # Laplace's approximation is exact

@@ -16,7 +16,7 @@ from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 FIRST = Schedule(n_chains=16, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-SECOND = Schedule()
+SECOND = Schedule(n_chains=16)
 SPREAD = 1.0  # sd of the coordinates of precisions about those of minima where particles begin
 SYSTEMATIC = 0.2  # nats that all populations miss alike; by tests/benchmarks/evidence_truth.py
 

@@ -22,8 +22,9 @@ MOST_MINIMA = 8  # near whose precisions the first particles begin
 MOST_NETWORKS = 512  # that are kept of a model
 HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
 N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
-UNITS = {True: (16, 8), False: (8,)}  # regression, classes: the first that is affordable
-SECONDS = {True: 1.3e-4, False: 8e-5}  # per row and weight: regression, classes
+GENEROUS = (8,)  # hidden layers of the network that is sampled
+SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
+SECONDS_OF_CLASSES = 8e-5  # per row and weight
 
 
 class Model(NamedTuple):
@@ -87,26 +88,21 @@ def seconds_of_population(posterior):
 
     Measured on sets of 50 to 700 rows, see tests/benchmarks/small_sets.py.
     """
-    return (
-        SECONDS[posterior.likelihood.n_levels > 0]
-        * len(posterior.X)
-        * posterior.network.n_weights
-        * max(1, posterior.network.n_outputs if posterior.likelihood.n_levels else 1)
-    )
-
-
-def affordable_sizes(problem):
-    """Hidden layers of the network that is sampled, or ``None`` where this takes too long."""
-    for n_units in UNITS[problem.likelihood.n_levels > 0]:
-        posterior = problem.posed((n_units,)).posterior
-        if is_affordable(posterior, problem.limits):
-            return (n_units,)
-    return None
+    levels = posterior.likelihood.n_levels
+    per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
+    return per_weight * len(posterior.X) * posterior.network.n_weights
 
 
 def is_affordable(posterior, limits):
-    """Compare the time of drawing networks with its limit."""
-    return posterior.groups.centred and seconds_of_population(posterior) <= limits.sampled_seconds
+    """Compare the time of drawing networks with its limit.
+
+    Where targets are many per weight Laplace's approximation is accurate, so that drawing networks
+    must cost little.
+    """
+    n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
+    few = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
+    most = limits.sampled_seconds if few else limits.checked_seconds
+    return posterior.groups.centred and seconds_of_population(posterior) <= most
 
 
 def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None):
@@ -201,7 +197,7 @@ class _Trial:
 
     def _by_chains(self):
         """Draws of short chains that start at minima; the evidence is Laplace's."""
-        model, (posterior, search) = self.model, self.model.posed
+        model, search = self.model, self.model.posed.settings
         linear = is_linear(model.problem, model.posed, model.noise)
         plan, _ = tuned_plan(model.posed, linear, model.noise)
         settings = SamplingSettings(search, plan, N_WARM_UP, MOST_NETWORKS // N_CHAINS)
