@@ -43,8 +43,8 @@ def moves_beside(joint, n_sweeps, sampling=False):
         all weights are in the position, which leaves widths of units open, units are sliced.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
-    if sampling and joint.plain and joint.posterior.network.hidden_layer_sizes:
+    if sampling:
         moves.append(PrecisionMoves(joint))
-        if not joint.integrated:
+        if joint.posterior.network.hidden_layer_sizes and not joint.integrated:
             moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))
