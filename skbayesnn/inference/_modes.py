@@ -109,10 +109,10 @@ class Modes(NamedTuple):
         norms += gammaln(0.5 * (TAILS + d)) - gammaln(0.5 * TAILS)
         return norms - 0.5 * d * np.log(TAILS * np.pi)
 
-    def compiled(self, of_joint, of_first):
+    def compiled(self, of_joint, of_data, of_first):
         """What `Tempering` needs."""
         shape = TAILS, self.position, self.whitener, self._log_norms
-        return of_joint, of_joint, of_first, *shape
+        return of_joint, of_data, of_first, *shape
 
 
 def _descended(joint, q):

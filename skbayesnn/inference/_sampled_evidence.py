@@ -80,7 +80,7 @@ class _Path:
 
     def stage(self, temperature, position, rngs):
         """The `Stage` of a temperature."""
-        energy = Tempered(self.joint, self.first, temperature, 1.0 - temperature)
+        energy = Tempered.at_temperature(self.joint, self.first, temperature)
         return Stage(position, energy, self.move)
 
 
@@ -116,18 +116,9 @@ class _FromPriorWithConditions(_FromPrior):
 
     def stage(self, temperature, position, rngs):
         """The `Stage` of a temperature, factors drawn anew."""
-        joint = self.joint.tempered(temperature)
-        moving = slice(joint.n_sampled, joint.dimension)
-
-        def energy(q):
-            value, gradient = joint.energy(q)
-            change, change_gradient = self.first.change(q[..., moving])
-            gradient[..., moving] -= (1.0 - temperature) * change_gradient
-            return value - (1.0 - temperature) * change, gradient
-
-        return Stage(
-            joint.renewed(position, rngs, keep_outputs=True), energy, moves_beside(joint, 1)
-        )
+        energy = Tempered.at_temperature(self.joint, self.first, temperature)
+        position = energy.joint.renewed(position, rngs, keep_outputs=True)
+        return Stage(position, energy, moves_beside(energy.joint, 1))
 
 
 class _FromMinima(_Path):
