@@ -40,8 +40,9 @@ def moves_beside(joint, n_sweeps):
         Of `ScaleMoves`. With none only conditions are renewed, as for the classic samplers.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
-    if n_sweeps and joint.plain and joint.posterior.network.hidden_layer_sizes:
+    if n_sweeps:
         moves.append(PrecisionMoves(joint))
-        if not joint.integrated:  # all weights are in the position: widths of units are open
+        if joint.posterior.network.hidden_layer_sizes and not joint.integrated:
+            # all weights are in the position, which leaves the widths of units open
             moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

@@ -72,43 +72,24 @@ class _FromPrior:
         return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
 
     def stage(self, exponent, position, rngs):
-        """The `Stage` of an exponent."""
+        """The `Stage` of an exponent, conditions drawn anew."""
         if self.deadline.passed:
             raise OutOfTime
-        energy = Tempered(self.joint, self.first, exponent, 1.0 - exponent)
-        return Stage(position, energy, moves_beside(self.joint, 1))
+        energy = Tempered.at_temperature(self.joint, self.first, exponent)
+        position = energy.joint.renewed(position, rngs, keep_outputs=True)
+        return Stage(position, energy, moves_beside(energy.joint, 1))
 
 
 class _FromPriorWithConditions(_FromPrior):
     """The path of energies that are conditional on factors of the rows' precisions.
 
-    The likelihood whose power is taken is that of all weights, the factors integrated out. At every
-    exponent it is a mixture over factors again, so that the output layer can be integrated out.
+    The likelihood whose power is taken is that of all weights, the factors integrated out.
     """
 
     def misfit(self, q):
         """Minus log of the joint density, factors integrated out, over the first one."""
         moving = q[..., self.joint.n_sampled : self.joint.dimension]
         return self.joint.misfit(q) + self.first.change(moving)[0]
-
-    def stage(self, exponent, position, rngs):
-        """The `Stage` of an exponent, factors drawn anew."""
-        if self.deadline.passed:
-            raise OutOfTime
-        joint = self.joint.tempered(exponent)
-        moving = slice(joint.n_sampled, joint.dimension)
-
-        def energy(q):
-            value, gradient = joint.energy(q)
-            change, change_gradient = self.first.change(q[..., moving])
-            gradient[..., moving] -= (1.0 - exponent) * change_gradient
-            return value - (1.0 - exponent) * change, gradient
-
-        return Stage(
-            joint.renewed(position, rngs, keep_outputs=True),
-            energy,
-            moves_beside(joint, 1),
-        )
 
 
 def _annealed(joint, first, rng, schedule, deadline):

@@ -60,10 +60,10 @@ class NearPrecisions(NamedTuple):
         slope = slope - np.exp(far - log_density) * prior_slope
         return np.sum(prior + log_density, axis=-1), prior_slope + slope
 
-    def compiled(self, of_joint, of_first):
+    def compiled(self, of_joint, of_data, of_first):
         """What `Tempering` needs: of this density `change` alone, as the prior is there already."""
         shape = PRIOR_SHARE, self.centre, self.scale, np.empty(0)
-        return of_joint + of_first, of_joint, of_first, *shape
+        return of_joint + of_first, of_data, of_first, *shape
 
 
 class Tempered:
@@ -76,20 +76,35 @@ class Tempered:
         The density where annealing begins.
     of_joint, of_first : float
         Factors of minus log of the joint density and of the first one.
+    of_data : float, optional
+        Factor of the likelihood if that of the joint density is not meant: where rows count less
+        already, see `at_temperature`.
     """
 
-    def __init__(self, joint, first, of_joint, of_first):
+    def __init__(self, joint, first, of_joint, of_first, of_data=None):
         self.joint, self.first, self.of_joint, self.of_first = joint, first, of_joint, of_first
+        self.of_data = of_joint if of_data is None else of_data
         self.core = None
         if joint.compiled and joint.dimension:
-            self.core = joint.compiled.tempered(*first.compiled(of_joint, of_first))
+            self.core = joint.compiled.tempered(*first.compiled(of_joint, self.of_data, of_first))
+
+    @classmethod
+    def at_temperature(cls, joint, first, temperature):
+        """Between the first density (0) and the posterior (1), both multiplied as powers.
+
+        If the energy is conditional on factors of the rows' precisions, the power is that of the
+        likelihood with these integrated out: a mixture over factors again, of rows that count less.
+        """
+        if not joint.n_conditions:
+            return cls(joint, first, temperature, 1.0 - temperature)
+        return cls(joint.tempered(temperature), first, temperature, 1.0 - temperature, of_data=1.0)
 
     def __call__(self, q):
         """Values and gradients."""
         terms = self.joint.terms(q)
         first, first_gradient = self.first.log_density(q, terms)
-        value = self.of_joint * (terms.prior + terms.data) - self.of_first * first
-        gradient = self.of_joint * (terms.prior_gradient + terms.data_gradient)
+        value = self.of_joint * terms.prior + self.of_data * terms.data - self.of_first * first
+        gradient = self.of_joint * terms.prior_gradient + self.of_data * terms.data_gradient
         return value, gradient - self.of_first * first_gradient
 
     def values(self, q):

@@ -59,7 +59,8 @@ class UnitMoves(Stepwise):
 
     def __init__(self, joint):
         self.joint, network = joint, joint.posterior.network
-        self.unit, self.n_units = np.full(network.n_weights, -1), 0
+        self.unit = np.full(max(network.n_weights, joint.n_sampled), -1)
+        self.n_units = 0
         for weights in network.layers(np.arange(network.n_weights))[:-1]:
             self.unit[weights] = self.n_units + np.arange(weights.shape[1])
             self.n_units += weights.shape[1]

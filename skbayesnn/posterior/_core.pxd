@@ -99,6 +99,7 @@ cdef extern from "core.h":
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
     long move_doubles(const CJoint *) nogil
+    long map_doubles(long) nogil
     double rescale(const CJoint *, double *, const double *, double *) nogil
     const Kernels *kernels_at(int) nogil
 

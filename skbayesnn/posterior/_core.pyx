@@ -402,7 +402,7 @@ cdef class Joint:
         cdef int dense = factor.ndim == 3
         failed = np.zeros(m, dtype=np.uint8)
         cdef unsigned char[::1] lost = failed
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double *work = memory(joint_doubles(&self.c) + (map_doubles(d) if dense else 0))
         with nogil:
             for i in range(m):
                 lost[i] = not kernels.leapfrog(

@@ -183,11 +183,6 @@ class JointPosterior(Coordinates):
             return done
         return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
 
-    @property
-    def plain(self):
-        """Whether positions hold the weights of one network, and precisions, but nothing else."""
-        return type(self) is JointPosterior
-
     def rescaled(self, q, shift):
         return self.compiled.rescaled(q, shift) if self.compiled else super().rescaled(q, shift)
 

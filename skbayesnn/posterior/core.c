@@ -87,6 +87,8 @@ static void hessian_sizes(const Model *model, int exact, long *left, long *right
     }
 }
 
+long map_doubles(long d) { return (2 * d + 2) * padded((int)d) + 4 * PADDING; }
+
 /* Doubles of `begin`. */
 static long rows_doubles(const Model *model, long rows)
 {
@@ -434,34 +436,6 @@ static double squared(const double *x, int n)
     for (int i = 0; i < n; i++)
         total += x[i] * x[i];
     return total;
-}
-
-INLINE double dot(const double *a, const double *b, int n)
-{
-    double part[8] = {0.0}, total = 0.0;
-    int i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++)
-            part[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        total += a[i] * b[i];
-    for (int k = 0; k < 8; k++)
-        total += part[k];
-    return total;
-}
-
-/* F x or, transposed, F^T x, with the instructions of the caller. */
-INLINE void transformed(const double *factor, int dense, int transpose, const double *x, int n,
-                        double *out)
-{
-    for (int i = 0; i < n; i++)
-        out[i] = dense ? 0.0 : factor[i] * x[i];
-    for (int i = 0; dense && i < n; i++, factor += n) {
-        if (!transpose)
-            out[i] = dot(factor, x, n);
-        for (int j = 0; transpose && j < n; j++)
-            out[j] += factor[j] * x[i];
-    }
 }
 
 /* --- the copies ------------------------------------------------------------------------------- */

@@ -13,3 +13,4 @@
 #undef I
 #undef Rows
 #undef Shallow
+#undef Map

@@ -150,6 +150,49 @@ static int NAME(value)(const Joint *joint, const double *q, double *value, doubl
     return NAME(total)(joint, q, VALUE, value, NULL, work);
 }
 
+/* A linear map F, diagonal or dense; its rows and columns are then padded to whole vectors. */
+typedef struct {
+    const double *diagonal;
+    V *rows, *columns, *out;
+    int d, nv;
+} NAME(Map);
+#define Map NAME(Map)
+
+static Map NAME(map)(const double *factor, int dense, int d, double *work)
+{
+    Map map = {.diagonal = dense ? NULL : factor, .d = d, .nv = padded(d) / LANES};
+    map.rows = (V *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+    map.columns = map.rows + (long)d * map.nv;
+    map.out = map.columns + (long)d * map.nv;
+    for (long i = 0; i < d && dense; i++)
+        for (long j = 0; j < d; j++)
+            ((double *)(map.rows + i * map.nv))[j] = ((double *)(map.columns + j * map.nv))[i] =
+                factor[i * d + j];
+    return map;
+}
+
+/* F x or, transposed, F^T x. */
+static void NAME(mapped)(const Map *map, int transpose, const double *x, double *out)
+{
+    const V *m = transpose ? map->rows : map->columns;
+    int d = map->d, nv = map->nv;
+    for (int i = 0; i < d && map->diagonal; i++)
+        out[i] = map->diagonal[i] * x[i];
+    if (map->diagonal)
+        return;
+    for (int v = 0; v < nv; v += 4) {
+        V a = {0}, b = {0}, c = {0}, e = {0}; /* what is beyond the last vectors is not used */
+        for (long j = 0, at = v; j < d; j++, at += nv) {
+            a += m[at] * x[j];
+            b += m[at + 1] * x[j];
+            c += m[at + 2] * x[j];
+            e += m[at + 3] * x[j];
+        }
+        map->out[v] = a, map->out[v + 1] = b, map->out[v + 2] = c, map->out[v + 3] = e;
+    }
+    memcpy(out, map->out, sizeof(double) * d);
+}
+
 /* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
    any force that depends on the position alone leaves steps reversible and volumes as they are. */
 static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
@@ -160,22 +203,23 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
     Given own;
     joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
-    work = slope + d;
+    Map map = NAME(map)(factor, dense, d, slope + d);
+    work = slope + d + (dense ? map_doubles(d) : 0);
     double initial = known + 0.5 * squared(p, d);
     if (gradient && !rough)
         slope = gradient;
     else if (!NAME(total)(joint, q, FORCE, &known, slope, work))
         return 0;
-    transformed(factor, dense, 1, slope, d, force);
+    NAME(mapped)(&map, 1, slope, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        transformed(factor, dense, 0, p, d, velocity);
+        NAME(mapped)(&map, 0, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
         if (!NAME(total)(joint, q, FORCE, value, slope, work))
             return 0;
-        transformed(factor, dense, 1, slope, d, force);
+        NAME(mapped)(&map, 1, slope, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
         if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {

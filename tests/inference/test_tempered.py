@@ -1,10 +1,11 @@
 """Energies of annealing: their gradients, and the compiled core against NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.optimize import approx_fprime
 
 from skbayesnn.inference import (
     FreeHyperparameters,
@@ -15,9 +16,11 @@ from skbayesnn.inference import (
 )
 from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.tools import make_problem
+from tests.posterior.test_joint_noise import make_joint
+from tests.tools import difference, make_problem
 
-LIKELIHOODS = ["gaussian", "bernoulli", "categorical"]
+ROW_FACTORS = ["student_t", "input_dependent", "input_dependent_two", "measured"]
+LIKELIHOODS = ["gaussian", "bernoulli", "categorical", *ROW_FACTORS]
 each_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS)
 each_hidden = pytest.mark.parametrize("hidden", [(), (3,), (3, 2)], ids=str)
 each_first = pytest.mark.parametrize("first", ["prior", "modes"])
@@ -26,6 +29,13 @@ each_integrate = pytest.mark.parametrize("integrate", [True, False], ids=["integ
 
 def made(likelihood, hidden, first, integrate=True):
     """A joint posterior, a density where annealing begins, and positions."""
+    if likelihood in ROW_FACTORS:
+        joint, q = make_joint(likelihood, hidden, integrate, n=23)
+        q = np.concatenate([q, q])
+        if first == "modes":
+            pytest.skip("annealing from minima knows the weights of one network alone")
+        moving = slice(joint.n_sampled, joint.dimension)
+        return joint, NearPrecisions.of(joint, q[:, moving]), q
     posterior, _, hyper = make_problem(likelihood, hidden, prior="layer", n=23)
     masks = [np.ones(len(some), dtype=bool) for some in hyper]
     kinds = [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)] * sum(map(len, masks))
@@ -57,8 +67,25 @@ def without_core(energy):
 def test_gradients(likelihood, hidden, first, integrate):
     joint, beginning, q = made(likelihood, hidden, first, integrate)
     energy = Tempered(joint, beginning, 0.3, 0.7)
-    numerical = approx_fprime(q[0], lambda q: energy(q[None])[0][0], 1e-7)
-    assert_allclose(energy(q[:1])[1][0], numerical, rtol=1e-5, atol=1e-5)
+    d, step = joint.dimension, 1e-4
+    numerical = difference(lambda moving: energy(np.append(moving, q[0, d:])[None])[0][0], q[0, :d], step)
+    assert_allclose(energy(q[:1])[1][0], numerical, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_powers_between_both_densities(likelihood):
+    joint, beginning, q = made(likelihood, (3,), "prior")
+    terms, eta = joint.terms(q), q[:, joint.n_sampled : joint.dimension]
+    s = joint.posterior.sample_weight
+    if joint.n_conditions:  # rows that count less
+        posterior = replace(joint.posterior, sample_weight=0.3 * s)
+        data = replace(joint, posterior=posterior).terms(q).data
+    else:
+        data = 0.3 * terms.data
+    expected = terms.prior + data - 0.7 * beginning.change(eta)[0]
+    energy = Tempered.at_temperature(joint, beginning, 0.3)
+    assert_allclose(energy(q)[0], expected, rtol=1e-12)
+    assert_allclose(energy.values(q), expected, rtol=1e-9)
 
 
 @each_likelihood
@@ -80,9 +107,10 @@ def test_transitions(likelihood, hidden, first, integrate):
     joint, beginning, q = made(likelihood, hidden, first, integrate)
     energy = Tempered(joint, beginning, 0.3, 0.7)
     rng, ended = np.random.default_rng(0), []
-    phase = start(energy, q)._replace(momentum=rng.standard_normal(q.shape))
-    metric = Metric(rng.uniform(0.5, 1.0, q.shape))
-    step_size, n_steps = np.full(6, 1e-2), np.array([5, 0, 9, 1, 3, 7])
+    shape = len(q), joint.dimension
+    phase = start(energy, q)._replace(momentum=rng.standard_normal(shape))
+    metric = Metric(rng.uniform(0.5, 1.0, shape))
+    step_size, n_steps = np.full(6, 1e-3), np.array([5, 0, 9, 1, 3, 7])
     for one in (energy, without_core(energy)):
         end = leapfrog(one, phase, step_size, n_steps, metric)
         assert_allclose(end.value, energy.values(end.position), rtol=1e-9, atol=1e-9)

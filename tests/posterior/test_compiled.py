@@ -10,16 +10,27 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skbayesnn.inference import FreeHyperparameters, PrecisionMoves, ScaleMoves, UnitMoves
+from skbayesnn.inference import (
+    FreeHyperparameters,
+    NoisePlan,
+    PrecisionMoves,
+    ScaleMoves,
+    UnitMoves,
+)
+from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     Gamma,
+    Gaussian,
     Hyperparameters,
     Hyperpriors,
+    InputDependentJoint,
     JointPosterior,
     LogUniform,
+    MeasuredJoint,
     SquaredResiduals,
     StudentTJoint,
     instructions,
+    weight_groups,
 )
 from skbayesnn.posterior._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
@@ -169,30 +180,57 @@ def test_large_networks_have_their_hessian_from_matrix_products():
 # --- positions of samplers ------------------------------------------------------------------------
 
 
-JOINTS = [*LIKELIHOODS, "student_t", "student_t_shared"]
+ROW_FACTORS = ["student_t", "student_t_shared", "measured", "measured_shared", "input_dependent"]
+JOINTS = [*LIKELIHOODS, *ROW_FACTORS, "input_dependent_one"]
+
+
+KINDS = {"student": StudentTJoint, "measured": MeasuredJoint, "input": InputDependentJoint}
+
+
+def one_output(posterior, plain, hyper, prior):
+    """The same with the first output alone."""
+    network = replace(posterior.network, layer_sizes=(*posterior.network.layer_sizes[:-1], 1))
+    groups = weight_groups(network, prior)
+    own = {"network": network, "groups": groups, "y": posterior.y[:, :1]}
+    own["likelihood"] = Gaussian.per_output(1)
+    some = replace(posterior, **own)
+    hyper = Hyperparameters(hyper.alpha[: len(groups.names)], hyper.beta[:1])
+    return some, without_core(some), hyper
 
 
 def both_joints(
     likelihood, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False, **options
 ):
     """A joint posterior with the compiled core and one without, and positions."""
-    posterior, plain, _, hyper = both(likelihood, hidden, prior=prior, n=n, **options)
-    rng = np.random.default_rng(3)
+    network = likelihood.startswith("input_dependent")
+    source = "gaussian" if network else likelihood
+    posterior, plain, _, hyper = both(source, hidden, prior=prior, n=n, **options)
+    if likelihood.endswith("_one"):
+        posterior, plain, hyper = one_output(posterior, plain, hyper, prior)
+    rng, plan = np.random.default_rng(3), ()
     masks = [np.ones(len(some), dtype=bool) for some in hyper]
+    if network:
+        plan = NoisePlan.build(posterior.network, (2,), prior)
+        own = np.ones(len(plan.groups.names) - 1)
+        masks[0], hyper = np.append(masks[0], own > 0), hyper._replace(
+            alpha=np.append(hyper.alpha, own)
+        )
     if fixed:
-        masks[0][0] = masks[1][:1] = False
+        masks[0][0] = masks[0][-1] = masks[1][:1] = False
     information = np.exp(rng.normal(0.0, 2.0, len(hyper.alpha)))
     kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
     n_precisions = sum(map(len, masks))
     free = FreeHyperparameters(*masks, Hyperpriors.of((kinds * n_precisions)[:n_precisions]))
-    student_t = likelihood.startswith("student_t")
-    kind, own = (StudentTJoint, [(2.5, 5.0, 20.0)]) if student_t else (JointPosterior, [])
+    degrees = (2.5, 5.0, 20.0)
+    kind, own = KINDS.get(likelihood.split("_")[0], JointPosterior), plan
+    if kind is StudentTJoint:
+        own = [degrees]
     joints = [kind(some, free, hyper, information, integrate, *own) for some in (posterior, plain)]
     vars(joints[1])["compiled"] = None
     q = rng.standard_normal((5, joints[0].dimension))
-    if not student_t:
+    if not joints[0].n_conditions:
         return *joints, q
-    factors, nu = rng.gamma(1.5, 1.0 / 1.5, (5, n)), rng.choice(own[0], (5, 1))
+    factors, nu = rng.gamma(1.5, 1.0 / 1.5, (5, n)), rng.choice(degrees, (5, 1))
     outer = rng.standard_normal((5, joints[0].n_conditions - n - 1))
     return *joints, np.concatenate([q, factors, nu, outer], axis=1)
 
@@ -222,6 +260,17 @@ def test_terms(used, likelihood, hidden, integrate, prior):
 def test_terms_without_output_biases(likelihood, hidden, integrate):
     joint, plain, q = both_joints(likelihood, hidden, integrate=integrate, output_bias=False)
     assert joint.compiled
+    assert_same(joint.terms(q), plain.terms(q), 1e-7 if integrate else 1e-11)
+
+
+@pytest.mark.parametrize("likelihood", ["input_dependent", "input_dependent_one"])
+@each_way
+def test_log_precisions_beyond_their_interval(likelihood, integrate):
+    joint, plain, q = both_joints(likelihood, integrate=integrate)
+    q[:, joint.n_mean : joint.n_sampled] *= 20.0
+    state, X = joint.noise_state(q), joint.posterior.X
+    beyond = outputs(joint.noise_network, state, X) != joint.noise_functions(state, X)
+    assert 0.1 < np.mean(beyond) < 0.9
     assert_same(joint.terms(q), plain.terms(q), 1e-7 if integrate else 1e-11)
 
 

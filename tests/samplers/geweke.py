@@ -28,6 +28,8 @@ from skbayesnn.posterior import (
     InputDependentJoint,
     JointPosterior,
     LogUniform,
+    MeasuredGaussian,
+    MeasuredJoint,
     Posterior,
     StudentT,
     StudentTJoint,
@@ -95,6 +97,8 @@ class ManyPosteriors:
             if isinstance(joint, InputDependentJoint):
                 h = outputs(joint.noise_network, joint.noise_state(position), X)
                 sd = np.exp(-0.5 * np.clip(h, *RANGE.log_range))
+            if joint.posterior.variances is not None:
+                sd = np.hypot(sd, joint.posterior.variances**0.5)
             if joint.n_conditions:
                 sd = sd * joint.place(q[:, :-1]).conditions[:, : len(X), None] ** -0.5
             self.y = f + sd * rng.standard_normal(f.shape)
@@ -154,6 +158,12 @@ class OneByOne(ManyPosteriors):
 
         return np.concatenate(self._moved(phase, move))
 
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        def move(joint, one, i):
+            return joint.redraws(one, which, gamma[i], log_uniform[i], done[i])
+
+        return np.concatenate(self._moved(phase, move))
+
 
 CASES = {
     "regression": (Gaussian.per_output(1), 1, "layer", True),
@@ -165,13 +175,12 @@ CASES = {
     "input_dependent": (Gaussian.per_output(1), 1, "layer", True),
     "input_dependent_all": (Gaussian.per_output(1), 1, "layer", False),
     "input_dependent_two_outputs": (Gaussian.per_output(2), 2, "single", True),
+    "measured": (MeasuredGaussian(np.zeros(1, int), np.ones(1), np.ones(1)), 1, "layer", True),
     "student_t": (StudentT.per_output(1), 1, "layer", True),
     "student_t_all": (StudentT.per_output(1), 1, "layer", False),
     "student_t_two_outputs": (StudentT(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
 }
 
-
-PLAIN_CASES = [name for name in CASES if not name.startswith(("input_dependent", "student_t"))]
 
 # without hidden layers; the sampler's slices serve these alone
 LINEAR_CASES = {
@@ -202,6 +211,9 @@ def make_case(name, information=1.0, many=ManyPosteriors):
         fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
         information = np.append(information, 0.5 * own)
         return many(InputDependentJoint(posterior, free, fixed, information, integrate, *plan))
+    if name == "measured":
+        variances = np.array([[0.0], [0.3], [1.0], [4.0], [0.1]])
+        return many(MeasuredJoint(replace(posterior, variances=variances), *given[1:]))
     return many(JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES))
 
 
