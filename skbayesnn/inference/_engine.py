@@ -231,7 +231,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     if not wanted or not possible or problem.prunes:
         return None
     if hidden_layer_sizes == "auto":
-        hidden_layer_sizes, wanted = GENEROUS, "auto"
+        hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
     posterior = problem.posed(hidden_layer_sizes).posterior
     if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
         return None  # Laplace's approximation is exact

@@ -16,7 +16,9 @@ from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 FIRST = Schedule(n_chains=16, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-SECOND = Schedule(n_chains=16)
+SECOND = Schedule(n_moves=2, effective=0.6, n_last_moves=16, n_last_steps=32)
+CHAIN_ROWS = 2**11  # chains of a population times rows, between the following numbers of chains
+FEWEST_CHAINS, MOST_CHAINS = 16, 32
 SPREAD = 1.0  # sd of the coordinates of precisions about those of minima where particles begin
 SYSTEMATIC = 0.2  # nats that all populations miss alike; by tests/benchmarks/evidence_truth.py
 
@@ -126,7 +128,7 @@ def scout(joint, starts, rng, deadline=NEVER):
     return _annealed(joint, first, rng, FIRST, deadline)
 
 
-def sample_population(joint, eta, rng, deadline=NEVER, schedule=SECOND):
+def sample_population(joint, eta, rng, deadline=NEVER):
     """Draws from the posterior, and its evidence with a standard error.
 
     Parameters
@@ -136,7 +138,6 @@ def sample_population(joint, eta, rng, deadline=NEVER, schedule=SECOND):
         Coordinates of precisions drawn from the posterior, near which the particles begin.
     rng : numpy.random.Generator
     deadline : Deadline
-    schedule : Schedule
 
     Returns
     -------
@@ -144,11 +145,12 @@ def sample_population(joint, eta, rng, deadline=NEVER, schedule=SECOND):
         ``None`` if there was no time for it.
     """
     first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
-    return _annealed(joint, first, rng, schedule, deadline)
+    n_chains = np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS)
+    return _annealed(joint, first, rng, SECOND._replace(n_chains=int(n_chains)), deadline)
 
 
-def sample_after(scouted, rng, deadline=NEVER, schedule=SECOND):
+def sample_after(scouted, rng, deadline=NEVER):
     """`sample_population` near the precisions that `scout` has found."""
     joint = scouted.joint
     eta = scouted.position[..., joint.n_sampled : joint.dimension].reshape(-1, joint.n_free)
-    return sample_population(joint, eta, rng, deadline, schedule)
+    return sample_population(joint, eta, rng, deadline)

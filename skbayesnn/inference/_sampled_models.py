@@ -22,7 +22,7 @@ MOST_MINIMA = 8  # near whose precisions the first particles begin
 MOST_NETWORKS = 512  # that are kept of a model
 HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
 N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
-GENEROUS = (8,)  # hidden layers of the network that is sampled
+GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
 

@@ -24,6 +24,7 @@ WARM_UP_SHARE = 0.5  # of the time left, at most, for the warm-up
 SWEEPS = 3  # of scale moves after every trajectory
 LEAST_LIMIT = 64  # of the steps of a trajectory
 TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
+NOISE_NETWORK_ROWS = 2**14  # the same with a noise network, where longer ones have shown no gain
 LONG = 3.0  # length of trajectories where they are long, times `patience`
 PATIENT_WORK = 120_000  # rows times weights times `patience`
 MOST_PATIENT = 4
@@ -53,7 +54,8 @@ def tuned_plan(posed, linear, noise="constant"):
     if linear:
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
-    max_steps = max(LEAST_LIMIT, min(n_rows, TRAJECTORY_ROWS // n_rows))
+    most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS
+    max_steps = max(LEAST_LIMIT, min(n_rows, most_rows // n_rows))
     more = patience(posed.posterior)
     integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
     if integrated and noise == "constant":

@@ -2,8 +2,8 @@
 
 `_core` is made from ``_core.pyx`` and ``core.c`` when the package is installed where there is a C
 compiler. Its functions do what methods of `Posterior` and `JointPosterior` do, which call them
-where they can; else these go on with NumPy, the same to rounding. (Forces along trajectories of
-classifiers are in single precision; the energies that accept or reject them are not.) The
+where they can; else these go on with NumPy, the same to rounding. (Forces along trajectories are
+mostly in single precision; the energies that accept or reject them are not.) The
 environment variable ``SKBAYESNN_COMPILED`` names the set of instructions to use, or is ``0``: none.
 """
 

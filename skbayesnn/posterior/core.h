@@ -112,7 +112,8 @@ typedef struct {
     int (*value)(const Joint *joint, const double *q, double *value, double *work);
 
     /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, (d, d) if
-       `dense`, else (d,); a dense one needs `map_doubles` more. Returns 0 where `terms` does. Here and below `gradient` may be NULL. */
+       `dense`, else (d,); a dense one needs `map_doubles` more. Returns 0 where `terms` does. Here
+       and below `gradient` may be NULL. */
     int (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
                     double step_size, long n_steps, const double *factor, int dense,
                     double unstable, double *work);

@@ -68,7 +68,9 @@ def test_gradients(likelihood, hidden, first, integrate):
     joint, beginning, q = made(likelihood, hidden, first, integrate)
     energy = Tempered(joint, beginning, 0.3, 0.7)
     d, step = joint.dimension, 1e-4
-    numerical = difference(lambda moving: energy(np.append(moving, q[0, d:])[None])[0][0], q[0, :d], step)
+    numerical = difference(
+        lambda moving: energy(np.append(moving, q[0, d:])[None])[0][0], q[0, :d], step
+    )
     assert_allclose(energy(q[:1])[1][0], numerical, rtol=1e-6, atol=1e-6)
 
 

@@ -212,8 +212,9 @@ def both_joints(
     if network:
         plan = NoisePlan.build(posterior.network, (2,), prior)
         own = np.ones(len(plan.groups.names) - 1)
-        masks[0], hyper = np.append(masks[0], own > 0), hyper._replace(
-            alpha=np.append(hyper.alpha, own)
+        masks[0], hyper = (
+            np.append(masks[0], own > 0),
+            hyper._replace(alpha=np.append(hyper.alpha, own)),
         )
     if fixed:
         masks[0][0] = masks[0][-1] = masks[1][:1] = False
