@@ -13,7 +13,7 @@ from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
 from skbayesnn.estimators._report import make_report
-from skbayesnn.estimators._sequential import Earlier, earlier_of_prior
+from skbayesnn.estimators._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
 from skbayesnn.inference import (
     Trouble,
@@ -25,7 +25,6 @@ from skbayesnn.inference import (
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
-NOTHING = 1.5  # well-determined weights, the bias of the output among them
 HESSIANS = ("auto", "exact", "gauss_newton")
 
 
@@ -110,11 +109,19 @@ class EvidenceMLP(BayesianMLP):
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""
-        if not self.__sklearn_is_fitted__():
+        if not self.__sklearn_is_fitted__() or hasattr(self, "_waiting"):
             return None
         earlier = Earlier.of(self)
         earlier.check(self)
         return earlier
+
+    def _wait(self, rows, earlier):
+        """Keep the rows of a first batch that settles nothing; a warning, or ``None``."""
+        waiting = Waiting.after(self, rows) if earlier is None else None
+        if waiting is None:
+            return None
+        self._waiting = waiting
+        return str(waiting), ConvergenceWarning
 
     def _add_up(self, earlier):
         """The evidence of all batches, by the chain rule."""
@@ -216,7 +223,7 @@ class EvidenceMLP(BayesianMLP):
                 "max_iter if n_iter_ has reached it."
             ), ConvergenceWarning
         hidden = self._result.posed.posterior.network.hidden_layer_sizes
-        if len(hidden) > 2 and np.sum(best.gamma) < NOTHING:
+        if len(hidden) > 2 and np.sum(best.gamma) < LEARNT:
             return (
                 "The network has learnt nothing: its outputs are constant. Either y does not "
                 "depend on X, or training has failed. Try another random_state, more n_restarts, "
