@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +13,7 @@ from skbayesnn.estimators._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
+from skbayesnn.estimators._predictions import Predictions
 from skbayesnn.estimators._report import make_report
 from skbayesnn.estimators._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
@@ -163,7 +165,9 @@ class EvidenceMLP(BayesianMLP):
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
-        self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
+        given = predictors.left_out, result.problem.y, result.problem.sample_weight
+        predictions = Predictions.of(*given, classes=is_classifier(self))
+        self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)
 
     @property
     def _gamma(self):
@@ -229,7 +233,8 @@ class EvidenceMLP(BayesianMLP):
                 "depend on X, or training has failed. Try another random_state, more n_restarts, "
                 "fewer hidden layers, or hidden_layer_sizes='auto'."
             ), ConvergenceWarning
-        return None
+        words = self.evidence_report_.predictions.trouble
+        return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; classes have none."""

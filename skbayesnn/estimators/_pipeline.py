@@ -60,7 +60,7 @@ def innermost(model: Estimator) -> Estimator:
     >>> from skbayesnn.estimators import innermost
     >>> X = np.linspace(-1, 1, 20)[:, None]
     >>> model = TransformedTargetRegressor(EvidenceMLPRegressor(()))
-    >>> innermost(model.fit(X, X[:, 0] ** 2))
+    >>> innermost(model.fit(X, np.exp(X[:, 0])))
     EvidenceMLPRegressor(hidden_layer_sizes=())
     """
     while True:
@@ -123,7 +123,7 @@ def before_final_step(model: Estimator, X: ArrayLike) -> Any:
     >>> from skbayesnn.estimators import before_final_step
     >>> X = np.array([[0.0], [2.0], [4.0], [6.0]])
     >>> model = make_pipeline(StandardScaler(with_std=False), EvidenceMLPRegressor(()))
-    >>> before_final_step(model.fit(X, X[:, 0] ** 2), X).T
+    >>> before_final_step(model.fit(X, np.exp(X[:, 0])), X).T
     array([[-3., -1.,  1.,  3.]])
     """
     while isinstance(model, Pipeline):
