@@ -160,7 +160,7 @@ def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) 
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.estimators import ask
     >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0] ** 2)
+    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0])
     >>> ask(model, "predict_interval", X, coverage=0.5).shape
     (20, 2)
     """

@@ -48,8 +48,8 @@ class LeftOut(NamedTuple):
         """Of drawn networks by importance sampling, with truncated weights.
 
         The posterior without a row is proportional to the posterior over the row's likelihood
-        (Gelfand, Dey & Chang 1992); weights above ``m^(1/2)`` times their mean are cut off there
-        (Ionides 2008).
+        (Gelfand, Dey & Chang 1992). Weights above ``m^(1/2)`` times their median are cut off there;
+        truncation follows Ionides (2008), the median keeps single draws from deciding.
 
         Parameters
         ----------
@@ -80,8 +80,8 @@ def _of_drawn_rows(draws, X, y, errors):
         scales = marginals.scales if errors is None else np.sqrt(marginals.scales**2 + errors)
         cdf = marginals.law.cdf((y - f) / scales)
     size = len(logs)
-    ratios = np.exp(logs.min(axis=0) - logs)
-    ratios = np.minimum(ratios, np.sqrt(size) * ratios.mean(axis=0))  # Ionides 2008
+    typical = np.median(logs, axis=0)
+    ratios = np.minimum(np.exp(np.minimum(typical - logs, 50.0)), np.sqrt(size))
     weights = ratios / ratios.sum(axis=0)
     log_density = logsumexp(logs, b=weights, axis=0)
     return LeftOut(log_density, *(np.sum(weights[..., None] * some, axis=0) for some in (f, cdf)))
