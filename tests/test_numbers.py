@@ -27,6 +27,7 @@ import pytest
 
 import skbayesnn.estimators._comparison as comparison
 import skbayesnn.estimators._diagnostics as diagnostics
+from skbayesnn.estimators._sequential import MOST_WAITING
 from skbayesnn.estimators._verdict import LARGEST_ERROR
 from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits, _batches, _engine
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
@@ -323,6 +324,7 @@ NAMES = {
     "candidates": _candidates,
     "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,
+    "MOST_WAITING": MOST_WAITING,
     "comparison": comparison,
     "count": lambda name: len(rows_of(name)),
     "diagnostics": diagnostics,

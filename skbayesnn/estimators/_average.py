@@ -138,7 +138,7 @@ class AveragedClassifier(Classification, _Average):
     >>> from skbayesnn import EvidenceMLPClassifier
     >>> from skbayesnn.estimators import AveragedClassifier
     >>> X = np.linspace(-2, 2, 30)[:, None]
-    >>> y = np.where(np.abs(X[:, 0]) > 1, "far", "near")
+    >>> y = np.where(X[:, 0] > 1, "far", "near")
     >>> models = [
     ...     EvidenceMLPClassifier(units, n_restarts=1, random_state=0).fit(X, y)
     ...     for units in [(2,), (3,)]

@@ -26,7 +26,7 @@ from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_g
 from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
-from skbayesnn.estimators._rows import checked_weights
+from skbayesnn.estimators._rows import checked_weights, trouble_with_weights
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
@@ -155,8 +155,15 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             if earlier is not None:
                 hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
                 known, previous = known | earlier.attributes, None
+            waiting = vars(self).pop("_waiting", None)
+            if batch is not None and waiting is not None:
+                known = waiting.attributes | known
             vars(self).update(known)
-            rows = self._canonical(*self._check_rows(X, y, *given))
+            checked = self._check_rows(X, y, *given)
+            trouble = trouble_with_weights(checked[2])
+            if batch is not None and waiting is not None:
+                checked = waiting.joined(checked)
+            rows = self._canonical(*checked)
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             rows, inputs = self._filled(rows)
@@ -167,10 +174,11 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             self._average_over_missing(inputs)
             if batch is not None:
                 self._add_up(earlier)
+                trouble = self._wait(checked, earlier) or trouble
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
-            self._warn()
+            self._warn(trouble)
         return self
 
     def _earlier(self, hidden_layer_sizes):
@@ -305,9 +313,17 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
         if result.growth:
             self.growth_ = result.growth
 
-    def _warn(self):
-        """The one place where the states of the algorithms become a warning."""
-        trouble = self._trouble_with_time() or self._trouble() or self._trouble_with_units()
+    def _warn(self, about_rows=None):
+        """The one place where the states of the algorithms become a warning.
+
+        Parameters
+        ----------
+        about_rows : tuple, optional
+            A warning about the given rows or weights, with its category, which explains whatever
+            else is wrong.
+        """
+        trouble = about_rows or self._trouble_with_time() or self._trouble()
+        trouble = trouble or self._trouble_with_units()
         if trouble is not None:
             message, category = trouble
             warnings.warn(message, category, stacklevel=5)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,8 +13,9 @@ from skbayesnn.estimators._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators._networks import OnDemand
 from skbayesnn.estimators._parameters import integer, one_of, positive
 from skbayesnn.estimators._posterior import GaussianPosterior
+from skbayesnn.estimators._predictions import Predictions
 from skbayesnn.estimators._report import make_report
-from skbayesnn.estimators._sequential import Earlier, earlier_of_prior
+from skbayesnn.estimators._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
 from skbayesnn.estimators._verdict import REMEDIES
 from skbayesnn.inference import (
     Trouble,
@@ -25,7 +27,6 @@ from skbayesnn.inference import (
 from skbayesnn.predictive import combined
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
-NOTHING = 1.5  # well-determined weights, the bias of the output among them
 HESSIANS = ("auto", "exact", "gauss_newton")
 
 
@@ -110,11 +111,19 @@ class EvidenceMLP(BayesianMLP):
 
     def _before_batch(self):
         """What earlier calls of `partial_fit` have learnt, or ``None``."""
-        if not self.__sklearn_is_fitted__():
+        if not self.__sklearn_is_fitted__() or hasattr(self, "_waiting"):
             return None
         earlier = Earlier.of(self)
         earlier.check(self)
         return earlier
+
+    def _wait(self, rows, earlier):
+        """Keep the rows of a first batch that settles nothing; a warning, or ``None``."""
+        waiting = Waiting.after(self, rows) if earlier is None else None
+        if waiting is None:
+            return None
+        self._waiting = waiting
+        return str(waiting), ConvergenceWarning
 
     def _add_up(self, earlier):
         """The evidence of all batches, by the chain rule."""
@@ -156,7 +165,9 @@ class EvidenceMLP(BayesianMLP):
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
-        self.evidence_report_ = make_report(result, units, shares, self._noise_std_of)
+        given = predictors.left_out, result.problem.y, result.problem.sample_weight
+        predictions = Predictions.of(*given, classes=is_classifier(self))
+        self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)
 
     @property
     def _gamma(self):
@@ -216,13 +227,14 @@ class EvidenceMLP(BayesianMLP):
                 "max_iter if n_iter_ has reached it."
             ), ConvergenceWarning
         hidden = self._result.posed.posterior.network.hidden_layer_sizes
-        if len(hidden) > 2 and np.sum(best.gamma) < NOTHING:
+        if len(hidden) > 2 and np.sum(best.gamma) < LEARNT:
             return (
                 "The network has learnt nothing: its outputs are constant. Either y does not "
                 "depend on X, or training has failed. Try another random_state, more n_restarts, "
                 "fewer hidden layers, or hidden_layer_sizes='auto'."
             ), ConvergenceWarning
-        return None
+        words = self.evidence_report_.predictions.trouble
+        return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; classes have none."""

@@ -166,7 +166,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         not available.
     batch_log_evidences_ : tuple of float
         After `partial_fit`: the log evidence of every batch, given the earlier ones.
-        ``log_evidence_`` is their sum.
+        ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
         Its standard error, in nats; ``nan`` if it was not measured.
     evidence_report_ : EvidenceReport
@@ -294,6 +294,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the precisions that
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
         one minimum stands for all that was learnt, so that the result depends on the batches.
+
+        Batches that settle nothing, such as those of a single class, are kept and fitted again
+        together with the next one; a warning says so.
 
         Parameters
         ----------

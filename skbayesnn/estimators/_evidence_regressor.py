@@ -205,7 +205,7 @@ default="auto"
         Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if not available.
     batch_log_evidences_ : tuple of float
         After `partial_fit`: the log evidence of every batch, given the earlier ones.
-        ``log_evidence_`` is their sum.
+        ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
         Its standard error, in nats; ``nan`` if it was not measured.
     evidence_report_ : EvidenceReport
@@ -359,6 +359,9 @@ default="auto"
         second batch on, an inferred noise level has a Gamma prior that counts like the earlier
         targets; if these have a known ``measurement_std``, it has the maximum and the curvature of
         what they say.
+
+        Batches that settle nothing, such as those whose targets are all equal, are kept and fitted
+        again together with the next one; a warning says so.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ def innermost(model: Estimator) -> Estimator:
     >>> from skbayesnn.estimators import innermost
     >>> X = np.linspace(-1, 1, 20)[:, None]
     >>> model = TransformedTargetRegressor(EvidenceMLPRegressor(()))
-    >>> innermost(model.fit(X, X[:, 0] ** 2))
+    >>> innermost(model.fit(X, np.exp(X[:, 0])))
     EvidenceMLPRegressor(hidden_layer_sizes=())
     """
     while True:
@@ -123,7 +123,7 @@ def before_final_step(model: Estimator, X: ArrayLike) -> Any:
     >>> from skbayesnn.estimators import before_final_step
     >>> X = np.array([[0.0], [2.0], [4.0], [6.0]])
     >>> model = make_pipeline(StandardScaler(with_std=False), EvidenceMLPRegressor(()))
-    >>> before_final_step(model.fit(X, X[:, 0] ** 2), X).T
+    >>> before_final_step(model.fit(X, np.exp(X[:, 0])), X).T
     array([[-3., -1.,  1.,  3.]])
     """
     while isinstance(model, Pipeline):
@@ -160,7 +160,7 @@ def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) 
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.estimators import ask
     >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0] ** 2)
+    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0])
     >>> ask(model, "predict_interval", X, coverage=0.5).shape
     (20, 2)
     """

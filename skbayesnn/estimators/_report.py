@@ -4,8 +4,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from skbayesnn.estimators._predictions import Predictions
 from skbayesnn.estimators._printed import Printed, Table
-from skbayesnn.estimators._verdict import verdict_of_measurement, verdict_of_minimum
+from skbayesnn.estimators._verdict import overall, verdict_of_measurement, verdict_of_minimum
 from skbayesnn.inference import SIGNIFICANT, sampled_sizes
 
 SUSPICIONS = {
@@ -92,8 +93,9 @@ class MinimumReport:
 class EvidenceReport(Printed):
     """Evidence of a fitted model with its terms, and a verdict.
 
-    It prints the verdict, what to do about it, and the most important numbers; ``print(full())``
-    prints everything. In notebooks the tables of `full` fold.
+    It prints how well the model predicts rows that are left out, how accurate the evidence is, and
+    the most important numbers; ``print(full())`` prints everything. In notebooks the tables of
+    `full` fold.
 
     The terms of the best minimum are attributes of the report as well: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
@@ -115,8 +117,11 @@ class EvidenceReport(Printed):
     laplace_log_evidence : float
         ``logsumexp`` over the distinct minima of this network whose evidence is available.
     verdict : str
-        ``"trusted"``: right to within a nat, because it was measured or Laplace's approximation is
-        exact. ``"doubtful: ..."`` with the reason. ``"not measured"``: its error is unknown.
+        ``"trusted"``: predictions are better than those of the simplest model, and the evidence is
+        right to within a nat, because it was measured or Laplace's approximation is exact, and so
+        are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
+        no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
+        with the reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
         Those of this network, best evidence first; then those of other networks that predict
         together with it.
@@ -135,6 +140,12 @@ class EvidenceReport(Printed):
     informed : bool
         Whether the prior of the weights has a mean or a precision matrix, be they given or learnt
         from earlier data. The evidence is then that of the present rows, given these.
+    predictions : Predictions
+        Of left-out rows, compared with the simplest model.
+    noise : str
+        The noise model.
+    tried : tuple of tuple of int
+        Hidden layers that were tried, if they were chosen.
     """
 
     log_evidence: float
@@ -146,7 +157,10 @@ class EvidenceReport(Printed):
     n_weights: int
     noise_p_values: dict
     noise_log_evidences: dict
-    informed: bool = False
+    informed: bool
+    predictions: Predictions
+    noise: str
+    tried: tuple
 
     @property
     def terms(self):
@@ -203,8 +217,8 @@ class EvidenceReport(Printed):
         best = self.minima[0]
         gamma = sum(best.gamma.values())
         lines = [
-            ("Verdict", self.verdict),
-            ("To do", self.advice),
+            ("Predictions", str(self.predictions)),
+            ("Evidence", self._accuracy()),
             ("Log evidence", self._log_evidence_line()),
             ("Network", self._network_line()),
             (
@@ -222,12 +236,25 @@ class EvidenceReport(Printed):
         lines += self._noise_lines()
         return [*lines, ("All terms", "print(evidence_report_.full())")]
 
+    def _accuracy(self):
+        """Accuracy of the log evidence."""
+        kind, _, reason = self.minima[0].verdict.partition(": ")
+        words = {
+            "trusted": "exact for this model",
+            "not measured": "accuracy not checked",
+            "doubtful": f"may be off by several nats: {reason}",
+            "no evidence": f"none: {reason}",
+        }[kind]
+        if np.isfinite(self.log_evidence_std):
+            words = f"accurate to +- {self.log_evidence_std:.1f} nats (measured)"
+        return f"{words}. {self.advice}"
+
     def _log_evidence_line(self):
         if np.isnan(self.log_evidence_std):
-            method = "" if self.verdict == "trusted" else " by Laplace's approximation"
+            method = "" if self.minima[0].verdict == "trusted" else " by Laplace's approximation"
             return f"{self.log_evidence:.2f} nats{method}"
         return (
-            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by annealing "
+            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by sampling "
             f"(Laplace: {self.laplace_log_evidence:.2f})"
         )
 
@@ -239,7 +266,9 @@ class EvidenceReport(Printed):
             line = "No hidden layer was needed: linear model"
         else:
             line = "linear"
-        return line if n == 1 else f"{line}; best of {n} distinct minima"
+        line = line if n == 1 else f"{line}; best of {n} distinct minima"
+        tried = f"; tried: {', '.join(map(str, self.tried))}" if self.tried else ""
+        return line + ("" if self.minima[0].noise_std is None else f"; {self.noise} noise") + tried
 
     def _noise_lines(self):
         """Tests that suggest other noise models, and the evidence of these."""
@@ -277,7 +306,7 @@ class EvidenceReport(Printed):
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
 
 
-def make_report(fit, minima, shares, noise_std):
+def make_report(fit, minima, shares, noise_std, predictions):
     """Assemble the report of a fit.
 
     Parameters
@@ -288,6 +317,7 @@ def make_report(fit, minima, shares, noise_std):
     shares : ndarray of shape (len(minima),)
     noise_std : callable
         From a minimum to its noise sd in units of y, or ``None``.
+    predictions : Predictions
 
     Returns
     -------
@@ -295,7 +325,9 @@ def make_report(fit, minima, shares, noise_std):
     """
     posterior = fit.posed.posterior
     n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
-    measured = verdict_of_measurement(fit.log_evidence_std) if fit.drawn else None
+    measured = None
+    if np.isfinite(fit.log_evidence_std):
+        measured = verdict_of_measurement(fit.log_evidence_std)
     exact = posterior.is_quadratic and fit.problem.input_variances is None
     hidden = posterior.network.hidden_layer_sizes
     kind = exact, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
@@ -309,17 +341,21 @@ def make_report(fit, minima, shares, noise_std):
         )
         for minimum, share in zip(minima, shares, strict=True)
     ]
+    chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
     return EvidenceReport(
         fit.log_evidence,
         fit.log_evidence_std,
         fit.laplace_log_evidence,
-        reports[0].verdict,
+        overall(reports[0].verdict, predictions, chosen),
         tuple(reports),
         n_targets,
         minima[0].n_weights,
         fit.noise_p_values,
         fit.noise_log_evidences,
         not posterior.groups.centred,
+        predictions,
+        fit.noise,
+        tuple(candidate.hidden_layer_sizes for candidate in fit.growth),
     )
 
 

@@ -7,6 +7,8 @@ from sklearn.utils import check_array, check_random_state
 
 from skbayesnn._typing import Array
 
+FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it they hardly count
+
 
 def generator(random_state):
     """A NumPy generator from anything that scikit-learn takes as ``random_state``."""
@@ -49,3 +51,36 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array:
     if not np.any(sample_weight > 0):
         raise ValueError("All sample weights are zero; at least one must be positive.")
     return sample_weight
+
+
+def trouble_with_weights(sample_weight):
+    """A warning, with its category, of weights that are no repetition counts, or ``None``.
+
+    Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
+    observation, from which a Bayesian fit learns nothing.
+
+    Parameters
+    ----------
+    sample_weight : ndarray of shape (n_rows,)
+        Non-negative.
+
+    Returns
+    -------
+    tuple of (str, type) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.estimators._rows import trouble_with_weights
+    >>> print(trouble_with_weights(np.full(4, 0.25))[0][:62])
+    sample_weight adds up to 1 for 4 rows. A weight is the number
+    """
+    n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
+    normalised = n_rows > 1 and np.isclose(total, 1.0)
+    if not normalised and total >= FEW_REPETITIONS * n_rows:
+        return None
+    return (
+        f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
+        f"that a row was observed, so the fit learns as much as from {total:.3g} rows of weight 1. "
+        f"If the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
+    ), UserWarning

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,6 +11,58 @@ from skbayesnn.estimators._parameters import is_estimator, thawed
 from skbayesnn.inference import Learnt, learnt
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_")
+LEARNT = 1.5  # well-determined weights, the bias of the output among them, of a fit that learns
+MOST_WAITING = 500  # rows that are kept while they teach nothing although targets differ
+
+
+class Waiting(NamedTuple):
+    """Rows of the batches seen so far, which are fitted again together with the next one.
+
+    Attributes
+    ----------
+    rows : tuple of ndarray
+        As `BayesianMLP._check_rows` returns them: inputs, targets, weights, and known errors.
+    attributes : dict
+        Fitted attributes that tell what rows look like.
+    reason : str
+    """
+
+    rows: tuple
+    attributes: dict
+    reason: str
+
+    @classmethod
+    def after(cls, fitted, rows):
+        """Wait after a fit that settles neither scaling nor precisions; else ``None``."""
+        free = bool(np.any(fitted._result.posed.settings.free.alpha))
+        y = rows[1]
+        if np.any(np.ptp(y, axis=0) == 0) and (free or fitted.standardize):
+            target = "class" if is_classifier(fitted) else "value of a target"
+            reason = f"the batches so far hold only one {target}"
+        elif free and len(y) <= MOST_WAITING and fitted.n_effective_weights_ < LEARNT:
+            reason = "the inputs explain nothing of the targets so far"
+        else:
+            return None
+        return cls(rows, _row_attributes(fitted), reason)
+
+    def joined(self, rows):
+        """The rows together with those of the next batch."""
+        if rows[1].shape[1] != self.rows[1].shape[1]:
+            raise ValueError(
+                f"y has {rows[1].shape[1]} outputs, the earlier data had {self.rows[1].shape[1]}."
+            )
+        most = max((self.rows, rows), key=len)
+        padded = [
+            (*some, *(np.zeros_like(some[1]) for _ in most[len(some) :]))
+            for some in (self.rows, rows)
+        ]  # without known errors: none beside the noise
+        return tuple(np.concatenate(pair) for pair in zip(*padded, strict=True))
+
+    def __str__(self):
+        return (
+            f"Scaling and precisions are not settled: {self.reason}. The {len(self.rows[0])} rows "
+            "are kept and fitted again together with the next batch."
+        )
 
 
 class Earlier(NamedTuple):
@@ -64,7 +117,7 @@ class Earlier(NamedTuple):
             fitted._y_scaling,
             fitted.standardize,
             fitted.n_outputs_,
-            {name: getattr(fitted, name) for name in KEPT if hasattr(fitted, name)},
+            _row_attributes(fitted),
             tuple(vars(fitted).get("batch_log_evidences_", (fitted.log_evidence_,))),
         )
 
@@ -92,6 +145,11 @@ class Earlier(NamedTuple):
                 f"The prior was learnt by a network with hidden layers {sizes} (after pruning); "
                 f"give hidden_layer_sizes={sizes} or 'auto', not {hidden_layer_sizes}."
             )
+
+
+def _row_attributes(fitted):
+    """Fitted attributes that tell what rows look like."""
+    return {name: getattr(fitted, name) for name in KEPT if hasattr(fitted, name)}
 
 
 def earlier_of_prior(estimator, kind, hidden_layer_sizes):

@@ -35,13 +35,26 @@ class Verdict(NamedTuple):
     advice: str
 
 
-TRUSTED = Verdict("trusted", "Use the fit. You can compare its evidence with that of other models.")
-NOT_MEASURED = Verdict(
-    "not measured", "Use the fit. If a few nats of evidence matter, set measure_evidence=True."
-)
-BEYOND_MEASURING = Verdict(
-    "not measured", "Use the fit, but ignore differences of evidence of a few nats."
-)
+TRUSTED = Verdict("trusted", "Compare with evidences of other models of these targets.")
+NOT_MEASURED = Verdict("not measured", "If a few nats matter, set measure_evidence=True.")
+BEYOND_MEASURING = Verdict("not measured", "Ignore differences of a few nats.")
+CHOSEN = "not measured: Laplace's approximation has chosen size or noise"
+
+
+def overall(verdict, predictions, chosen):
+    """The verdict on a whole fit, of its evidence and of its predictions.
+
+    Parameters
+    ----------
+    verdict : str
+        On the evidence of the best minimum.
+    predictions : Predictions
+    chosen : bool
+        Whether size or noise were chosen among several, by evidences that were not measured.
+    """
+    if predictions.doubt is not None:
+        return predictions.doubt
+    return CHOSEN if chosen and verdict == TRUSTED.text else verdict
 
 
 def verdict_of_measurement(error):

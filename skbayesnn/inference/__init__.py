@@ -66,6 +66,7 @@ from skbayesnn.inference._noise_network import (
     squared_residuals,
     with_rows,
 )
+from skbayesnn.inference._population import PathFromPrior, sample_population, scout
 from skbayesnn.inference._precision import DensePrecision, Precision
 from skbayesnn.inference._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference._precision_kronecker import KroneckerPrecision
@@ -148,6 +149,7 @@ __all__ = [
     "NearPrecisions",
     "NoisePlan",
     "OutOfTime",
+    "PathFromPrior",
     "Point",
     "Posed",
     "Positions",
@@ -224,7 +226,9 @@ __all__ = [
     "run_chains",
     "saliencies",
     "same_minimum",
+    "sample_population",
     "sampled_sizes",
+    "scout",
     "seconds_of_start",
     "seeds_of",
     "serves_slices",

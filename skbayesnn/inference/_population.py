@@ -51,7 +51,7 @@ class Particles(NamedTuple):
         return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
 
 
-class _FromPrior:
+class PathFromPrior:
     """From the prior of the weights to the posterior, by powers of the ratio of both.
 
     Parameters
@@ -62,7 +62,7 @@ class _FromPrior:
         After it the next stage raises `OutOfTime`.
     """
 
-    def __init__(self, joint, first, deadline):
+    def __init__(self, joint, first, deadline=NEVER):
         self.joint, self.first, self.deadline = joint, first, deadline
 
     def draw(self, rng, size):
@@ -82,7 +82,7 @@ class _FromPrior:
         return Stage(position, energy, moves_beside(energy.joint, 1))
 
 
-class _FromPriorWithConditions(_FromPrior):
+class _PathWithConditions(PathFromPrior):
     """The path of energies that are conditional on factors of the rows' precisions.
 
     The likelihood whose power is taken is that of all weights, the factors integrated out.
@@ -96,7 +96,7 @@ class _FromPriorWithConditions(_FromPrior):
 
 def _annealed(joint, first, rng, schedule, deadline):
     """Populations that begin at a density, or ``None`` after the deadline."""
-    path = _FromPriorWithConditions if joint.n_conditions else _FromPrior
+    path = _PathWithConditions if joint.n_conditions else PathFromPrior
     with blas_threads(joint.posterior.network.n_weights):
         try:
             found = anneal(path(joint, first, deadline), rng, schedule)

@@ -12,10 +12,14 @@ from skbayesnn.inference._method import Method, Point
 from skbayesnn.inference._reestimation import Reestimation
 from skbayesnn.inference._steps import Descents, lower
 from skbayesnn.inference._symmetries import tells_apart
+from skbayesnn.network import forward
 from skbayesnn.posterior import Hyperparameters
 
 LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the targets' spread
 STRONG_PRIOR = 10.0  # weight precision of the starts in between
+STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary quickly
+STEEPLY = 10.0  # nats by which features of such weights must fit better
+LOOKED_AT = 500  # rows on which features are compared
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between looks at the evidence
 FALLEN = 50.0  # nats that training loses of its own best evidence before it may be given up
@@ -50,7 +54,9 @@ def random_starts(posterior, rngs, compared=True):
     fitted, the latter where everything is taken for noise. The latter come first if weights
     outnumber the data. With more than two hidden layers only every third start is of this kind: a
     strong prior of every layer silences such a network. If the evidence cannot tell which is which
-    all are. Without noise levels all start with weight precision 1. Under a prior with a mean they
+    all are. Without noise levels all start with weight precision 1. Of starts with little noise the
+    weights into the first hidden layer are larger where that fits clearly better (`steepness`).
+    Under a prior with a mean they
     start near it, the first one there if it tells all hidden units apart.
 
     Parameters
@@ -77,8 +83,52 @@ def random_starts(posterior, rngs, compared=True):
         theta = posterior.groups.start(rng, sd)
         if i == 0 and told_apart:
             theta = posterior.groups.mean.copy()
+        elif low or not n_levels:
+            first = slice(0, network.shapes[0][0] * network.shapes[0][1])
+            factor = steepness(posterior, theta)
+            theta[first] *= factor
+            alpha[posterior.groups.labels[first]] *= factor**-2.0
         starts.append(Trained(theta, Hyperparameters(alpha, beta)))
     return starts
+
+
+def steepness(posterior, theta):
+    """Factor of the weights into the first hidden layer for targets that vary quickly.
+
+    Random hidden units are features of a linear model. Where those of larger weights fit the
+    targets clearly better by least squares, as over several periods, training from usual weights
+    would end in a flat function. Else the factor is 1.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+        Of a random start.
+
+    Returns
+    -------
+    float
+    """
+    network, groups = posterior.network, posterior.groups
+    rows = np.unique(np.linspace(0, len(posterior.X) - 1, LOOKED_AT).round().astype(int))
+    if not network.hidden_layer_sizes or not groups.centred:
+        return 1.0
+    if len(rows) <= 2 * (network.hidden_layer_sizes[-1] + 1):
+        return 1.0
+    X, y, first = posterior.X[rows], posterior.y[rows], network.shapes[0][0] * network.shapes[0][1]
+    weight = np.sqrt(posterior.sample_weight[rows])[:, None]
+    misfits = []
+    for factor in (1.0, *STEEPER):
+        steep = theta.copy()
+        steep[:first] *= factor
+        features = weight * forward(network, steep, X).inputs[-1]
+        basis = np.linalg.qr(features)[0]
+        target = weight * y
+        rest = np.sum(target**2) - np.sum((basis.T @ target) ** 2)
+        misfits.append(max(rest, np.finfo(float).tiny))
+    gains = 0.5 * len(rows) * np.log(misfits[0] / np.array(misfits))  # nats at the best noise level
+    best = int(np.argmax(gains))
+    return (1.0, *STEEPER)[best] if gains[best] > STEEPLY else 1.0
 
 
 def train(posterior, start, settings, least=-np.inf):

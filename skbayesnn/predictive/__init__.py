@@ -2,7 +2,7 @@
 
 from skbayesnn.predictive._combination import combined, ensemble_of_draws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
-from skbayesnn.predictive._leave_one_out import leave_one_out
+from skbayesnn.predictive._leave_one_out import LeftOut, leave_one_out, left_out
 from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
 from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
 from skbayesnn.predictive._missing import FillingEnsemble, InputGaussian
@@ -41,6 +41,7 @@ __all__ = [
     "Ensemble",
     "FillingEnsemble",
     "InputGaussian",
+    "LeftOut",
     "Marginals",
     "Member",
     "Noise",
@@ -58,6 +59,7 @@ __all__ = [
     "ensemble_of_draws",
     "evidence_weights",
     "leave_one_out",
+    "left_out",
     "log_normal_density",
     "log_scale_mixture_density",
     "mixture_moments",

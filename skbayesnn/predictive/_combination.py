@@ -5,11 +5,10 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, spread, well_determined
 from skbayesnn.predictive._ensemble import Ensemble
-from skbayesnn.predictive._leave_one_out import leave_one_out
+from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
 from skbayesnn.predictive._noise import noise_of_draws, noise_of_minimum
@@ -34,8 +33,10 @@ class Combined(NamedTuple):
         All that were asked, those of the fit's own network first.
     shares : ndarray of shape (len(minima),)
     leave_one_out : ndarray of shape (n,)
-        Log predictive density of every distinct row, had it not been in the training set
-        (standardised units).
+        Log predictive density of every distinct row, had it not been in the training set, by the
+        Gaussians (standardised units).
+    left_out : LeftOut
+        By what predicts.
     """
 
     ensemble: Ensemble
@@ -43,6 +44,7 @@ class Combined(NamedTuple):
     minima: list
     shares: np.ndarray
     leave_one_out: np.ndarray
+    left_out: LeftOut
 
 
 def combined(fit, combine):
@@ -59,19 +61,25 @@ def combined(fit, combine):
     pool = fit.pool if combine in ("posterior", "tempered") else fit.pool[: len(fit.minima)]
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
-    densities = cache(lambda i: _leave_one_out(*pool[i], settings, member(i)))
+    left = cache(lambda i: _left_out(*pool[i], settings, member(i)))
+
+    def densities(i):
+        return left(i).log_density
+
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     used = np.flatnonzero(shares)
-    logs = np.stack([densities(i) for i in used])
-    mixed = logsumexp(logs + np.log(shares[used])[:, None], axis=0)
+    mixed = predicted = LeftOut.mixed([left(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
     ensemble = gaussians
     if combine == "posterior" and fit.drawn:
         ensemble = _ensemble_of_models(fit.drawn)
+        given = fit.problem.X, fit.problem.y, fit.problem.variances
+        parts = [LeftOut.of_draws(part, *given) for part in ensemble.parts]
+        predicted = LeftOut.mixed(parts, np.array([sum(some) for some in ensemble.weights]))
     elif combine == "posterior":
         ensemble = _over_precisions(fit, shares, gaussians)
-    return Combined(ensemble, gaussians, minima, shares, mixed)
+    return Combined(ensemble, gaussians, minima, shares, mixed.log_density, predicted)
 
 
 def _pooled(fit, minima, used, member, densities):
@@ -134,8 +142,8 @@ def member_of(posterior, minimum, settings, near=None):
         return closest_gaussian(member, own, settings, minimum.hyper, near)
 
 
-def _leave_one_out(posterior, minimum, settings, member):
-    """Leave-one-out log densities of the training rows for one minimum."""
+def _left_out(posterior, minimum, settings, member):
+    """`left_out` of the training rows for one minimum."""
     own = own_posterior(posterior, minimum)
     method = Method.choose(own, settings)
     with method.threads():
@@ -143,7 +151,7 @@ def _leave_one_out(posterior, minimum, settings, member):
             determined = well_determined(own, method, minimum.theta, minimum.hyper)
             if determined is not None:
                 member = replace(member, precision=determined.precision)
-        return leave_one_out(member, own, minimum.hyper.beta)
+        return left_out(member, own, minimum.hyper.beta)
 
 
 def _shares(combine, posterior, minima, densities):

@@ -1,8 +1,12 @@
-"""Predictive density of every training row, had it not been in the training set."""
+"""Predictions of every training row, had it not been in the training set."""
+
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp, ndtr
 
 from skbayesnn.network import row_blocks
+from skbayesnn.predictive._members import class_probabilities
 from skbayesnn.predictive._moderation import (
     activation_moments,
     moderated_sigmoid,
@@ -12,8 +16,95 @@ from skbayesnn.predictive._moderation import (
 LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
 
 
+class LeftOut(NamedTuple):
+    """Predictions of training rows without one unit of their weight, in standardised units.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (n,)
+    mean : ndarray of shape (n, n_outputs)
+        Of targets; for classes it is not defined.
+    cdf : ndarray of shape (n, n_outputs)
+        Predictive probability of a target no larger than the observed one; for classes it is not
+        defined.
+    """
+
+    log_density: np.ndarray
+    mean: np.ndarray
+    cdf: np.ndarray
+
+    @classmethod
+    def mixed(cls, parts, shares):
+        """The mixture of several predictions."""
+        logs = np.stack([part.log_density for part in parts])
+        return cls(
+            logsumexp(logs + np.log(shares)[:, None], axis=0),
+            np.tensordot(shares, np.stack([part.mean for part in parts]), 1),
+            np.tensordot(shares, np.stack([part.cdf for part in parts]), 1),
+        )
+
+    @classmethod
+    def of_draws(cls, draws, X, y, errors=None):
+        """Of drawn networks by importance sampling, with truncated weights.
+
+        The posterior without a row is proportional to the posterior over the row's likelihood
+        (Gelfand, Dey & Chang 1992). Weights above ``m^(1/2)`` times their median are cut off there;
+        truncation follows Ionides (2008), the median keeps single draws from deciding.
+
+        Parameters
+        ----------
+        draws : Draws
+        X : ndarray of shape (n, n_features)
+        y : ndarray of shape (n, n_outputs)
+            Classes one-hot (one column of 0 and 1 for two classes).
+        errors : ndarray of shape (n, n_outputs), optional
+            Variances of known errors.
+        """
+        found = []
+        for rows in row_blocks(len(X), draws.doubles_per_row):
+            known = None if errors is None else errors[rows]
+            found.append(_of_drawn_rows(draws, X[rows], y[rows], known))
+        return cls(*(np.concatenate(some) for some in zip(*found, strict=True)))
+
+
+def _of_drawn_rows(draws, X, y, errors):
+    f = draws.outputs(X)
+    if draws.noise is None:
+        p = class_probabilities(f)
+        y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
+        logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
+        cdf = np.zeros_like(f)
+    else:
+        logs, cdf = draws.log_densities(X, y, errors), np.empty_like(f)
+        scales = np.broadcast_to(draws.noise.scales(X), f.shape)
+        scales = scales if errors is None else np.sqrt(scales**2 + errors)
+        for law, chosen in draws.noise.laws:
+            cdf[chosen] = law.cdf((y - f[chosen]) / scales[chosen])
+    size = len(logs)
+    typical = np.median(logs, axis=0)
+    ratios = np.minimum(np.exp(np.minimum(typical - logs, 50.0)), np.sqrt(size))
+    weights = ratios / ratios.sum(axis=0)
+    log_density = logsumexp(logs, b=weights, axis=0)
+    return LeftOut(log_density, *(np.sum(weights[..., None] * some, axis=0) for some in (f, cdf)))
+
+
 def leave_one_out(member, posterior, beta):
-    """Log predictive densities without one unit of weight of each row, in closed form.
+    """Log predictive densities without one unit of weight of each row; see `left_out`.
+
+    Parameters
+    ----------
+    member, posterior, beta
+        As of `left_out`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    return left_out(member, posterior, beta).log_density
+
+
+def left_out(member, posterior, beta):
+    """Predictions without one unit of weight of each row, in closed form.
 
     In the linearised posterior, taking one observation with residual ``r`` and curvature ``L`` away
     changes mean and covariance ``V`` of its own activations to::
@@ -33,7 +124,7 @@ def leave_one_out(member, posterior, beta):
 
     Returns
     -------
-    ndarray of shape (n,)
+    LeftOut
 
     Examples
     --------
@@ -41,19 +132,19 @@ def leave_one_out(member, posterior, beta):
     >>> from skbayesnn.inference import DensePrecision
     >>> from skbayesnn.network import Network
     >>> from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-    >>> from skbayesnn.predictive import Member, Noise, leave_one_out
+    >>> from skbayesnn.predictive import Member, Noise, left_out
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
     >>> A = np.eye(2) + np.array([[5.0, 3.0], [3.0, 3.0]])  # noise of standard deviation 1
     >>> theta, network = np.linalg.solve(A, np.array([11.0, 6.0])), Network((1, 1))
     >>> member = Member(network, theta, DensePrecision(A), Noise(np.ones((1, 1))))
     >>> groups = weight_groups(network, "single")
     >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
-    >>> leave_one_out(member, posterior, np.ones(1)).round(1)
+    >>> left_out(member, posterior, np.ones(1)).log_density.round(1)
     array([-1.2, -1.7, -4.1])
     """
     X, y = posterior.X, posterior.y
-    result = np.empty(len(X))
-    n_outputs = member.network.n_outputs
+    result, n_outputs = np.empty(len(X)), member.network.n_outputs
+    means, cdf = np.zeros((len(X), n_outputs)), np.zeros((len(X), n_outputs))
     width = n_outputs * (member.network.n_weights + 4 * member.doubles_per_row)
     for rows in row_blocks(len(X), width):
         f, V = member.mean_and_covariance(X[rows])
@@ -74,7 +165,9 @@ def leave_one_out(member, posterior, beta):
             if posterior.variances is not None:
                 inflated = inflated + posterior.variances[rows][..., None] * np.eye(n_outputs)
             result[rows] = member.noise.log_density(residual, inflated[None], X[rows])[0]
-    return result
+            variance = np.diagonal(inflated, axis1=1, axis2=2) + member.noise.variances(X[rows])[0]
+            means[rows], cdf[rows] = mean, ndtr(residual[0] / np.sqrt(variance))
+    return LeftOut(result, means, cdf)
 
 
 def _gain_of_uncertainty(V, L):

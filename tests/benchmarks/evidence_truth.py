@@ -1,12 +1,10 @@
 """The evidence of small problems against long sampling.
 
 Thirty-four problems of 20 to 80 rows. For each the reference is the evidence by sequential Monte
-Carlo with many particles, from the prior and from the minima: two beginnings that have nothing in
-common but the posterior, and that miss different things. Where both agree the reference is their
-mean, weighted by their precision, else the higher one, as what is missed lowers an estimate. They
-are kept in ``results/evidence_truth.csv``; in eight problems six populations of 256 from the prior
-were not enough, and there are four of 768, with smaller steps of the temperature. ``--references``
-makes them anew (about two hours; the kept ones of these eight are the better of two such runs)::
+Carlo with many particles. Those kept in ``results/evidence_truth.csv`` are of two ways, from the
+prior and from the minima, which miss different things; the second way is no longer in the library.
+Where both agree the reference is their mean, weighted by their precision, else the higher one, as
+what is missed lowers an estimate. ``--references`` prints new ones by large populations::
 
     python tests/benchmarks/evidence_truth.py --seeds 0 1
     python tests/benchmarks/evidence_truth.py --linear 20   # linear truths, with and without units
@@ -27,11 +25,8 @@ import numpy as np
 from scipy.special import expit
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import Modes
-from skbayesnn.inference import _sampled_evidence as sampled_evidence
-from skbayesnn.inference._sampling_starts import positions_of_minima
-from skbayesnn.samplers import _annealing as annealing
-from skbayesnn.samplers import anneal, combine
+from skbayesnn.inference import NearPrecisions, PathFromPrior
+from skbayesnn.samplers import Schedule, anneal, combine
 
 KEPT = Path(__file__).parent / "results" / "evidence_truth.csv"
 
@@ -181,33 +176,21 @@ def fitted(model, X, y):
     return model, time.process_time() - began
 
 
-def long_run(path, rng, size=256, populations=6, moves=4, share=0.9):
-    """Log evidence and its error by many particles, and where these end."""
-    annealing.EFFECTIVE_SHARE = share
-    start = path.draw(rng, populations * size)
-    found = anneal(path, start, rng, populations, n_moves=moves, log_share=path.log_share)
-    return combine(found.log_evidences + path.log_copies), found.position
-
-
-def make_references():
-    """Run both ways for all problems and keep the results."""
-    with KEPT.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["problem", "from_minima", "its_error", "from_prior", "its_error_too"])
-        for name in PROBLEMS:
-            model, _ = fitted(*estimator(name, n_restarts=10, measure_evidence=False))
-            fit, rng = model._result, np.random.default_rng(1)
-            joint, starts = positions_of_minima(fit, fit.minima[:8])
-            more = {"size": 768, "populations": 4, "moves": 5, "share": 0.95}
-            way = sampled_evidence._FromMinima(joint, Modes.near(joint, starts), rng)
-            near, position = long_run(way, rng)
-            eta = position[:, joint.n_sampled : joint.dimension]
-            way = sampled_evidence._FromPrior(joint, eta)
-            far, _ = long_run(way, rng, **(more if name in HARD else {}))
-            scale = fit.problem.log_scale
-            row = [near[0] + scale, near[1], far[0] + scale, far[1]]
-            writer.writerow([name, *(round(float(x), 2) for x in row)])
-            print(name, row, flush=True)
+def print_references():
+    """Evidences by large populations, beside the kept ones."""
+    schedule = Schedule(n_chains=256, n_moves=4, effective=0.9)
+    for name, (truth, error) in references().items():
+        model, _ = fitted(*estimator(name, measure_evidence=True))
+        fit, rng = model._result, np.random.default_rng(1)
+        joint = fit.drawn[0].joint
+        eta = fit.drawn[0].position[:, joint.n_sampled : joint.dimension]
+        first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
+        found = anneal(PathFromPrior(joint, first), rng, schedule)
+        log_evidence, its_error = combine(found.log_evidences + fit.problem.log_scale)
+        print(
+            f"{name:28s}{truth:9.2f} +-{error:4.2f}{log_evidence:9.2f} +-{its_error:4.2f}",
+            flush=True,
+        )
 
 
 def references():
@@ -301,7 +284,7 @@ def main():
     parser.add_argument("--references", action="store_true")
     arguments = parser.parse_args()
     if arguments.references:
-        make_references()
+        print_references()
     elif arguments.linear:
         linear_truths(arguments.linear)
     elif arguments.restarts:

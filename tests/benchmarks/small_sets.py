@@ -156,10 +156,14 @@ def main():
             for where, i, train, test in sets(options.splits, options.sets):
                 *row, chosen = scored(models[name], train, test, scores)
                 found.setdefault(where, []).append(row)
-                print(f"{name:16s}{where:24s}{i:3d}{row[0]:8.3f}{row[1]:8.3f}{row[2]:7.1f}  {chosen}")
+                print(
+                    f"{name:16s}{where:24s}{i:3d}{row[0]:8.3f}{row[1]:8.3f}{row[2]:7.1f}  {chosen}"
+                )
             means = {where: np.mean(rows, axis=0) for where, rows in found.items()}
             for where, row in [*means.items(), ("mean", np.mean(list(means.values()), axis=0))]:
-                print(f"{name:16s}{where:24s}   {row[0]:8.3f}{row[1]:8.3f}{row[2]:7.1f}", flush=True)
+                print(
+                    f"{name:16s}{where:24s}   {row[0]:8.3f}{row[1]:8.3f}{row[2]:7.1f}", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.estimators._rows import trouble_with_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -455,3 +456,22 @@ def test_samplers_of_models_without_a_fit():
 def test_noise_in_other_units_than_the_targets(noise_std):
     with pytest.raises(ValueError, match=r"orders of magnitude.* in the units of y"):
         EvidenceMLPRegressor((), noise_std=noise_std).fit([[0.0], [1.0], [2.0]], [0.0, 1.5, 2.0])
+
+
+@pytest.mark.parametrize("kind", [EvidenceMLPRegressor, HMCMLPRegressor, EvidenceMLPClassifier])
+def test_weights_that_sum_to_one_give_the_factor(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1))
+    y = X[:, 0] > 0 if kind is EvidenceMLPClassifier else X[:, 0] + 0.1 * rng.normal(size=40)
+    options = {"n_chains": 2, "n_warmup": 5, "n_draws": 10} if kind is HMCMLPRegressor else {}
+    model = kind((), random_state=0, **options)
+    with pytest.warns(UserWarning, match=r"adds up to 1 for 40 rows.* multiply them by 40\."):
+        model.fit(X, y, sample_weight=np.full(40, 1 / 40))
+
+
+def test_light_weights_give_the_factor_and_others_no_warning():
+    light, usual = np.full(50, 0.05), np.full(50, 0.5)
+    assert "multiply them by 20." in trouble_with_weights(light)[0]
+    assert trouble_with_weights(usual) is None
+    assert trouble_with_weights(np.array([1.0])) is None
+    assert trouble_with_weights(np.r_[np.zeros(50), 1.0, 2.0]) is None

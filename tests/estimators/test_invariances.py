@@ -72,6 +72,7 @@ def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
     assert_same_bits(weighted, repeated, GRID)
 
 
+@pytest.mark.filterwarnings("ignore:The fit explains nothing")
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_of_weighted_rows(kind):
     X, y, _ = make_rows(kind)

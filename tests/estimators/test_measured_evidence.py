@@ -113,9 +113,10 @@ def test_attributes(regressor):
     assert report.verdict == report.minima[0].verdict == "trusted"
     assert abs(report.laplace_log_evidence - report.log_evidence) < 3.0
     lines = repr(report).splitlines()
-    assert lines[0] == "Verdict: trusted"
-    assert lines[2].startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
-    assert f"(Laplace: {report.laplace_log_evidence:.2f})" in lines[2]
+    assert lines[0].startswith("Predictions: explain ")
+    (line,) = (line for line in lines if line.startswith("Log evidence"))
+    assert line.startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
+    assert f"(Laplace: {report.laplace_log_evidence:.2f})" in line
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
 
 

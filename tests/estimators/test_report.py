@@ -7,11 +7,22 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators._predictions import Predictions
 from skbayesnn.estimators._printed import WIDTH, Printed, Table
-from skbayesnn.estimators._verdict import REMEDIES, verdict_of_measurement, verdict_of_minimum
-from skbayesnn.inference import Trouble
+from skbayesnn.estimators._verdict import (
+    REMEDIES,
+    overall,
+    verdict_of_measurement,
+    verdict_of_minimum,
+)
+from skbayesnn.inference import DensePrecision, Trouble
+from skbayesnn.network import Network
+from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+from skbayesnn.predictive import Draws, LeftOut, Member, Noise, left_out
 
 
 class Tags(HTMLParser):
@@ -51,22 +62,24 @@ def model():
 
 
 @pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
-def test_ten_lines_verdict_first(noise):
+def test_twelve_lines_predictions_first(noise):
     model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(*rows())
     report = model.evidence_report_
     lines = repr(report).splitlines()
-    assert len(lines) <= 10
-    assert lines[0] == f"Verdict: {report.verdict}"
-    assert lines[1] == f"To do: {report.advice}"
-    assert f"{report.log_evidence:.2f}" in lines[2]
+    assert len(lines) <= 12
+    words = " ".join(line.strip() for line in lines)
+    assert words.startswith(f"Predictions: {report.predictions} Evidence: ")
+    assert report.advice in words
+    assert f"Log evidence: {report.log_evidence:.2f}" in words
+    assert f"{noise} noise" in words
     assert lines[-1].endswith("print(evidence_report_.full())")
     assert ("Student-t" in repr(report)) == (noise == "student_t")
 
 
-def test_auto_noise_still_fits_in_ten_lines(model):
+def test_auto_noise_still_fits_in_twelve_lines(model):
     assert len(model.evidence_report_.noise_log_evidences) > 1
     lines = repr(model.evidence_report_).splitlines()
-    assert len(lines) <= 10
+    assert len(lines) <= 12
     assert max(map(len, lines)) <= WIDTH
 
 
@@ -87,8 +100,8 @@ def test_full_has_all_terms_groups_and_minima(model):
 
 
 def test_classifiers_have_no_noise():
-    X, y = rows()
-    report = EvidenceMLPClassifier((), random_state=0).fit(X, y > 0).evidence_report_
+    X, _ = rows()
+    report = EvidenceMLPClassifier((), random_state=0).fit(X, X[:, 0] > 0).evidence_report_
     assert "Noise" not in report.full()
     assert "linear" in repr(report)
 
@@ -98,7 +111,7 @@ def test_html_is_well_formed_and_folds(model):
     page = Tags(report._repr_html_())
     assert page.seen.count("details") == page.seen.count("table") == len(report._tables())
     words = " ".join(page.words)
-    assert report.verdict in words
+    assert str(report.predictions) in words
     for name, _ in report.terms.items():
         assert name in words
 
@@ -229,3 +242,77 @@ def test_measuring_is_advised_only_where_it_is_possible():
         assert ("measure_evidence=True" in report.advice) == possible
     pruned = EvidenceMLPRegressor((2,), noise="constant", prune="saliency", **options).fit(X, y)
     assert "measure_evidence=True" not in pruned.evidence_report_.advice
+
+
+def test_predictions_of_a_linear_model_are_those_without_the_row():
+    """Against fits that leave a row out, at given precisions and without standardisation."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=25)
+    model = EvidenceMLPRegressor((), weight_precision=1.0, noise_std=0.5, standardize=False)
+    found = model.fit(X, y).evidence_report_.predictions
+    kept = [np.arange(25) != i for i in range(25)]
+    others = [clone(model).fit(X[some], y[some]) for some in kept]
+    mean, std = (
+        np.array(some)
+        for some in zip(
+            *(m.predict(X[[i]], return_std=True) for i, m in enumerate(others)), strict=True
+        )
+    )
+    errors = y - mean[:, 0]
+    assert_allclose(found.share, 1.0 - np.sum(errors**2) / np.sum((y - y.mean()) ** 2), rtol=1e-8)
+    assert_allclose(found.coverage, np.mean(np.abs(errors) < 1.959964 * std[:, 0]))
+
+
+def test_drawn_networks_leave_rows_out_by_importance():
+    """Draws of a linear model against its closed form."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 1))
+    y = X + 0.5 * rng.normal(size=(30, 1))
+    A = 4.0 * np.array([[np.sum(X**2), np.sum(X)], [np.sum(X), 30.0]]) + np.eye(2)
+    theta = np.linalg.solve(A, 4.0 * np.array([np.sum(X * y), np.sum(y)]))
+    draws = rng.multivariate_normal(theta, np.linalg.inv(A), 4000)
+    network, noise = Network((1, 1)), Noise(np.full((1, 1), 0.25))
+    groups = weight_groups(network, "single")
+    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(30))
+    member = Member(network, theta, DensePrecision(A), noise)
+    exact = left_out(member, posterior, np.full(1, 4.0))
+    drawn = Draws(network, draws, Noise(np.full((4000, 1), 0.25)))
+    found = LeftOut.of_draws(drawn, X, y)
+    assert_allclose(found.log_density, exact.log_density, atol=0.05)
+    assert_allclose(found.mean, exact.mean, atol=0.02)
+    assert_allclose(found.cdf, exact.cdf, atol=0.02)
+
+
+def test_a_fit_that_explains_nothing_says_so_once():
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.normal(size=(30, 2)), (2, 1))
+    y = np.repeat([-1.0, 1.0], 30)  # both at every input
+    given = {"noise": "constant", "random_state": 0}
+    for model, targets in (
+        (EvidenceMLPRegressor((), **given), y),
+        (EvidenceMLPClassifier((), random_state=0), y > 0),
+    ):
+        with pytest.warns(ConvergenceWarning, match="The fit explains nothing") as caught:
+            report = model.fit(X, targets).evidence_report_
+        assert len(caught) == 1
+        assert report.verdict.startswith("explains nothing: ")
+        assert repr(report).startswith("Predictions: explain nothing; ")
+
+
+def test_verdicts_on_a_whole_fit():
+    fine = Predictions(0.9, 0.05, 0.95, 100.0)
+    assert overall("trusted", fine, chosen=False) == "trusted"
+    assert overall("trusted", fine, chosen=True).startswith("not measured: ")
+    assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
+    weak = fine._replace(share=0.1, error=0.2)
+    assert weak.doubt is None  # too few rows to tell
+    assert fine._replace(coverage=0.85).trouble is None  # the report says it
+    narrow = fine._replace(coverage=0.7)
+    assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
+    assert "error bars are too small" in narrow.trouble
+    assert fine.trouble is None
+    assert narrow._replace(n_rows=10.0).trouble is None  # too few to tell
+    constant = Predictions(np.nan, np.nan, 1.0, 30.0)
+    assert str(constant) == "not compared: all targets are equal"
+    assert constant.doubt is None

@@ -191,6 +191,7 @@ def test_networks_go_on_learning():
     assert len(model.batch_log_evidences_) == 3
 
 
+@pytest.mark.filterwarnings("ignore:Scaling and precisions are not settled")
 def test_classes_go_on_learning():
     x, t = wave(120, 1)
     labels = np.where(t > 0, "up", "down")
@@ -207,6 +208,54 @@ def test_classes_go_on_learning():
     one = EvidenceMLPClassifier((), random_state=0).fit(x, codes)
     assert_allclose(three.predict_proba(x), one.predict_proba(x), atol=0.1)
     assert abs(three.log_evidence_ - one.log_evidence_) < 5.0
+
+
+@pytest.mark.parametrize("std", [None, 0.1])
+def test_a_constant_first_batch_settles_nothing(std):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    t = np.where(np.arange(120) < 20, 0.0, 50.0 + 30.0 * X[:, 0] + rng.normal(size=120))
+    model, errors = EvidenceMLPRegressor((), random_state=0), {"measurement_std": std}
+    with pytest.warns(UserWarning, match="only one value of a target. The 20 rows are kept"):
+        model.partial_fit(X[:20], t[:20])
+    assert_allclose(model.predict(X), 0.0, atol=1e-12)
+    model.partial_fit(X[20:70], t[20:70], **errors)
+    both = EvidenceMLPRegressor((), noise="constant", measure_evidence=False, random_state=0)
+    given = {"measurement_std": None if std is None else np.r_[np.zeros(20), np.full(50, std)]}
+    both.fit(X[:70], t[:70], **given)
+    assert_allclose(weights(model), weights(both), rtol=1e-12)
+    assert model.batch_log_evidences_ == (both.log_evidence_,)
+    model.partial_fit(X[70:], t[70:])
+    assert len(model.batch_log_evidences_) == 2  # settled
+
+
+def test_batches_that_teach_nothing_are_fitted_again_and_fit_forgets_them():
+    rng = np.random.default_rng(1)
+    X, noise = rng.normal(size=(60, 1)), rng.normal(size=60)
+    model = EvidenceMLPRegressor((), random_state=0)
+    with pytest.warns(UserWarning, match="explain nothing of the targets so far"):
+        model.partial_fit(X[:20], noise[:20])
+    copy = pickle.loads(pickle.dumps(model))
+    copy.partial_fit(X[20:], 5.0 * X[20:, 0])
+    assert copy.score(X[20:], 5.0 * X[20:, 0]) > 0.9
+    with pytest.raises(ValueError, match="2 outputs, the earlier data had 1"):
+        model.partial_fit(X, np.column_stack([X, X]))
+    line = X[:, 0] + 0.1 * noise
+    model.fit(X, line).partial_fit(X, line)
+    assert len(model.batch_log_evidences_) == 2  # nothing waits after fit
+
+
+def test_a_first_batch_of_one_class_settles_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    t = (X[:, 0] > 0).astype(int)
+    order = np.r_[np.flatnonzero(t)[:30], np.setdiff1d(np.arange(90), np.flatnonzero(t)[:30])]
+    model = EvidenceMLPClassifier((), random_state=0)
+    with pytest.warns(UserWarning, match="only one class"):
+        model.partial_fit(X[order[:30]], t[order[:30]], classes=[0, 1])
+    for rows in np.array_split(order[30:], 2):
+        model.partial_fit(X[rows], t[rows])
+    assert model.score(X, t) > 0.9
 
 
 def test_logistic_regression_at_the_mode_of_a_given_prior():

@@ -1,0 +1,128 @@
+"""How well a fit predicts training rows that are left out, compared with the simplest model."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+COVERAGE = 0.95
+FEWEST = 20  # rows from which a fit without predictive power is worth a warning
+SURELY = 3.0  # standard errors by which intervals must hold too little
+MUCH = 0.05  # and the share of rows by which they must, too
+ALARMING = 0.8  # coverage below which a fit warns
+LITTLE = 0.001, 0.02  # shares between which the standard error decides whether that is nothing
+
+
+class Predictions(NamedTuple):
+    """Predictions of left-out rows beside those of the simplest model.
+
+    The simplest model predicts the mean of all targets (regressors), or the frequencies of
+    the classes (classifiers).
+
+    Attributes
+    ----------
+    share : float
+        Share of the loss of the simplest model that the fit removes: R2 of left-out rows, or one
+        less the ratio of the log losses. ``nan`` if all targets are equal.
+    error : float
+        Its standard error, over rows.
+    coverage : float
+        Share of left-out targets inside their central 95 % interval; ``nan`` for classes.
+    n_rows : float
+        Sum of the weights.
+    loss, simplest : float
+        Mean log loss of classifiers and of the class frequencies, in nats; ``nan`` for regressors.
+    """
+
+    share: float
+    error: float
+    coverage: float
+    n_rows: float
+    loss: float = np.nan
+    simplest: float = np.nan
+
+    @classmethod
+    def of(cls, left_out, y, weight, classes):
+        """Compare with the simplest model.
+
+        Parameters
+        ----------
+        left_out : LeftOut
+        y : ndarray of shape (n, n_outputs)
+            Standardised targets; classes one-hot (one column of 0 and 1 for two classes).
+        weight : ndarray of shape (n,)
+        classes : bool
+        """
+        total = float(np.sum(weight))
+        if classes:
+            y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
+            frequency = weight @ y / total
+            theirs, mine = -np.log(y @ frequency), -left_out.log_density
+            losses = float(weight @ mine / total), float(weight @ theirs / total)
+            coverage = np.nan
+        else:
+            deviation = y - weight @ y / total
+            theirs = np.sum(deviation**2, axis=1)  # y is standardised by all rows, here as there
+            mine, losses = np.sum((y - left_out.mean) ** 2, axis=1), (np.nan, np.nan)
+            inside = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE
+            coverage = float(weight @ inside.mean(axis=1) / total)
+        gain, most = theirs - mine, weight @ theirs
+        if total <= 1.0 or not (classes or np.all(np.ptp(y, axis=0) > 0)):
+            return cls(np.nan, np.nan, coverage, total, *losses)
+        spread = gain - (weight @ gain / most) * theirs  # delta method for a ratio of sums
+        error = float(np.sqrt(weight @ spread**2) / most)
+        return cls(float(weight @ gain / most), error, coverage, total, *losses)
+
+    @property
+    def explains_nothing(self):
+        """Whether the simplest model predicts as well, within the standard error."""
+        return bool(self.share <= np.clip(self.error, *LITTLE))
+
+    @property
+    def intervals_fail(self):
+        """Whether 95 % intervals hold clearly fewer left-out targets."""
+        error = np.sqrt(COVERAGE * (1.0 - COVERAGE) / self.n_rows)
+        return bool(self.coverage < COVERAGE - max(MUCH, SURELY * error))
+
+    @property
+    def doubt(self):
+        """Words for what is wrong with predictions, or ``None``."""
+        if self.explains_nothing:
+            return f"explains nothing: {self._value}"
+        if self.intervals_fail:
+            return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
+        return None
+
+    @property
+    def trouble(self):
+        """A warning for `doubt`, or ``None``; small data may well explain nothing."""
+        if self.doubt is None or self.n_rows < FEWEST:
+            return None
+        if self.explains_nothing:
+            return (
+                f"The fit {self.doubt}. Either y does not depend on X, or the search has missed "
+                "how: try another random_state, more n_restarts, or other inputs."
+            )
+        if self.coverage >= ALARMING:
+            return None
+        return (
+            f"The {self.doubt}: error bars are too small. Use fewer inputs or hidden units, "
+            "another noise model, or prior='layer'."
+        )
+
+    @property
+    def _value(self):
+        if np.isnan(self.loss):
+            return f"R2 of left-out rows {self.share:.2f} +- {self.error:.2f}"
+        return (
+            f"log loss of left-out rows {self.loss:.3f}, of class frequencies {self.simplest:.3f}"
+        )
+
+    def __str__(self):
+        if np.isnan(self.share):
+            return "not compared: all targets are equal"
+        if self.explains_nothing:
+            return f"explain nothing; {self._value}"
+        if np.isnan(self.loss):
+            held = f"95 % intervals hold {100 * self.coverage:.0f} % of them"
+            return f"explain {100 * self.share:.0f} % of the variance of left-out rows; {held}"
+        return self._value
