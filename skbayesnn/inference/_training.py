@@ -19,6 +19,7 @@ LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the target
 STRONG_PRIOR = 10.0  # weight precision of the starts in between
 STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary quickly
 STEEPLY = 10.0  # nats by which features of such weights must fit better
+UNEXPLAINED = 0.5  # share of the squared targets that features of usual weights must leave
 LOOKED_AT = 500  # rows on which features are compared
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between looks at the evidence
@@ -127,8 +128,9 @@ def steepness(posterior, theta):
         rest = np.sum(target**2) - np.sum((basis.T @ target) ** 2)
         misfits.append(max(rest, np.finfo(float).tiny))
     gains = 0.5 * len(rows) * np.log(misfits[0] / np.array(misfits))  # nats at the best noise level
-    best = int(np.argmax(gains))
-    return (1.0, *STEEPER)[best] if gains[best] > STEEPLY else 1.0
+    best, most = int(np.argmax(gains)), np.sum(target**2)
+    missed = misfits[0] > UNEXPLAINED * most  # else training finds the rest from there
+    return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
 
 
 def train(posterior, start, settings, least=-np.inf):
