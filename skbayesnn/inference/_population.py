@@ -128,7 +128,7 @@ def scout(joint, starts, rng, deadline=NEVER):
     return _annealed(joint, first, rng, FIRST, deadline)
 
 
-def sample_population(joint, eta, rng, deadline=NEVER):
+def sample_population(joint, eta, rng, deadline=NEVER, more=1):
     """Draws from the posterior, and its evidence with a standard error.
 
     Parameters
@@ -138,6 +138,8 @@ def sample_population(joint, eta, rng, deadline=NEVER):
         Coordinates of precisions drawn from the posterior, near which the particles begin.
     rng : numpy.random.Generator
     deadline : Deadline
+    more : int, default=1
+        Times as many particles as usual.
 
     Returns
     -------
@@ -146,11 +148,11 @@ def sample_population(joint, eta, rng, deadline=NEVER):
     """
     first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
     n_chains = np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS)
-    return _annealed(joint, first, rng, SECOND._replace(n_chains=int(n_chains)), deadline)
+    return _annealed(joint, first, rng, SECOND._replace(n_chains=more * int(n_chains)), deadline)
 
 
-def sample_after(scouted, rng, deadline=NEVER):
-    """`sample_population` near the precisions that `scout` has found."""
+def sample_after(scouted, rng, deadline=NEVER, more=1):
+    """`sample_population` near the precisions that an earlier population has found."""
     joint = scouted.joint
     eta = scouted.position[..., joint.n_sampled : joint.dimension].reshape(-1, joint.n_free)
-    return sample_population(joint, eta, rng, deadline)
+    return sample_population(joint, eta, rng, deadline, more)

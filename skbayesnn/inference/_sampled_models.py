@@ -22,6 +22,8 @@ MOST_MINIMA = 8  # near whose precisions the first particles begin
 MOST_NETWORKS = 512  # that are kept of a model
 HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
 N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
+PRECISE, MISSED = 0.45, 2.0  # standard error, and nats below Laplace's, that ask for more particles
+MORE, SECONDS_OF_MORE = 4, 4.0  # times as many particles, if they take no longer
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -190,10 +192,18 @@ class _Trial:
         if self.scouted.log_evidence < self.laplace - HOPELESS:
             return self._by_chains()
         found = sample_after(self.scouted, self.rng, self.deadline)
+        if found is not None and self._is_uncertain(found):
+            found = sample_after(found, self.rng, self.deadline, MORE) or found
         if found is None:
             return None
         position = found.chosen(MOST_NETWORKS, self.rng)
         return _drawn(self.model, found, position, self.rng)
+
+    def _is_uncertain(self, found):
+        """Populations disagree, or have missed what a minimum has, where more of them cost little."""
+        seconds = MORE * seconds_of_population(self.model.posed.posterior)
+        missed = found.log_evidence < self.laplace - MISSED
+        return seconds <= SECONDS_OF_MORE and (found.log_evidence_std > PRECISE or missed)
 
     def _by_chains(self):
         """Draws of short chains that start at minima; the evidence is Laplace's."""
