@@ -200,7 +200,7 @@ class _Trial:
         return _drawn(self.model, found, position, self.rng)
 
     def _is_uncertain(self, found):
-        """Populations disagree, or have missed what a minimum has, where more of them cost little."""
+        """Populations disagree, or have missed a minimum, where more particles cost little."""
         seconds = MORE * seconds_of_population(self.model.posed.posterior)
         missed = found.log_evidence < self.laplace - MISSED
         return seconds <= SECONDS_OF_MORE and (found.log_evidence_std > PRECISE or missed)
