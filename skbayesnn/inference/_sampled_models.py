@@ -22,8 +22,9 @@ MOST_MINIMA = 8  # near whose precisions the first particles begin
 MOST_NETWORKS = 512  # that are kept of a model
 HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
 N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
-PRECISE, MISSED = 0.45, 2.0  # standard error, and nats below Laplace's, that ask for more particles
-MORE, SECONDS_OF_MORE = 4, 4.0  # times as many particles, if they take no longer
+PRECISE, MISSED = 0.4, 2.0  # standard error, and nats below Laplace's, that ask for more particles
+MORE, SECONDS_OF_MORE = 6, 6.0  # times as many particles, if they take no longer
+FAR = 5.0  # nats below Laplace's, beyond two standard errors: a minimum has been missed
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -196,6 +197,8 @@ class _Trial:
             found = sample_after(found, self.rng, self.deadline, MORE) or found
         if found is None:
             return None
+        if found.log_evidence + 2.0 * found.log_evidence_std < self.laplace - FAR:
+            return self._by_chains()
         position = found.chosen(MOST_NETWORKS, self.rng)
         return _drawn(self.model, found, position, self.rng)
 
