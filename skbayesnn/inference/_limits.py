@@ -91,7 +91,7 @@ class Limits(NamedTuple):
     places: int = 16
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
-    few_targets_per_weight: float = 4.0
+    few_targets_per_weight: float = 2.0
     batch_rows: int = 5000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
