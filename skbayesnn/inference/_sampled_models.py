@@ -209,13 +209,14 @@ class _Trial:
         return seconds <= SECONDS_OF_MORE and (found.log_evidence_std > PRECISE or missed)
 
     def _by_chains(self):
-        """Draws of short chains that start at minima; the evidence is Laplace's."""
+        """Draws of short chains that start at the best minima; the evidence is Laplace's."""
         model, search = self.model, self.model.posed.settings
         linear = is_linear(model.problem, model.posed, model.noise)
         plan, _ = tuned_plan(model.posed, linear, model.noise)
         settings = SamplingSettings(search, plan, N_WARM_UP, MOST_NETWORKS // N_CHAINS)
         seeds = self.seed.spawn(N_CHAINS)
-        minima = [model.minima[i % len(model.minima)] for i in range(N_CHAINS)]
+        near = [m for m in model.minima if m.log_evidence > model.minima[0].log_evidence - FAR]
+        minima = [near[i % len(near)] for i in range(N_CHAINS)]
         given = model.problem, model.posed, settings, seeds, model.noise, minima
         try:
             sampled = run_chains(*start_sampling(*given), settings)
