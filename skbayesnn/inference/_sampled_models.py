@@ -21,13 +21,15 @@ from skbayesnn.posterior import JointPosterior
 MOST_MINIMA = 8  # near whose precisions the first particles begin
 MOST_NETWORKS = 512  # that are kept of a model
 HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
+BEHIND = 12.0  # the same behind another model if small populations have measured both
 N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
 PRECISE, MISSED = 0.4, 2.0  # standard error, and nats below Laplace's, that ask for more particles
-MORE, SECONDS_OF_MORE = 6, 6.0  # times as many particles, if they take no longer
+MORE, SECONDS_OF_MORE = 6, 9.0  # times as many particles, if they take no longer
 FAR = 5.0  # nats below Laplace's, beyond two standard errors: a minimum has been missed
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
+FEW_ROWS = 50  # that take as long as all that does not depend on the rows
 
 
 class Model(NamedTuple):
@@ -93,7 +95,7 @@ def seconds_of_population(posterior):
     """
     levels = posterior.likelihood.n_levels
     per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
-    return per_weight * len(posterior.X) * posterior.network.n_weights
+    return per_weight * (len(posterior.X) + FEW_ROWS) * posterior.network.n_weights
 
 
 def is_affordable(posterior, limits):
@@ -133,28 +135,36 @@ def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None
     """
     seeds = np.random.SeedSequence([entropy, 1]).spawn(len(models))
     trials = [_Trial(*some, deadline) for some in zip(models, seeds, strict=True)]
-    trials = _hopeful(trials, lambda trial: trial.laplace)
+    trials = _close(trials, lambda trial: trial.laplace, HOPELESS)
     for trial in trials:
         trial.scout()
-    drawn = []
-    for trial in _hopeful(trials, lambda trial: trial.log_evidence):
-        found = trial.drawn()
-        if found is not None:
-            drawn.append(found)
-            told(
-                f"hidden layers {trial.model.hidden_layer_sizes}, {trial.model.noise} noise: "
-                f"log evidence {found.log_evidence + log_scale:.2f} +- {found.log_evidence_std:.2f}"
-            )
+    trials = _close([trial for trial in trials if trial.particles], _highest, BEHIND)
+    for trial in trials:
+        trial.sample()
+    for trial in _close(trials, _highest, FAR):
+        if trial.is_uncertain:
+            trial.sample(MORE)
+    drawn = [found for found in (trial.drawn() for trial in trials) if found is not None]
+    for found in drawn:
+        told(
+            f"hidden layers {found.model.hidden_layer_sizes}, {found.model.noise} noise: "
+            f"log evidence {found.log_evidence + log_scale:.2f} +- {found.log_evidence_std:.2f}"
+        )
     total = logsumexp([found.log_evidence for found in drawn]) if drawn else 0.0
     drawn = [some._replace(share=float(np.exp(some.log_evidence - total))) for some in drawn]
     return sorted(drawn, key=lambda some: -some.log_evidence)
 
 
-def _hopeful(trials, value):
-    """Trials no more than `HOPELESS` below the best one; values that are ``nan`` count as 0."""
+def _highest(trial):
+    """The higher one of both estimates of the log evidence."""
+    return np.fmax(trial.particles.log_evidence, trial.laplace)
+
+
+def _close(trials, value, most):
+    """Trials no more than some nats below the best one; those without a value are kept."""
     values = np.array([value(trial) for trial in trials])
     best = np.nanmax(values) if np.any(np.isfinite(values)) else np.nan
-    return [some for some, own in zip(trials, values, strict=True) if not own < best - HOPELESS]
+    return [some for some, own in zip(trials, values, strict=True) if not own < best - most]
 
 
 class _Trial:
@@ -165,12 +175,12 @@ class _Trial:
     model : Model
     laplace : float
         Log evidence of its minima by Laplace's approximation; ``nan`` if there is none.
-    scouted : Particles or None
-        The small population.
+    particles : Particles or None
+        The last population that was drawn.
     """
 
     def __init__(self, model, seed, deadline):
-        self.model, self.deadline, self.scouted = model, deadline, None
+        self.model, self.deadline, self.particles = model, deadline, None
         self.seed, self.rng = seed, np.random.default_rng(seed)
         evidences = [m.log_evidence for m in model.minima if np.isfinite(m.log_evidence)]
         self.laplace = float(logsumexp(evidences)) if evidences else np.nan
@@ -178,35 +188,30 @@ class _Trial:
     def scout(self):
         """Draw the small population."""
         joint, starts = positions_of_minima(self.model, self.model.minima[:MOST_MINIMA])
-        self.scouted = scout(joint, starts, self.rng, self.deadline)
+        self.particles = scout(joint, starts, self.rng, self.deadline)
+
+    def sample(self, more=1):
+        """Draw a larger population, unless the last one has missed what a minimum has."""
+        if not self._has_missed(HOPELESS):
+            found = sample_after(self.particles, self.rng, self.deadline, more)
+            self.particles = found or self.particles
+
+    def _has_missed(self, least):
+        return self.particles.log_evidence < self.laplace - least
 
     @property
-    def log_evidence(self):
-        """The higher one of both estimates."""
-        known = np.nan if self.scouted is None else self.scouted.log_evidence
-        return np.fmax(known, self.laplace)
+    def is_uncertain(self):
+        """Populations disagree, or have missed a minimum, where more particles cost little."""
+        seconds = MORE * seconds_of_population(self.model.posed.posterior)
+        doubtful = self.particles.log_evidence_std > PRECISE or self._has_missed(MISSED)
+        return seconds <= SECONDS_OF_MORE and doubtful
 
     def drawn(self):
         """Networks drawn from the posterior, or ``None`` if there was no time."""
-        if self.scouted is None:
-            return None
-        if self.scouted.log_evidence < self.laplace - HOPELESS:
+        if self._has_missed(FAR + 2.0 * self.particles.log_evidence_std):
             return self._by_chains()
-        found = sample_after(self.scouted, self.rng, self.deadline)
-        if found is not None and self._is_uncertain(found):
-            found = sample_after(found, self.rng, self.deadline, MORE) or found
-        if found is None:
-            return None
-        if found.log_evidence + 2.0 * found.log_evidence_std < self.laplace - FAR:
-            return self._by_chains()
-        position = found.chosen(MOST_NETWORKS, self.rng)
-        return _drawn(self.model, found, position, self.rng)
-
-    def _is_uncertain(self, found):
-        """Populations disagree, or have missed a minimum, where more particles cost little."""
-        seconds = MORE * seconds_of_population(self.model.posed.posterior)
-        missed = found.log_evidence < self.laplace - MISSED
-        return seconds <= SECONDS_OF_MORE and (found.log_evidence_std > PRECISE or missed)
+        position = self.particles.chosen(MOST_NETWORKS, self.rng)
+        return _drawn(self.model, self.particles, position, self.rng)
 
     def _by_chains(self):
         """Draws of short chains that start at the best minima; the evidence is Laplace's."""
@@ -224,7 +229,7 @@ class _Trial:
             return None
         position = np.concatenate([chains.phase.position for chains in sampled.chains])
         theta, beta, noise = (
-            some.reshape(sampled.draws.energy.size, -1)
+            some.reshape(sampled.draws.energy.size, some.shape[-1])
             for some in (sampled.draws.theta, sampled.draws.beta, sampled.draws.noise)
         )
         joint = sampled.joint

@@ -211,7 +211,7 @@ def ensemble_of_draws(fit):
     """The networks that were drawn, which predict together."""
     draws, joint = fit.draws, fit.sampled.joint
     theta, beta, state = (
-        some.reshape(draws.energy.size, -1) if some.size else np.empty((draws.energy.size, 0))
+        some.reshape(draws.energy.size, some.shape[-1])
         for some in (draws.theta, draws.beta, draws.noise)
     )
     best = int(np.argmin(draws.energy))
