@@ -41,6 +41,7 @@ from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeate
 from skbayesnn.network import outputs
 
 N_SCOUTS = 2  # starts from which every architecture is tried
+SUSPICIOUS = 0.05  # p value below which networks are drawn under another noise model
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 CLEARLY = 1.0  # nats by which another noise model must be better than the constant one
 HOPELESS = 20.0  # nats by which noise lags behind at one minimum if it is not tried at others
@@ -262,8 +263,11 @@ def fit_models(
     n_starts = min(N_SCOUTS, n_restarts) if chosen else n_restarts
     given = {}, entropy, n_starts, previous, workers
     fits = [_under_constant_noise(problem, some, *given) for some in [sizes, *[()][:chosen]]]
-    p_values = _p_values(fits[0])
-    laws = ["constant", *_suspected(problem, p_values)] if noise == "auto" else [noise]
+    p_values = _lowest_p_values([_p_values(fit) for fit in fits])
+    laws = [noise]
+    if noise == "auto":
+        suspected = [law for law in _suspected(problem, p_values) if p_values[law] < SUSPICIOUS]
+        laws = ["constant", *suspected]
     models = [_model(fit, law, previous, workers) for fit in fits for law in laws]
     with workers.progress.over("networks drawn from the posterior") as step:
         drawn = draw_models(models, entropy, problem.deadline, problem.log_scale, step)
@@ -277,6 +281,11 @@ def fit_models(
     if noise != "auto":
         totals = {}
     return replace(fit, growth=growth, noise_p_values=p_values, noise_log_evidences=totals)
+
+
+def _lowest_p_values(found):
+    """The lowest of each test over several fits."""
+    return {name: min(values[name] for values in found if name in values) for name in found[0]}
 
 
 def _model(fit, noise, previous, workers):

@@ -16,9 +16,11 @@ from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 FIRST = Schedule(n_chains=16, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-SECOND = Schedule(n_moves=2, effective=0.6, n_last_moves=16, n_last_steps=32)
+SECOND = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
 CHAIN_ROWS = 2**11  # chains of a population times rows, between the following numbers of chains
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
+N_DRAWS = 1024  # states of all chains at the posterior, between the following numbers of each
+FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 1.0  # sd of the coordinates of precisions about those of minima where particles begin
 SYSTEMATIC = 0.2  # nats that all populations miss alike; by tests/benchmarks/evidence_truth.py
 
@@ -147,8 +149,10 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1):
         ``None`` if there was no time for it.
     """
     first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
-    n_chains = np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS)
-    return _annealed(joint, first, rng, SECOND._replace(n_chains=more * int(n_chains)), deadline)
+    n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
+    n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
+    schedule = SECOND._replace(n_chains=n_chains, n_last_moves=n_moves)
+    return _annealed(joint, first, rng, schedule, deadline)
 
 
 def sample_after(scouted, rng, deadline=NEVER, more=1):
