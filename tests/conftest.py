@@ -15,8 +15,11 @@ collect_ignore = ["usage_of_types.py"]  # only mypy reads it
 
 @pytest.fixture(autouse=True, scope="module")
 def unmeasured():
-    """Evidences are not measured, which takes seconds for each fit, unless a test asks for it."""
-    kept, BayesianMLP._limits = BayesianMLP._limits, Limits(sampled_seconds=0.0, checked_seconds=0.0, places=0)
+    """No networks are drawn, which takes seconds for each fit, unless a test asks for it."""
+    kept, BayesianMLP._limits = (
+        BayesianMLP._limits,
+        Limits(sampled_seconds=0.0, checked_seconds=0.0, places=0),
+    )
     yield kept
     BayesianMLP._limits = kept
 

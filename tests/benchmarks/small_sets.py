@@ -1,11 +1,11 @@
 """Default fits of small sets beside sampled networks of fixed size and models of scikit-learn.
 
-Classes: the first splits of ten permutations of ``default_rng(0)``, whose first 80 % train; the sets
-are those of the folder `SKBAYESNN_DATA` whose names begin with ``cls_``, and ``immer_glass``, whose
-splits are its own. Regression: the first splits of ``yacht``, ``boston``, ``energy`` and of the sets
-``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds. The tables show the
-log loss or log density of the test rows, errors (share of wrong classes, or root mean squared
-error), and processor seconds of the fit::
+Classes: the first splits of ten permutations of ``default_rng(0)``, whose first 80 % train, of the
+sets in the folder `SKBAYESNN_DATA` whose names begin with ``cls_``, and of ``immer_glass``, whose
+splits are its own. Regression: the first splits of ``yacht``, ``boston``, ``energy`` and of the
+sets ``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds. The tables
+show the log loss or log density of the test rows, errors (share of wrong classes, or root mean
+squared error), and processor seconds of the fit::
 
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --models default sampler
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear

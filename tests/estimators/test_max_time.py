@@ -1,7 +1,6 @@
 """max_time: a fit that is broken off keeps what it has."""
 
 import pickle
-from dataclasses import replace
 from time import monotonic, time
 
 import numpy as np
@@ -19,18 +18,17 @@ from skbayesnn.inference import (
     Deadline,
     Descents,
     Method,
+    Model,
     Problem,
     Search,
     ascend,
     complete,
     find_mode,
-    measure,
     random_starts,
+    scout,
 )
-from skbayesnn.inference._sampled_evidence import anneal_both_ways
-from skbayesnn.inference._sampling_starts import positions_of_minima
+from skbayesnn.inference._sampled_models import draw_models
 from skbayesnn.posterior import Gaussian
-from skbayesnn.samplers import anneal
 from tests.tools import result_of
 
 RNG = np.random.default_rng(0)
@@ -159,30 +157,25 @@ def test_precisions_are_refined_while_there_is_time():
     np.testing.assert_array_equal(minimum.hyper.alpha, start.hyper.alpha)
 
 
-def test_annealing_keeps_the_rounds_that_were_completed(monkeypatch):
+def test_populations_that_were_completed_are_kept(monkeypatch):
+    """The first population, if there is no time for the second one."""
     model = EvidenceMLPRegressor((2,), n_restarts=1, noise="constant", random_state=0).fit(X, Y)
-    fit = model._result
-    assert measure(replace(fit, problem=replace(fit.problem, deadline=PASSED)), 0, True) is None
-    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.PRECISE", 0.0)  # a second round
-    joint, starts = positions_of_minima(fit, fit.minima)
-    seed = np.random.SeedSequence(0)
-    both = anneal_both_ways(joint, starts, seed)
-    calls = []
+    fit, calls = model._result, []
 
     class AfterTheFirst(Deadline):
         @property
         def passed(self):
-            return len(calls) >= 2
+            return len(calls) >= 1
 
-    def counted(*args, **kwargs):
-        found = anneal(*args, **kwargs)
-        calls.append(1)
-        return found
+    def counted(*args):
+        calls.append(scout(*args))
+        return calls[-1]
 
-    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.anneal", counted)
-    once = anneal_both_ways(joint, starts, seed, deadline=AfterTheFirst())
-    assert len(both.estimates) > len(once.estimates) == 2
-    assert once.estimates == both.estimates[:2]
+    models = [Model(fit.problem, "constant", fit.posed, fit.minima)]
+    assert draw_models(models, 0, PASSED) == []
+    monkeypatch.setattr("skbayesnn.inference._sampled_models.scout", counted)
+    (drawn,) = draw_models(models, 0, AfterTheFirst())
+    assert drawn.log_evidence == calls[0].log_evidence
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -1,4 +1,4 @@
-"""Evidences that are measured by annealing, and predictions by the networks that leaves."""
+"""Evidences that populations of networks measure, and predictions by these networks."""
 
 import pickle
 import warnings
@@ -10,12 +10,12 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.inference._sampled_evidence import anneal_both_ways
+from skbayesnn.inference import sample_after, scout
 from skbayesnn.inference._sampling_starts import positions_of_minima
 from skbayesnn.model_selection import EvidenceSearch, compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
-from tests.tools import parts_of, result_of, set_limits
+from tests.tools import parts_of, result_of, set_limits, shares_of
 
 LOW, HIGH = LogUniform().log_range
 
@@ -139,31 +139,65 @@ def test_small_fits_are_measured_by_default():
     assert np.isnan(model.log_evidence_std_)
 
 
-def test_the_limit_counts_weights(monkeypatch):
-    set_limits(monkeypatch, measured=2)
-    small, large = (
-        EvidenceMLPClassifier(hidden, n_restarts=1, random_state=0).fit(*class_rows())
-        for hidden in ((), (1,))
-    )
-    assert np.isfinite(small.log_evidence_std_)
-    assert np.isnan(large.log_evidence_std_)
+def test_limits_are_predicted_seconds(monkeypatch):
+    X, y = class_rows()
+    for seconds, measured in ((1.0, True), (1e-6, False)):
+        set_limits(monkeypatch, sampled_seconds=seconds, checked_seconds=seconds)
+        model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
+        assert np.isfinite(model.log_evidence_std_) == measured
 
 
-def test_a_second_round_has_more_particles(monkeypatch, regressor):
-    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.PRECISE", 0.0)
-    joint, starts = positions_of_minima(regressor._result, regressor._result.minima)
-    found = []
-    for n in (1, 2):
-        monkeypatch.setattr("skbayesnn.inference._sampled_evidence.N_ROUNDS", n)
-        found.append(anneal_both_ways(joint, starts, np.random.SeedSequence(0)))
-    assert len(found[0].estimates) == 2 < len(found[1].estimates)  # ways that agree go on
-    assert found[0].estimates == found[1].estimates[:2]
+def test_many_targets_per_weight_are_sampled_only_if_it_costs_little(monkeypatch):
+    X, y = class_rows()  # 30 targets for 5 weights
+    for least, measured in ((3.0, False), (10.0, True)):
+        limits = {"sampled_seconds": 1.0, "few_targets_per_weight": least}
+        set_limits(monkeypatch, **limits)
+        model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
+        assert np.isfinite(model.log_evidence_std_) == measured
 
 
 @pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
-def test_other_noise_is_not_measured(noise):
+def test_other_noise_is_measured(noise):
     model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
-    assert np.isnan(model.fit(*linear_rows()).log_evidence_std_)
+    model.fit(*linear_rows())
+    assert model.noise_ == noise
+    assert 0.2 <= model.log_evidence_std_ < 1.0
+    plain = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(*linear_rows())
+    assert abs(model.log_evidence_ - plain.log_evidence_) < 5.0  # the truth is constant noise
+
+
+@pytest.mark.measured
+def test_default_fits_sample_one_network_and_the_linear_model():
+    X, y = linear_rows(30)
+    model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X, y)
+    assert {candidate.hidden_layer_sizes for candidate in model.growth_} == {(), (16,)}
+    assert model.hidden_layer_sizes_ == ()  # the truth
+    assert (
+        model.growth_[0].log_evidence
+        == model.log_evidence_
+        == max(candidate.log_evidence for candidate in model.growth_)
+    )
+    assert model.evidence_report_.tried == ((), (16,))
+    weights = [part.size for part in parts_of(model)]
+    assert len(weights) == 2
+    assert_allclose(shares_of(model).sum(), 1.0)
+    assert model.score(X, y) > 0.9
+
+
+def test_populations_that_miss_a_minimum_are_replaced_by_chains(monkeypatch):
+    X, y = linear_rows()
+
+    def missing(*args):
+        return scout(*args)._replace(log_evidence=-1e4)
+
+    monkeypatch.setattr("skbayesnn.inference._sampled_models.scout", missing)
+    model = EvidenceMLPRegressor(
+        (2,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
+    ).fit(X, y)
+    assert np.isnan(model.log_evidence_std_)
+    assert_allclose(model.log_evidence_, model.evidence_report_.laplace_log_evidence)
+    assert [part.size for part in parts_of(model)] == [512]
+    assert model.score(X, y) > 0.9
 
 
 def test_bad_parameter():
@@ -181,15 +215,16 @@ def test_linear_models_are_exact():
     assert_array_equal(model.predict(X), plain.predict(X))
     assert model.evidence_report_.verdict == "trusted"
     fit = result_of(model)
-    assert fit.measurement is None  # it is not needed
+    assert fit.drawn == ()  # it is not needed
     joint, starts = positions_of_minima(fit, fit.minima)
-    measured = anneal_both_ways(joint, starts, np.random.SeedSequence(0)).log_evidence
+    rng = np.random.default_rng(0)
+    measured = sample_after(scout(joint, starts, rng), rng).log_evidence
     assert abs(measured + fit.problem.log_scale - model.log_evidence_) < 0.5
 
 
 def test_predictions_are_those_of_drawn_networks(regressor):
     X, _ = linear_rows()
-    assert [part.size for part in parts_of(regressor)] == [256]
+    assert [part.size for part in parts_of(regressor)] == [512]
     mean, sd = regressor.predict(X, return_std=True)
     gaussian = clone(regressor).set_params(combine="best", measure_evidence=False)
     gaussian.fit(*linear_rows())

@@ -266,11 +266,12 @@ def test_noise_and_evidence_have_lines(capsys):
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0, verbose=1).fit(X, heavy)
     found = lines(capsys)
     value = model.evidence_report_.noise_log_evidences["student_t"]
-    assert any(line.startswith(f"student_t noise: log evidence {value:.2f}; ") for line in found)
+    words = f"hidden layers (2,), student_t noise: log evidence {value:.2f} +- "
+    assert any(line.startswith(words) for line in found)
     plain = EvidenceMLPRegressor((2,), n_restarts=1, noise="constant", random_state=0, verbose=1)
     plain.fit(X, Y)
     value, error = plain.log_evidence_, plain.log_evidence_std_
-    words = f"evidence measured by annealing: log evidence {value:.2f} +- {error:.2f}; "
+    words = f"hidden layers (2,), constant noise: log evidence {value:.2f} +- {error:.2f}"
     assert lines(capsys)[-1].startswith(words)
 
 

@@ -129,7 +129,7 @@ def test_networks_lose_what_they_do_not_need(name):
     assert np.all(np.diff(n_weights) < 0)
     assert fit.best.n_weights in n_weights[1:]
     assert np.sum(fit.best.theta == 0) == len(fit.best.theta) - fit.best.n_weights
-    assert fit.measurement is None
+    assert fit.drawn == ()
 
 
 def test_nothing_is_taken_out_where_there_is_no_evidence():

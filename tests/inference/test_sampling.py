@@ -15,10 +15,9 @@ from skbayesnn.inference import (
     Problem,
     SamplingSettings,
     ScaleMoves,
-    _sampled_evidence,
     _sampling_starts,
-    estimate_evidence,
     run_chains,
+    sample_population,
     start_sampling,
 )
 from skbayesnn.network import Network, outputs
@@ -29,7 +28,7 @@ from skbayesnn.posterior import (
     Posterior,
     weight_groups,
 )
-from skbayesnn.samplers import Plan, combine
+from skbayesnn.samplers import Plan
 from tests.inference.common import settings_of
 
 CASES = ["regression_one_group", "binary"]
@@ -82,8 +81,10 @@ def run(posterior, settings, n_chains=16):
 def evidence(sampled, n_runs=1):
     """Mean of several estimates, as the error of one, from few populations, is itself uncertain."""
     seeds = np.random.SeedSequence(1).spawn(n_runs)
-    runs = [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
-    values, errors = np.transpose([(run.log_evidence, run.spread) for run in runs])
+    eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    runs = [sample_population(sampled.joint, eta, rng) for rng in rngs]
+    values, errors = np.transpose([(run.log_evidence, run.log_evidence_std) for run in runs])
     return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 
@@ -369,42 +370,23 @@ def test_typical_energy_of_logistic_regression():
 # --- how chains are run --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "n_particles"), [(40, [16, 32, 64]), (200, [16, 32])])
-def test_rounds_are_few_where_rows_are_many(n, n_particles, monkeypatch):
+@pytest.mark.parametrize(("n", "n_chains"), [(40, 32), (100, 20), (300, 16)])
+def test_chains_are_few_where_rows_are_many(n, n_chains, monkeypatch):
     posterior = linear_posterior(*linear_rows(n))
     sampled = run(posterior, sampling(posterior, n_warmup=3, n_draws=4), n_chains=2)
-    sizes = []
+    schedules = []
 
-    def annealed(path, position, rng, n_populations, n_moves, log_share):
-        sizes.append((len(position), n_populations))
+    def annealed(path, rng, schedule):
+        schedules.append(schedule)
+        position = np.zeros((8, schedule.n_last_moves, sampled.joint.dimension))
         return SimpleNamespace(log_evidences=np.arange(4.0), position=position)
 
-    monkeypatch.setattr("skbayesnn.inference._sampled_evidence.anneal", annealed)
-    estimate_evidence(sampled.joint, sampled.draws, np.random.SeedSequence(0))
-    expected = [(4 * some, 4) for some in n_particles for _ in ("minima", "prior")]
-    assert sizes == expected  # every round, as they are uncertain
-
-
-def test_runs_count_by_what_they_can_tell():
-    def found(level, spread):
-        """A run whose populations scatter."""
-        logs = level + spread * np.array([-1.0, -0.3, 0.3, 1.0])
-        position = np.full((64, 2), level)
-        return _sampled_evidence.Run("prior", logs, position, combine(logs))
-
-    best, vague, sure, astray = found(-20, 0.3), found(-22, 2), found(-20.1, 0.1), found(-30, 1)
-    runs = [vague, astray, best, sure]
-    kept, counts = _sampled_evidence._counting(runs)
-    assert [run.position[0, 0] for run in kept] == [-22, -20, -20.1]
-    assert counts[0] < _sampled_evidence.LITTLE
-    assert counts[1:] == [1.0, 1.0]
-    together = _sampled_evidence._together(runs)
-    without = _sampled_evidence._together([best, sure])
-    assert abs(together.log_evidence - without.log_evidence) < 0.2
-    places = [run.position[0, 0] for run in kept]
-    shares = [together.weights[together.position[:, 0] == place].sum() for place in places]
-    expected = np.array([np.mean(np.exp(run.log_evidences)) for run in kept]) * counts
-    assert_allclose(shares, expected / expected.sum())
+    monkeypatch.setattr("skbayesnn.inference._population.anneal", annealed)
+    eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
+    for more in (1, 4):
+        sample_population(sampled.joint, eta, np.random.default_rng(0), more=more)
+    assert [schedule.n_chains for schedule in schedules] == [n_chains, 4 * n_chains]
+    assert schedules[0].n_last_moves >= schedules[1].n_last_moves == 4
 
 
 def test_batches_do_not_matter():

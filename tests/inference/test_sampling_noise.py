@@ -10,8 +10,8 @@ from skbayesnn.inference import (
     NOISE_MODELS,
     Problem,
     SamplingSettings,
-    estimate_evidence,
     run_chains,
+    sample_population,
     start_sampling,
 )
 from skbayesnn.posterior import Gaussian, LogUniform
@@ -45,8 +45,10 @@ def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800
 def evidence(sampled, n_runs=4):
     """Mean of several estimates, as the error of one, from few populations, is itself uncertain."""
     seeds = np.random.SeedSequence(1).spawn(n_runs)
-    runs = [estimate_evidence(sampled.joint, sampled.draws, seed) for seed in seeds]
-    values, errors = np.transpose([(run.log_evidence, run.spread) for run in runs])
+    eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    runs = [sample_population(sampled.joint, eta, rng) for rng in rngs]
+    values, errors = np.transpose([(run.log_evidence, run.log_evidence_std) for run in runs])
     return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 

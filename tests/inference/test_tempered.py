@@ -9,7 +9,6 @@ from scipy.integrate import quad
 
 from skbayesnn.inference import (
     FreeHyperparameters,
-    Modes,
     NearPrecisions,
     ScaleMoves,
     Tempered,
@@ -23,19 +22,16 @@ ROW_FACTORS = ["student_t", "input_dependent", "input_dependent_two", "measured"
 LIKELIHOODS = ["gaussian", "bernoulli", "categorical", *ROW_FACTORS]
 each_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS)
 each_hidden = pytest.mark.parametrize("hidden", [(), (3,), (3, 2)], ids=str)
-each_first = pytest.mark.parametrize("first", ["prior", "modes"])
 each_integrate = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
 
 
-def made(likelihood, hidden, first, integrate=True):
+def made(likelihood, hidden, integrate=True):
     """A joint posterior, a density where annealing begins, and positions."""
     if likelihood in ROW_FACTORS:
         joint, q = make_joint(likelihood, hidden, integrate, n=23)
         q = np.concatenate([q, q])
-        if first == "modes":
-            pytest.skip("annealing from minima knows the weights of one network alone")
         moving = slice(joint.n_sampled, joint.dimension)
-        return joint, NearPrecisions.of(joint, q[:, moving]), q
+        return joint, near(joint, q[:, moving]), q
     posterior, _, hyper = make_problem(likelihood, hidden, prior="layer", n=23)
     masks = [np.ones(len(some), dtype=bool) for some in hyper]
     kinds = [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)] * sum(map(len, masks))
@@ -44,13 +40,11 @@ def made(likelihood, hidden, first, integrate=True):
     information = np.exp(rng.normal(0.0, 1.0, len(hyper.alpha)))
     joint = JointPosterior(posterior, free, hyper, information, integrate)
     q = 0.5 * rng.standard_normal((6, joint.dimension))
-    if first == "prior":
-        return joint, NearPrecisions.of(joint, q[:, joint.n_sampled :]), q
-    d = joint.dimension
-    whitener = np.triu(0.2 * rng.standard_normal((3, d, d)), 1) + 2.0 * np.eye(d)
-    position = 0.3 * rng.standard_normal((3, d))
-    modes = Modes(position, np.linalg.inv(whitener), whitener, np.array([0.5, 0.3, 0.2]))
-    return joint, modes, q
+    return joint, near(joint, q[:, joint.n_sampled :]), q
+
+
+def near(joint, eta):
+    return NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
 
 
 def without_core(energy):
@@ -62,10 +56,9 @@ def without_core(energy):
 
 @each_likelihood
 @each_hidden
-@each_first
 @each_integrate
-def test_gradients(likelihood, hidden, first, integrate):
-    joint, beginning, q = made(likelihood, hidden, first, integrate)
+def test_gradients(likelihood, hidden, integrate):
+    joint, beginning, q = made(likelihood, hidden, integrate)
     energy = Tempered(joint, beginning, 0.3, 0.7)
     d, step = joint.dimension, 1e-4
     numerical = difference(
@@ -76,7 +69,7 @@ def test_gradients(likelihood, hidden, first, integrate):
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 def test_powers_between_both_densities(likelihood):
-    joint, beginning, q = made(likelihood, (3,), "prior")
+    joint, beginning, q = made(likelihood, (3,))
     terms, eta = joint.terms(q), q[:, joint.n_sampled : joint.dimension]
     s = joint.posterior.sample_weight
     if joint.n_conditions:  # rows that count less
@@ -92,10 +85,9 @@ def test_powers_between_both_densities(likelihood):
 
 @each_likelihood
 @each_hidden
-@each_first
 @each_integrate
-def test_values(likelihood, hidden, first, integrate):
-    joint, beginning, q = made(likelihood, hidden, first, integrate)
+def test_values(likelihood, hidden, integrate):
+    joint, beginning, q = made(likelihood, hidden, integrate)
     for factors in ((0.3, 0.7), (1.0, 0.0), (1.0, -1.0)):  # the last: the ratio of both densities
         energy = Tempered(joint, beginning, *factors)
         assert_allclose(energy.values(q), without_core(energy)(q)[0], rtol=1e-9, atol=1e-9)
@@ -103,10 +95,9 @@ def test_values(likelihood, hidden, first, integrate):
 
 @each_likelihood
 @each_hidden
-@each_first
 @each_integrate
-def test_transitions(likelihood, hidden, first, integrate):
-    joint, beginning, q = made(likelihood, hidden, first, integrate)
+def test_transitions(likelihood, hidden, integrate):
+    joint, beginning, q = made(likelihood, hidden, integrate)
     energy = Tempered(joint, beginning, 0.3, 0.7)
     rng, ended = np.random.default_rng(0), []
     shape = len(q), joint.dimension
@@ -125,7 +116,7 @@ def test_transitions(likelihood, hidden, first, integrate):
 
 
 def test_steps_can_be_taken_back():
-    joint, beginning, q = made("gaussian", (3,), "modes")
+    joint, beginning, q = made("gaussian", (3,))
     energy = Tempered(joint, beginning, 0.5, 0.5)
     momentum = np.random.default_rng(0).standard_normal(q.shape)
     settings = np.full(6, 0.05), np.full(6, 20), Metric.identity(*q.shape)
@@ -136,7 +127,7 @@ def test_steps_can_be_taken_back():
 
 
 def test_where_annealing_begins_is_normalised():
-    joint, beginning, _ = made("gaussian", (), "prior")
+    joint, beginning, _ = made("gaussian", ())
 
     def density(x):  # of one coordinate, the others held
         eta = np.tile(beginning.centre, (1, 1))

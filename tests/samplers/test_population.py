@@ -1,0 +1,155 @@
+"""Sequential Monte Carlo against densities whose integrals are known, and sums of exponentials."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from skbayesnn.samplers import Schedule, Stage, anneal, combine, log_sum_exp
+from skbayesnn.samplers._population import _next_exponent, _systematic
+
+PLACES = np.array([-4.0, 4.0])  # of two peaks of the likelihood, far apart
+SHARES = np.array([0.3, 0.7])
+
+
+class OneMeasurement:
+    """Of 1, noise and prior standard normal."""
+
+    def draw(self, rng, size):
+        return rng.standard_normal((size, 1))
+
+    def misfit(self, q):
+        return -norm.logpdf(q[:, 0], 1.0)
+
+    def slope(self, q):
+        return q[:, :1] - 1.0
+
+    def stage(self, exponent, q, rngs):
+        def energy(q):
+            gradient = np.zeros_like(q[:, :1]) + q[:, :1] + exponent * self.slope(q)
+            return 0.5 * q[:, 0] ** 2 + exponent * self.misfit(q), gradient
+
+        return Stage(q, energy)
+
+
+class TwoPeaks(OneMeasurement):
+    """A likelihood with two peaks, a wide prior."""
+
+    sd = 5.0
+
+    def draw(self, rng, size):
+        return self.sd * rng.standard_normal((size, 1))
+
+    def misfit(self, q):
+        return -logsumexp(norm.logpdf(q, PLACES, 0.5) + np.log(SHARES), axis=1)
+
+    def slope(self, q):
+        logs = norm.logpdf(q, PLACES, 0.5) + np.log(SHARES)
+        weights = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+        return np.sum(weights * (q - PLACES), axis=1, keepdims=True) / 0.25
+
+    def stage(self, exponent, q, rngs):
+        def energy(q):
+            gradient = q / self.sd**2 + exponent * self.slope(q)
+            return 0.5 * (q[:, 0] / self.sd) ** 2 + exponent * self.misfit(q), gradient
+
+        return Stage(q, energy)
+
+
+class WithCondition(OneMeasurement):
+    """A position with an entry that does not move, and transitions that draw it anew."""
+
+    def draw(self, rng, size):
+        return np.column_stack([rng.standard_normal(size), np.full(size, -1.0)])
+
+    def stage(self, exponent, q, rngs):
+        energy = super().stage(exponent, q, rngs).energy
+        q = q.copy()
+        q[:, 1] = exponent
+
+        def move(energy, phase, rngs):
+            assert len(rngs) == len(phase.position)
+            return phase
+
+        return Stage(q, energy, move)
+
+
+def test_evidence_and_draws_of_one_measurement():
+    schedule = Schedule(n_populations=8, n_chains=100)
+    found = anneal(OneMeasurement(), np.random.default_rng(0), schedule)
+    estimate, error = combine(found.log_evidences)
+    assert error < 0.03
+    assert_allclose(estimate, norm.logpdf(1.0, 0.0, np.sqrt(2.0)), atol=4 * error)
+    assert found.position.shape == (800, schedule.n_last_moves, 1)
+    last = found.position[:, -1, 0]
+    assert_allclose(last.mean(), 0.5, atol=4 * np.sqrt(0.5 / 800))
+    assert_allclose(last.var(), 0.5, atol=4 * 0.5 * np.sqrt(2 / 800))
+
+
+def test_peaks_have_their_shares():
+    schedule = Schedule(n_populations=8, n_chains=100, effective=0.9)
+    found = anneal(TwoPeaks(), np.random.default_rng(1), schedule)
+    estimate, error = combine(found.log_evidences)
+    exact = SHARES * norm.pdf(PLACES, 0.0, np.hypot(TwoPeaks.sd, 0.5))
+    assert error < 0.1
+    assert_allclose(estimate, np.log(exact.sum()), atol=4 * error)
+    right = np.mean(found.position > 0, axis=1)
+    assert_allclose(right.mean(), exact[1] / exact.sum(), atol=0.06)  # 4 errors of 800 ancestors
+    assert found.n_exponents > 3
+
+
+def test_conditions_are_renewed_at_every_exponent():
+    schedule = Schedule(n_chains=20, n_moves=2, n_last_moves=3)
+    found = anneal(WithCondition(), np.random.default_rng(0), schedule)
+    assert found.position.shape == (80, 3, 2)
+    assert_array_equal(found.position[..., 1], 1.0)  # of the last exponent
+
+
+def test_populations_count_by_their_evidence():
+    class Apart(OneMeasurement):
+        """The first population begins far from the measurement, and nothing moves."""
+
+        def draw(self, rng, size):
+            q = super().draw(rng, size)
+            q[: size // 4] = -50.0
+            return q
+
+        def stage(self, exponent, q, rngs):
+            return Stage(q, lambda q: (np.full(len(q), np.inf), np.zeros_like(q)))
+
+    found = anneal(Apart(), np.random.default_rng(0), Schedule(n_chains=10))
+    assert found.log_evidences[0] < found.log_evidences[1:].min() - 100
+    assert np.all(found.position > -40)
+
+
+def test_exponents_leave_a_share_of_the_particles_effective():
+    misfit = np.random.default_rng(0).exponential(50.0, (4, 200))
+    following = _next_exponent(misfit, 0.2, 0.7)
+    weights = np.exp(-(following - 0.2) * (misfit - misfit.min(axis=1, keepdims=True)))
+    sizes = weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1)
+    assert_allclose(sizes.mean() / 200, 0.7, rtol=2e-3)
+    assert _next_exponent(1e-3 * misfit, 0.2, 0.7) == 1.0
+
+
+def test_particles_are_kept_in_proportion():
+    weights = np.array([[0.5, 0.25, 0.25, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    kept = _systematic(weights, 8, np.random.default_rng(0)).reshape(2, 8)
+    assert_array_equal(np.bincount(kept[0], minlength=4), [4, 2, 2, 0])
+    assert_array_equal(kept[1], 7)
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_standard_error_of_a_mean(n):
+    logs = np.random.default_rng(n).normal(-10.0, 0.01, n)
+    estimate, error = combine(logs)
+    assert_allclose(estimate, logsumexp(logs) - np.log(n), rtol=1e-12)
+    usual = np.std(np.exp(logs - estimate), ddof=1) / np.sqrt(n)
+    assert_allclose(error, usual * np.sqrt((n - 1) / (n - 3)), rtol=1e-9)
+
+
+def test_log_sum_exp_is_that_of_scipy():
+    values = np.random.default_rng(1).normal(0.0, 300.0, (4, 5, 6))
+    values[0, 1] = -np.inf
+    for axis in (0, 1, 2):
+        assert_allclose(log_sum_exp(values, axis), logsumexp(values, axis=axis), rtol=1e-13)
