@@ -41,7 +41,7 @@ LOWEST = objective(grid).min()
 # inferred. Four similar values would then suggest a flat function with narrow
 # error bars, and the search would stop too early.
 #
-# The fits are small. Their evidence is therefore measured by annealing, and the
+# The fits are small. Their evidence is therefore measured by sampling, and the
 # predictions come from networks that are drawn from the posterior, not from a
 # Gaussian around one minimum.
 

@@ -169,7 +169,7 @@ REFUSALS = (
         Refusal(one, informed, why, instead)
         for informed in (PRIOR_MEAN, PRIOR_PRECISION, EARLIER)
         for one, why, instead in (
-            (MEASURED, "annealing begins from a prior of mean zero", NOT_MEASURED),
+            (MEASURED, "sampling begins at a prior of mean zero", NOT_MEASURED),
             (CORRELATED, CENTRED, "Use noise='constant'"),
             (PRUNED, CENTRED, "Use prune=None"),
         )
@@ -195,7 +195,7 @@ REFUSALS = (
     ),
     Refusal(INPUT_STD, PARTIAL_FIT, "the slopes of earlier batches change", "Use input_std=None"),
     Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
-    Refusal(MEASURED, PARTIAL_FIT, "annealing does not include earlier batches", NOT_MEASURED),
+    Refusal(MEASURED, PARTIAL_FIT, "sampling does not include earlier batches", NOT_MEASURED),
 )
 
 

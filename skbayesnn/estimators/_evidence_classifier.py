@@ -21,8 +21,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` chooses them
-        by the evidence:
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` chooses none on
+        small data, where networks are drawn from the posterior (``measure_evidence``): one layer of
+        8 units and no hidden layer predict together, weighted by their evidences
+        (``growth_``). On larger data it chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
         * If two layers of 4 units are better than one, it widens two layers, otherwise one. The
@@ -123,9 +125,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
           as well, for up to 3,000 weights and 1e10 rows times squared weights.
     measure_evidence : bool or "auto", default="auto"
-        Whether to measure the evidence by annealing from the minima and from the prior. This takes
-        seconds to minutes. It is available for Gaussian noise and for classes. ``"auto"`` measures
-        networks of up to 128 weights, if rows times weights are at most 10,000.
+        Draw networks from the posterior by sequential Monte Carlo. They predict, and measure the
+        evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
+        two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
+        minimum approximates the posterior. The prior must have mean zero.
     prune : {"saliency"} or None, default=None
         ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
         ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
@@ -162,7 +165,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Labels, sorted.
     log_evidence_ : float
         Logarithm of the evidence of the network with ``hidden_layer_sizes_``, in nats. Measured by
-        annealing, or Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if
+        sampling, or Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if
         not available.
     batch_log_evidences_ : tuple of float
         After `partial_fit`: the log evidence of every batch, given the earlier ones.

@@ -110,7 +110,7 @@ class EvidenceReport(Printed):
     advice : str
         What to do about the verdict.
     log_evidence : float
-        In nats, for targets in their own units. Measured by annealing, or ``laplace_log_evidence``
+        In nats, for targets in their own units. Measured by sampling, or ``laplace_log_evidence``
         if nothing was measured or Laplace's approximation is exact.
     log_evidence_std : float
         Its standard error; ``nan`` if it was not measured.

@@ -87,7 +87,7 @@ def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
     exact : bool
         Whether the posterior is Gaussian at given precisions.
     measurable : bool
-        Whether annealing could measure the evidence.
+        Whether sampling could measure the evidence.
 
     Returns
     -------

@@ -1,11 +1,11 @@
-"""The energy of annealing, and the density where it begins if that is the prior."""
+"""Energies between a first density and the posterior, and that density: near the prior."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-PRIOR_SHARE = 0.05  # of each coordinate's own prior in where annealing begins
-LEAST_SPREAD = 0.1  # of the coordinates of precisions where annealing begins
+PRIOR_SHARE = 0.05  # of each coordinate's own prior in the first density
+LEAST_SPREAD = 0.1  # of the coordinates of precisions in the first density
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
 
 
@@ -67,13 +67,13 @@ class NearPrecisions(NamedTuple):
 
 
 class Tempered:
-    """Energies of annealing: sums of minus the logs of the joint density and of the first one.
+    """Energies of populations: sums of minus the logs of the joint density and of the first one.
 
     Parameters
     ----------
     joint : JointPosterior
     first : NearPrecisions
-        The density where annealing begins.
+        The density where particles begin.
     of_joint, of_first : float
         Factors of minus log of the joint density and of the first one.
     of_data : float, optional
