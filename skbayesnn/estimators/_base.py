@@ -323,7 +323,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             else is wrong.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
-        trouble = trouble or self._trouble_with_units()
+        trouble = trouble or self._trouble_with_units() or self._trouble_with_predictions()
         if trouble is not None:
             message, category = trouble
             warnings.warn(message, category, stacklevel=5)
@@ -350,6 +350,10 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             f"{what}, because X and y are not standardised. Use standardize=True or other units, "
             "or other bounds by hyperprior."
         ), UserWarning
+
+    def _trouble_with_predictions(self):
+        """A warning that left-out rows are predicted badly, or ``None``."""
+        return None
 
     @property
     def _gamma(self):

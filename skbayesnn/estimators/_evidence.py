@@ -233,6 +233,9 @@ class EvidenceMLP(BayesianMLP):
                 "depend on X, or training has failed. Try another random_state, more n_restarts, "
                 "fewer hidden layers, or hidden_layer_sizes='auto'."
             ), ConvergenceWarning
+        return None
+
+    def _trouble_with_predictions(self):
         words = self.evidence_report_.predictions.trouble
         return None if words is None else (words, ConvergenceWarning)
 

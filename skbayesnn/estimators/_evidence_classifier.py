@@ -21,10 +21,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` chooses none on
-        small data, where networks are drawn from the posterior (``measure_evidence``): one layer of
-        8 units and no hidden layer predict together, weighted by their evidences
-        (``growth_``). On larger data it chooses the layers by the evidence:
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` chooses none
+        on small data, where networks are drawn from the posterior (``measure_evidence``): one layer
+        of 8 units and no hidden layer predict together, weighted by their evidences (``growth_``).
+        On larger data it chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
         * If two layers of 4 units are better than one, it widens two layers, otherwise one. The

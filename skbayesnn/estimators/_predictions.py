@@ -9,6 +9,7 @@ FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 SURELY = 3.0  # standard errors by which intervals must hold too little
 MUCH = 0.05  # and the share of rows by which they must, too
 ALARMING = 0.8  # coverage below which a fit warns
+BROKEN = -10.0  # share of the loss below which the closed form itself has failed
 LITTLE = 0.001, 0.02  # shares between which the standard error decides whether that is nothing
 
 
@@ -22,7 +23,8 @@ class Predictions(NamedTuple):
     ----------
     share : float
         Share of the loss of the simplest model that the fit removes: R2 of left-out rows, or one
-        less the ratio of the log losses. ``nan`` if all targets are equal.
+        less the ratio of the log losses. ``nan`` if all targets are equal, or where predictions of
+        left-out rows in closed form fail.
     error : float
         Its standard error, over rows.
     coverage : float
@@ -69,8 +71,10 @@ class Predictions(NamedTuple):
         if total <= 1.0 or not (classes or np.all(np.ptp(y, axis=0) > 0)):
             return cls(np.nan, np.nan, coverage, total, *losses)
         spread = gain - (weight @ gain / most) * theirs  # delta method for a ratio of sums
-        error = float(np.sqrt(weight @ spread**2) / most)
-        return cls(float(weight @ gain / most), error, coverage, total, *losses)
+        error, share = float(np.sqrt(weight @ spread**2) / most), float(weight @ gain / most)
+        if share < BROKEN:
+            return cls(np.nan, np.nan, np.nan, total)
+        return cls(share, error, coverage, total, *losses)
 
     @property
     def explains_nothing(self):
@@ -119,7 +123,7 @@ class Predictions(NamedTuple):
 
     def __str__(self):
         if np.isnan(self.share):
-            return "not compared: all targets are equal"
+            return "not compared: targets are equal, or predictions of left-out rows fail"
         if self.explains_nothing:
             return f"explain nothing; {self._value}"
         if np.isnan(self.loss):

@@ -262,30 +262,33 @@ def fit_models(
     chosen = hidden_layer_sizes == "auto"
     n_starts = min(N_SCOUTS, n_restarts) if chosen else n_restarts
     given = {}, entropy, n_starts, previous, workers
-    fits = [_under_constant_noise(problem, some, *given) for some in [sizes, *[()][:chosen]]]
-    p_values = _lowest_p_values([_p_values(fit) for fit in fits])
-    laws = [noise]
-    if noise == "auto":
-        suspected = [law for law in _suspected(problem, p_values) if p_values[law] < SUSPICIOUS]
-        laws = ["constant", *suspected]
-    models = [_model(fit, law, previous, workers) for fit in fits for law in laws]
+    linear = [()] if chosen or noise == "auto" else []
+    tried = dict.fromkeys([sizes, *linear])  # the linear model once
+    fits = [_under_constant_noise(problem, some, *given) for some in tried]
+    laws = _laws(problem, fits) if noise == "auto" else [noise]
+    sampled = fits if chosen else fits[:1]
+    models = [_model(fit, law, previous, workers) for fit in sampled for law in laws]
     with workers.progress.over("networks drawn from the posterior") as step:
         drawn = draw_models(models, entropy, problem.deadline, problem.log_scale, step)
     best = drawn[0].model if drawn else models[0]
-    others = [(m.posed.posterior, minimum) for m in models if m is not best for minimum in m.minima]
-    fit = EvidenceFit(problem, best.posed, best.minima, others, best.noise, drawn=tuple(drawn))
+    rest = [(m.posed.posterior, minimum) for m in models if m is not best for minimum in m.minima]
+    fit = EvidenceFit(problem, best.posed, best.minima, rest, best.noise, drawn=tuple(drawn))
     growth = tuple(_candidate(problem, some) for some in drawn) if chosen else ()
     totals = {}
-    for some in drawn:
+    for some in drawn if noise == "auto" else ():
         totals.setdefault(some.model.noise, some.log_evidence + problem.log_scale)
-    if noise != "auto":
-        totals = {}
+    p_values = _p_values(fits[0])
     return replace(fit, growth=growth, noise_p_values=p_values, noise_log_evidences=totals)
 
 
-def _lowest_p_values(found):
-    """The lowest of each test over several fits."""
-    return {name: min(values[name] for values in found if name in values) for name in found[0]}
+def _laws(problem, fits):
+    """Noise models that residuals of any of some fits speak for, after the constant one.
+
+    A large network may have fitted outliers that are far from the linear model.
+    """
+    found = [_p_values(fit) for fit in fits]
+    lowest = {name: min(values.get(name, 1.0) for values in found) for name in found[0]}
+    return ["constant", *(law for law in _suspected(problem, lowest) if lowest[law] < SUSPICIOUS)]
 
 
 def _model(fit, noise, previous, workers):

@@ -158,5 +158,5 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1):
 def sample_after(scouted, rng, deadline=NEVER, more=1):
     """`sample_population` near the precisions that an earlier population has found."""
     joint = scouted.joint
-    eta = scouted.position[..., joint.n_sampled : joint.dimension].reshape(-1, joint.n_free)
+    eta = np.concatenate(scouted.position)[:, joint.n_sampled : joint.dimension]
     return sample_population(joint, eta, rng, deadline, more)

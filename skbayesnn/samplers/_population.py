@@ -179,8 +179,9 @@ def anneal(path, rng, schedule):
         n_kept = schedule.n_populations * schedule.n_chains // len(weights)
         kept = position[_systematic(weights, n_kept, rng)]
         position, step = _moved(path, exponent, kept, position, step, rng, schedule)
-    shape = schedule.n_populations * schedule.n_chains, schedule.n_last_moves, -1
-    return Population(log_evidences, position.reshape(shape), n_exponents)
+    n_chains = schedule.n_populations * schedule.n_chains
+    chains = position.reshape(n_chains, schedule.n_last_moves, position.shape[1])
+    return Population(log_evidences, chains, n_exponents)
 
 
 def _moved(path, exponent, kept, particles, step, rng, schedule):
@@ -205,7 +206,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
         if move is not None:
             phase = move(energy, phase, rngs)
         states.append(phase.position)
-    return np.stack(states, axis=1).reshape(n * n_moves, -1), step
+    return np.concatenate(np.stack(states, axis=1)), step
 
 
 def _scale(gradient, position):

@@ -159,7 +159,7 @@ def test_precisions_are_refined_while_there_is_time():
 
 def test_populations_that_were_completed_are_kept(monkeypatch):
     """The first population, if there is no time for the second one."""
-    model = EvidenceMLPRegressor((2,), n_restarts=1, noise="constant", random_state=0).fit(X, Y)
+    model = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, Y)
     fit, calls = model._result, []
 
     class AfterTheFirst(Deadline):

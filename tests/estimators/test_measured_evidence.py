@@ -10,7 +10,8 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.inference import sample_after, scout
+from skbayesnn.inference import scout
+from skbayesnn.inference._population import sample_after
 from skbayesnn.inference._sampling_starts import positions_of_minima
 from skbayesnn.model_selection import EvidenceSearch, compare
 from skbayesnn.model_selection._candidates import simplest_of_best

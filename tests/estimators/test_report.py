@@ -230,16 +230,16 @@ def test_several_doubts_are_all_named():
 
 @pytest.mark.parametrize(("error", "text"), [(0.4, "trusted"), (0.8, "doubtful: standard error")])
 def test_verdict_of_a_measurement(error, text):
-    assert verdict_of_measurement(SimpleNamespace(log_evidence_std=error)).text.startswith(text)
+    assert verdict_of_measurement(error).text.startswith(text)
 
 
 def test_measuring_is_advised_only_where_it_is_possible():
     X = np.linspace(-2, 2, 40)[:, None]
     y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
     options = {"n_restarts": 1, "measure_evidence": False, "random_state": 0}
-    for noise, possible in (("constant", True), ("student_t", False), ("input_dependent", False)):
+    for noise in ("constant", "student_t", "input_dependent"):
         report = EvidenceMLPRegressor((2,), noise=noise, **options).fit(X, y).evidence_report_
-        assert ("measure_evidence=True" in report.advice) == possible
+        assert "measure_evidence=True" in report.advice
     pruned = EvidenceMLPRegressor((2,), noise="constant", prune="saliency", **options).fit(X, y)
     assert "measure_evidence=True" not in pruned.evidence_report_.advice
 
