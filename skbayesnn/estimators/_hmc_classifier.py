@@ -23,9 +23,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ----------
     hidden_layer_sizes : tuple of int or "auto", default=(16,)
         Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` takes those
-        of the estimator given as ``init``. Without one it chooses them by the evidence of Gaussian
-        approximations, as `EvidenceMLPClassifier` does, and the first chains start at the minima
-        that were found. With ``warm_start`` the choice of the last fit is kept.
+        of the estimator given as ``init``. Without one it chooses them as `EvidenceMLPClassifier` does.
+        With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
     fit_intercept : bool, default=True
@@ -113,12 +112,15 @@ class HMCMLPClassifier(Classification, HMCMLP):
     init : {"modes", "prior"} or fitted estimator, default="modes"
         Where the chains start.
 
-        * ``"modes"``: each chain starts at its own minimum.
+        * ``"modes"``: on small data the chains start at draws of a population of networks, which
+          sequential Monte Carlo has carried from the prior to the posterior. It also measures the
+          evidence. On larger data each chain starts at its own minimum.
         * ``"prior"``: the chains start at draws from the prior.
         * A fitted `EvidenceMLPClassifier`: the first chains start at its minima (see
           `from_evidence`).
     evidence : bool, default=True
-        Also estimate ``log_evidence_``, by a separate run. ``False`` saves its time.
+        Give ``log_evidence_``. Where chains do not start at draws of a population, a separate run
+        estimates it, whose time ``False`` saves.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     max_time : float or None, default=None
@@ -189,8 +191,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     >>> from sklearn.datasets import load_iris
     >>> from skbayesnn import HMCMLPClassifier
     >>> X, y = (part[50:] for part in load_iris(return_X_y=True))  # two of the species
-    >>> few = {"n_chains": 2, "n_warmup": 50, "n_draws": 100, "evidence": False}
-    >>> model = HMCMLPClassifier((), random_state=0, **few).fit(X, y)
+    >>> few = {"n_chains": 2, "n_warmup": 50, "n_draws": 200, "evidence": False}
+    >>> model = HMCMLPClassifier((), random_state=1, **few).fit(X, y)
     >>> model.predict_proba(X[:1]).shape
     (1, 2)
     >>> bool(model.score(X, y) > 0.9)

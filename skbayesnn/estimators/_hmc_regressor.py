@@ -23,10 +23,9 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those of
-        the estimator given as ``init``. Without one it chooses them by the evidence of Gaussian
-        approximations, as `EvidenceMLPRegressor` does with constant noise, and the first chains
-        start at the minima that were found. With ``warm_start`` the choice of the last fit is kept.
+        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those
+        of the estimator given as ``init``. Without one it chooses them as `EvidenceMLPRegressor` does.
+        With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
     fit_intercept : bool, default=True
@@ -140,12 +139,15 @@ default="auto"
     init : {"modes", "prior"} or fitted estimator, default="modes"
         Where the chains start.
 
-        * ``"modes"``: each chain starts at its own minimum.
+        * ``"modes"``: on small data the chains start at draws of a population of networks, which
+          sequential Monte Carlo has carried from the prior to the posterior. It also measures the
+          evidence. On larger data each chain starts at its own minimum.
         * ``"prior"``: the chains start at draws from the prior.
         * A fitted `EvidenceMLPRegressor`: the first chains start at its minima (see
           `from_evidence`).
     evidence : bool, default=True
-        Also estimate ``log_evidence_``, by a separate run. ``False`` saves its time.
+        Give ``log_evidence_``. Where chains do not start at draws of a population, a separate run
+        estimates it, whose time ``False`` saves.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     max_time : float or None, default=None

@@ -41,7 +41,6 @@ from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeate
 from skbayesnn.network import outputs
 
 N_SCOUTS = 2  # starts from which every architecture is tried
-SUSPICIOUS = 0.05  # p value below which networks are drawn under another noise model
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 CLEARLY = 1.0  # nats by which another noise model must be better than the constant one
 HOPELESS = 20.0  # nats by which noise lags behind at one minimum if it is not tried at others
@@ -288,7 +287,7 @@ def _laws(problem, fits):
     """
     found = [_p_values(fit) for fit in fits]
     lowest = {name: min(values.get(name, 1.0) for values in found) for name in found[0]}
-    return ["constant", *(law for law in _suspected(problem, lowest) if lowest[law] < SUSPICIOUS)]
+    return ["constant", *_suspected(problem, lowest)]
 
 
 def _model(fit, noise, previous, workers):

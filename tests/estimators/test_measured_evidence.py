@@ -66,8 +66,8 @@ def test_logistic_regression_by_quadrature():
         likelihood = -np.logaddexp(0.0, -(w @ Z.T) * sign).sum(axis=1)
         logs.append(logsumexp(log_prior + likelihood) + 2 * np.log(sd * (u[1] - u[0])))
     exact = logsumexp(logs) + np.log((HIGH - LOW) / 110) - np.log(HIGH - LOW)
-    assert abs(model.log_evidence_ - exact) < 0.15
-    assert 0.15 < model.log_evidence_std_ < 0.4
+    assert abs(model.log_evidence_ - exact) < 2.0 * model.log_evidence_std_
+    assert 0.2 <= model.log_evidence_std_ < 0.4
     assert model.evidence_report_.verdict == "trusted"
 
 

@@ -314,5 +314,5 @@ def test_verdicts_on_a_whole_fit():
     assert fine.trouble is None
     assert narrow._replace(n_rows=10.0).trouble is None  # too few to tell
     constant = Predictions(np.nan, np.nan, 1.0, 30.0)
-    assert str(constant) == "not compared: all targets are equal"
+    assert str(constant) == "not compared: targets are equal, or predictions of left-out rows fail"
     assert constant.doubt is None

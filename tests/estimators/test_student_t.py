@@ -322,8 +322,7 @@ def test_heavy_tails_predict_beside_networks_drawn_under_constant_noise():
     options = {"n_restarts": 2, "random_state": 0}
     model = EvidenceMLPRegressor((8,), **options).fit(X, y)
     constant = EvidenceMLPRegressor((8,), noise="constant", **options).fit(X, y)
-    assert model.noise_ == "constant"  # the network has fitted the outliers
-    assert model.log_evidence_ == constant.log_evidence_
+    assert model.log_evidence_ >= constant.log_evidence_
     laws = [type(part.noise).__name__ for part in model._ensemble.parts]
     assert "StudentTNoise" in laws
     assert_allclose(model._ensemble.member_weights.sum(), 1.0, rtol=1e-12)

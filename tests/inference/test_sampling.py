@@ -178,7 +178,7 @@ def test_probabilities_of_another_program(chains):
 def test_evidence_of_another_program(chains):
     value, error = evidence(chains.sampled, 3)
     expected = chains.expected
-    assert 0.0 < error < 0.3
+    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
     combined = np.hypot(error, expected.log_marginal_likelihood_se)
     assert abs(value - expected.log_marginal_likelihood) < 3 * combined
 
@@ -265,7 +265,7 @@ def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
         assert_allclose(value, exact, rtol=1e-10)
         assert error < 1e-10
     else:
-        assert 0.0 < error < 0.3
+        assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
         assert abs(value - exact) < 3 * error
 
 
@@ -302,7 +302,7 @@ def test_evidence_of_logistic_regression_of_fixed_precision(d, n_grid):
     posterior = linear_posterior(X, y, Bernoulli())
     hyper = Hyperparameters(np.array([0.4]), np.ones(0))
     value, error = evidence(run(posterior, sampling(posterior, hyper, 5, 4), 2))
-    assert 0.0 < error < 0.3
+    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
     assert abs(value - exact) < 3 * error
 
 

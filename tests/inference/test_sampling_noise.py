@@ -115,7 +115,7 @@ def test_student_t_evidence_of_a_known_level(nothing_moves):
     sampled = sample(X, y, "student_t", nothing_moves, 4.0, 2, 5, 4)  # draws play no role
     assert sampled.joint.dimension == (0 if nothing_moves else 2)
     value, error = evidence(sampled, 1)
-    assert 0.0 < error < 0.3
+    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
     assert abs(value - exact) < 3.0 * error
 
 
