@@ -23,8 +23,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ----------
     hidden_layer_sizes : tuple of int or "auto", default=(16,)
         Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` takes those
-        of the estimator given as ``init``. Without one it chooses them as `EvidenceMLPClassifier` does.
-        With ``warm_start`` the choice of the last fit is kept.
+        of the estimator given as ``init``. Without one it chooses them as `EvidenceMLPClassifier`
+        does. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
     fit_intercept : bool, default=True

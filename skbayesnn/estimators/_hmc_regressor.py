@@ -24,8 +24,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
         Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those
-        of the estimator given as ``init``. Without one it chooses them as `EvidenceMLPRegressor` does.
-        With ``warm_start`` the choice of the last fit is kept.
+        of the estimator given as ``init``. Without one it chooses them as `EvidenceMLPRegressor`
+        does. With ``warm_start`` the choice of the last fit is kept.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
     fit_intercept : bool, default=True
