@@ -166,6 +166,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             rows = self._canonical(*checked)
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
+            trouble = trouble or self._trouble_with_targets(rows)
             rows, inputs = self._filled(rows)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             _check_enough(rows, problem, hidden_layer_sizes)
@@ -350,6 +351,10 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             f"{what}, because X and y are not standardised. Use standardize=True or other units, "
             "or other bounds by hyperprior."
         ), UserWarning
+
+    def _trouble_with_targets(self, rows):
+        """A warning about the targets of canonical rows, or ``None``."""
+        return None
 
     def _trouble_with_predictions(self):
         """A warning that left-out rows are predicted badly, or ``None``."""

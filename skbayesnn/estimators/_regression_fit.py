@@ -11,10 +11,12 @@ from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
 from skbayesnn.estimators._measurements import as_errors, as_input_errors
 from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
+from skbayesnn.estimators._spikes import spikes_of
 from skbayesnn.inference import NOISE_MODELS
-from skbayesnn.posterior import Gaussian, MeasuredGaussian
+from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
+PLAIN_LAWS = ("constant",)  # that may be tried where targets have a spike
 PLAIN = {"auto": "constant"}  # what noise beside that of the inputs is called
 
 
@@ -103,12 +105,25 @@ class RegressionFit(Regression):
         variances = _variances(rows.errors, y_scaling, likelihood, free, values)
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": hyperpriors_of_noise(self.hyperprior or {}, free),
+            "noise_hyperprior": self._noise_hyperpriors(rows, likelihood, free),
             "variances": variances,
             "input_variances": _input_variances(self.input_std, self._X_scaling),
             "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
+            "laws": PLAIN_LAWS if any(spikes_of(rows)) else None,
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
         }
+
+    def _noise_hyperpriors(self, rows, likelihood, free):
+        """Of the noise levels: as given, or with larger lower bounds where targets have spikes."""
+        priors = list(hyperpriors_of_noise(self.hyperprior or {}, free))
+        for level, spike in zip(likelihood.levels, spikes_of(rows), strict=True):
+            if spike is not None and self.standardize and priors[level] == LogUniform():
+                priors[level] = LogUniform(max(LogUniform().lower, spike.least_noise))
+        return tuple(priors)
+
+    def _trouble_with_targets(self, rows):
+        spikes = filter(None, spikes_of(rows))
+        return next(((str(spike), UserWarning) for spike in spikes), None)
 
     def _noise_model(self, problem):
         """With known errors there is a choice of one."""

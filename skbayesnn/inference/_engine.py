@@ -439,10 +439,11 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
 
 
 def _suspected(problem, p_values):
-    """Noise models that residuals speak for, if there is time to try them."""
+    """Noise models that may be chosen and residuals speak for, if there is time to try them."""
     if problem.deadline.passed:
         return []
-    return [noise for noise, p in p_values.items() if p < NOISE_MODELS[noise].tried_below]
+    found = [noise for noise, p in p_values.items() if p < NOISE_MODELS[noise].tried_below]
+    return [noise for noise in found if problem.laws is None or noise in problem.laws]
 
 
 def _while_there_is_time(names, problem):

@@ -78,6 +78,8 @@ class Problem:
         Of the noise of the inputs, where it is known.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
+    laws : tuple of str, optional
+        Noise models that may be chosen; by default all.
     exact : bool
     max_iter : int
     tol : float
@@ -115,6 +117,7 @@ class Problem:
     variances: np.ndarray | None = None
     input_variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
+    laws: tuple | None = None
     exact: bool = True
     max_iter: int = 300
     tol: float = 1e-3

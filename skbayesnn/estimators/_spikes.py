@@ -1,0 +1,110 @@
+"""Values that many targets share: zeros, limits of detection, ceilings, two classes as numbers.
+
+A density is unbounded there if its noise level may shrink at some inputs, so only noise of constant
+level is tried.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree
+
+FEWEST_ROWS = 30  # in which a value can be told to be common
+LEAST_SHARE = 0.1  # of all rows
+TIMES_THE_NEXT = 3.0  # as common as the next most common value, or there are only two
+MOST_ROWS = 0.5  # share from which other rows can be interpolated one by one
+SEPARATED = 0.5  # agreement of neighbours, from 0 by chance to 1, from which inputs tell rows apart
+LEAST_NOISE = 0.9  # of what inputs leave unexplained, in standard deviations
+COMPARED = 2000  # rows whose neighbours are looked up, at most
+
+
+class Spike(NamedTuple):
+    """A value that many targets share.
+
+    Attributes
+    ----------
+    value, share : float
+        The value, and the share of the rows that have it.
+    lowest, highest : bool
+        No target is below it, or above.
+    two_values : bool
+        There is only one other value.
+    agreement : float
+        How often the nearest row is alike in having the value, from 0 by chance to 1.
+    """
+
+    value: float
+    share: float
+    lowest: bool
+    highest: bool
+    two_values: bool
+    agreement: float
+
+    @classmethod
+    def of(cls, X, y, weight):
+        """The spike in one output ``(n,)``, or ``None``.
+
+        Rounded targets have common values, too, but their neighbours are as common.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        y, weight : ndarray of shape (n,)
+        """
+        values, index = np.unique(y, return_inverse=True)
+        counts = np.bincount(index, weights=weight)
+        total = counts.sum()
+        if total < FEWEST_ROWS or len(values) < 2:
+            return None
+        largest = int(np.argmax(counts))
+        following = np.max(np.delete(counts, largest))
+        two_values = len(values) == 2
+        share = float(counts[largest] / total)
+        common = share >= LEAST_SHARE and counts[largest] >= TIMES_THE_NEXT * following
+        if not (common or two_values):
+            return None
+        ends = largest == 0, largest == len(values) - 1
+        agreement = _agreement(X, index == largest)
+        return cls(float(values[largest]), share, *ends, two_values, agreement)
+
+    @property
+    def least_noise(self):
+        """Smallest noise level in standard deviations of the targets.
+
+        A network could interpolate the other rows one by one, which gains a huge density at those
+        that have the value, as they are met exactly.
+        """
+        common = self.two_values or self.share >= MOST_ROWS
+        if not common or self.agreement >= SEPARATED:
+            return 0.0
+        return LEAST_NOISE * np.sqrt(1.0 - max(self.agreement, 0.0))
+
+    def __str__(self):
+        if self.two_values:
+            return (
+                "y has only two values. Use a classifier, such as EvidenceMLPClassifier: a normal "
+                "distribution about the mean is a poor description of two values."
+            )
+        place = "lowest" if self.lowest else "highest" if self.highest else "most common"
+        return (
+            f"{100 * self.share:.0f} % of the targets equal {self.value:g}, the {place} value. A "
+            "density has no room for a value that is met exactly, so only constant noise is tried. "
+            f"Better: learn with a classifier which rows have y = {self.value:g}, and fit a "
+            "regressor to the others."
+        )
+
+
+def spikes_of(rows):
+    """The spikes in all outputs of canonical rows; ``None`` for outputs without one."""
+    return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
+
+
+def _agreement(X, same):
+    """Cohen's kappa between the membership of rows and of their nearest neighbours."""
+    spread = X.std(axis=0)
+    Z = X / np.where(spread > 0, spread, 1.0)
+    some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
+    nearest = KDTree(Z).query(Z[some], k=2)[1][:, 1]
+    mine, theirs = same[some], same[nearest]
+    by_chance = mine.mean() * theirs.mean() + (1 - mine.mean()) * (1 - theirs.mean())
+    return float((np.mean(mine == theirs) - by_chance) / max(1.0 - by_chance, 1e-12))

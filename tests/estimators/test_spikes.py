@@ -1,0 +1,97 @@
+"""Targets with a value that many rows share."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.estimators._spikes import Spike
+from tests.tools import result_of
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(700, 3))
+ZEROS = np.where(RNG.random(700) < 0.7, 0.0, np.exp(1 + X[:, 0] + 0.3 * RNG.normal(size=700)))
+SMOOTH = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.normal(size=700)
+CEILING = np.minimum(SMOOTH, np.quantile(SMOOTH, 0.7))
+TRAIN, TEST = slice(200), slice(200, None)
+
+
+def spike(y, weight=None):
+    return Spike.of(X, y, np.ones(len(y)) if weight is None else weight)
+
+
+def fit(y, **options):
+    model = EvidenceMLPRegressor(n_restarts=2, random_state=0, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X[TRAIN], y[TRAIN])
+    return model, [str(w.message) for w in caught if w.category is UserWarning]
+
+
+def test_what_a_spike_is():
+    zeros, ceiling = spike(ZEROS), spike(CEILING)
+    assert zeros.value == 0.0
+    assert zeros.lowest
+    assert not zeros.highest
+    assert abs(zeros.share - np.mean(ZEROS == 0)) < 1e-12
+    assert ceiling.highest
+    assert ceiling.value == CEILING.max()
+    assert spike((SMOOTH > 1).astype(float)).two_values
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5, 0.1])
+def test_rounded_targets_are_no_spike(step):
+    assert spike(np.round(SMOOTH / step) * step) is None
+
+
+def test_few_rows_and_constant_targets_are_no_spike():
+    assert Spike.of(X[:20], ZEROS[:20], np.ones(20)) is None
+    assert spike(np.zeros(700)) is None
+
+
+def test_weights_count_rows():
+    weight = np.where(ZEROS == 0, 0.02, 1.0)
+    assert spike(ZEROS, weight) is None
+    one = np.r_[SMOOTH[:-1], 5.0]
+    assert spike(one) is None
+    assert spike(one, np.where(one == 5.0, 300.0, 1.0)).value == 5.0
+
+
+def test_noise_has_a_bound_where_inputs_do_not_tell():
+    assert spike(ZEROS).agreement < 0.3
+    assert 0.7 < spike(ZEROS).least_noise <= 0.9
+    assert spike(CEILING).least_noise == 0.0  # below half of the rows
+    most = np.minimum(SMOOTH, np.quantile(SMOOTH, 0.4))
+    assert spike(most).agreement > 0.5
+    assert spike(most).least_noise == 0.0
+
+
+def test_zeros_are_named_and_intervals_stay_sane():
+    model, messages = fit(ZEROS)
+    (words,) = messages
+    assert words.startswith("71 % of the targets equal 0, the lowest value.")
+    assert "classifier" in words
+    assert model.noise_ == "constant"
+    assert list(model.noise_log_evidences_) == ["constant"]
+    interval = model.predict_interval(X[TEST])
+    y, reach = ZEROS[TEST], 3 * np.ptp(ZEROS)
+    assert interval.min() > -reach
+    assert interval.max() < ZEROS.max() + reach
+    assert 0.9 < np.mean((interval[:, 0] <= y) & (y <= interval[:, 1])) < 0.99
+    assert np.all(model.log_predictive_density(X[TEST], y) > -200)
+
+
+def test_levels_of_asked_for_noise_are_bounded_too():
+    model, messages = fit(ZEROS, hidden_layer_sizes=(2,), noise="input_dependent")
+    assert len(messages) == 1
+    (prior,) = result_of(model).problem.noise_hyperprior
+    least = prior.lower * ZEROS[TRAIN].std()
+    assert np.all(model.predict_std(X[TEST], kind="aleatoric") > 0.99 * least)
+
+
+def test_a_ceiling_is_learnt():
+    model, messages = fit(CEILING)
+    assert messages[0].startswith("3")
+    assert "the highest value" in messages[0]
+    assert model.score(X[TEST], CEILING[TEST]) > 0.9
