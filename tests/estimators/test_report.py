@@ -287,7 +287,7 @@ def test_drawn_networks_leave_rows_out_by_importance():
 def test_a_fit_that_explains_nothing_says_so_once():
     rng = np.random.default_rng(0)
     X = np.tile(rng.normal(size=(30, 2)), (2, 1))
-    y = np.repeat([-1.0, 1.0], 30)  # both at every input
+    y = np.repeat([-1.0, 1.0], 30) + 0.1 * rng.normal(size=60)  # both at every input
     given = {"noise": "constant", "random_state": 0}
     for model, targets in (
         (EvidenceMLPRegressor((), **given), y),

@@ -210,6 +210,7 @@ def test_classes_go_on_learning():
     assert abs(three.log_evidence_ - one.log_evidence_) < 5.0
 
 
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0")
 @pytest.mark.parametrize("std", [None, 0.1])
 def test_a_constant_first_batch_settles_nothing(std):
     rng = np.random.default_rng(0)

@@ -140,6 +140,7 @@ def test_columns_without_spread_are_constant():
 # --- noise ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0")
 def test_noise_is_no_smaller_than_rounding():
     rng = np.random.default_rng(1)
     X = rng.uniform(-2, 2, (120, 1))
