@@ -62,8 +62,7 @@ class NearPrecisions(NamedTuple):
 
     def compiled(self, of_joint, of_data, of_first):
         """What `Tempering` needs: of this density `change` alone, as the prior is there already."""
-        shape = PRIOR_SHARE, self.centre, self.scale, np.empty(0)
-        return of_joint + of_first, of_data, of_first, *shape
+        return of_joint + of_first, of_data, of_first, PRIOR_SHARE, self.centre, self.scale
 
 
 class Tempered:

@@ -28,14 +28,9 @@ cdef extern from "core.h":
 
     ctypedef struct CTempering "Tempering":
         double of_prior, of_data, of_first
-        int n_modes
         const double *centre
-        const double *whitener
-        const double *columns
-        const float *single_whitener
-        const float *single_columns
-        const double *log_norm
-        double tails
+        const double *scale
+        double prior_share
 
     ctypedef struct CJoint "Joint":
         const CModel *model

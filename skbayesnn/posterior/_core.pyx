@@ -313,29 +313,17 @@ cdef class Joint:
             self.c.variances = &self.variances[0, 0]
             self.c.single_variances = &self.single_variances[0, 0]
 
-    def tempered(self, of_prior, of_data, of_first, tails, centre, whitener, log_norm):
-        """The same positions with the energy of annealing, see `Tempering`."""
+    def tempered(self, of_prior, of_data, of_first, prior_share, centre, scale):
+        """The same positions with the energy of populations, see `Tempering`."""
         cdef Joint other = Joint.__new__(Joint)
-        rows = [np.atleast_2d(whitener), np.swapaxes(np.atleast_2d(whitener), -1, -2)]
-        if len(log_norm):
-            rows = [np.concatenate([some, np.zeros((*some.shape[:2], -some.shape[2] % PADDING))], 2)
-                    for some in rows]
-        cdef double[::1] c = np.append(centre, 0.0), norms = np.append(log_norm, 0.0)
-        cdef double[::1] w = np.append(rows[0], 0.0), columns = np.append(rows[1], 0.0)
-        cdef float[::1] single_w = np.asarray(w).astype(np.float32)
-        cdef float[::1] single_columns = np.asarray(columns).astype(np.float32)
-        other.kept = [self, c, w, columns, norms, single_w, single_columns]
+        cdef double[::1] c = np.append(centre, 0.0), s = np.append(scale, 1.0)
+        other.kept = [self, c, s]
         other.model, other.dimension, other.c = self.model, self.dimension, self.c
         other.stride = self.stride
         other.tempering.of_prior, other.tempering.of_data = of_prior, of_data
-        other.tempering.of_first, other.tempering.tails = of_first, tails
-        other.tempering.n_modes = len(log_norm)
+        other.tempering.of_first, other.tempering.prior_share = of_first, prior_share
         other.tempering.centre = &c[0]
-        other.tempering.whitener = &w[0]
-        other.tempering.columns = &columns[0]
-        other.tempering.single_whitener = &single_w[0]
-        other.tempering.single_columns = &single_columns[0]
-        other.tempering.log_norm = &norms[0]
+        other.tempering.scale = &s[0]
         other.c.tempering = &other.tempering
         return other
 
@@ -387,7 +375,7 @@ cdef class Joint:
         return moved, log_volume
 
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
-        """Where a gradient is to be put: annealing needs none between its trajectories."""
+        """Where a gradient is to be put: populations need none between their trajectories."""
         return NULL if self.c.tempering != NULL else &gradient[i, 0]
 
     def leapfrog(self, phase, step_size, n_steps, factor, double unstable):

@@ -125,8 +125,8 @@ long joint_doubles(const Joint *joint)
     long width = widest(model), K = model->size[model->n_layers];
     long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free, n = model->n;
     long factors = has_factors(joint), systems = factors ? K : 1, all = joint->integrated || factors;
-    long d = joint->n_sampled + joint->n_free, modes = joint->tempering ? joint->tempering->n_modes : 0;
-    own += 6 * d + (modes + 2) * (padded((int)d) + PADDING) + 2L * joint->n_free; /* of `leapfrog` and `total` */
+    long d = joint->n_sampled + joint->n_free;
+    own += 6 * d + 2 * (padded((int)d) + PADDING) + 2L * joint->n_free; /* of `leapfrog` and `total` */
     long marginal = (2 + 2 * systems) * width * width + 2 * K * width + (systems + 1) * width * n;
     own += joint->n_factors ? 2 * n : 0;
     if (factors)
@@ -447,7 +447,6 @@ static double squared(const double *x, int n)
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_modes.h"
 #include "core_force.h"
 #define ISA baseline
 #define SINGLE 0
@@ -456,7 +455,6 @@ static double squared(const double *x, int n)
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_modes.h"
 #include "core_loops.h"
 #include "core_positions.h"
 #include "core_moves.h"
@@ -477,7 +475,6 @@ static double squared(const double *x, int n)
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_modes.h"
 #include "core_force.h"
 #define ISA avx2
 #define SINGLE 0
@@ -486,7 +483,6 @@ static double squared(const double *x, int n)
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_modes.h"
 #include "core_loops.h"
 #include "core_positions.h"
 #include "core_moves.h"
@@ -506,7 +502,6 @@ static double squared(const double *x, int n)
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_modes.h"
 #include "core_force.h"
 #define ISA avx512
 #define SINGLE 0
@@ -515,7 +510,6 @@ static double squared(const double *x, int n)
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_modes.h"
 #include "core_loops.h"
 #include "core_positions.h"
 #include "core_moves.h"

@@ -33,17 +33,12 @@ typedef struct {
     double least_pivot;     /* of the output layer's normal equations, see _ridge.py */
 } Model;
 
-/* The energy of annealing (`Tempered` of the inference): factors of the parts of the joint energy, and of
+/* The energy of populations (`Tempered` of the inference): factors of the parts of the joint energy, and of
    the log density of where it begins. */
 typedef struct {
     double of_prior, of_data, of_first;
-    int n_modes;            /* of `Modes`; 0: where it begins is `near` precisions */
-    const double *centre;   /* (n_modes, d), or of every free precision */
-    const double *whitener; /* (n_modes, d, d), rows padded, or scales of the free precisions */
-    const double *columns;  /* the transposed ones */
-    const float *single_whitener, *single_columns; /* rounded */
-    const double *log_norm; /* of every mode */
-    double tails;           /* degrees of freedom of modes, or the share of the precisions' prior */
+    const double *centre, *scale; /* of the first density, for every free precision */
+    double prior_share;           /* of the precisions' own prior in it */
 } Tempering;
 
 /* Weights and precisions as positions of samplers, see `Coordinates` and `JointPosterior`. */

@@ -101,27 +101,15 @@ static double NAME(near)(const Joint *joint, const double *q, const double *own,
     const Tempering *t = joint->tempering;
     double total = 0.0;
     for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
-        double away = (q[i] - t->centre[f]) / t->whitener[f], small = exp(-fabs(away));
-        double near = (1.0 - t->tails) / t->whitener[f] * small / ((1.0 + small) * (1.0 + small));
-        double far = t->tails * exp(-own[f]), slope = own[joint->n_free + f];
-        double steep = copysign((1.0 - small) / (1.0 + small), away) / t->whitener[f];
+        double away = (q[i] - t->centre[f]) / t->scale[f], small = exp(-fabs(away));
+        double near = (1.0 - t->prior_share) / t->scale[f] * small / ((1.0 + small) * (1.0 + small));
+        double far = t->prior_share * exp(-own[f]), slope = own[joint->n_free + f];
+        double steep = copysign((1.0 - small) / (1.0 + small), away) / t->scale[f];
         total += own[f] + log(near + far);
         if (gradient)
             gradient[i] -= t->of_first * (slope - (near * steep + far * slope) / (near + far));
     }
     return total;
-}
-
-/* Log density of where annealing begins. */
-static double NAME(first)(const Joint *joint, const double *q, int wanted, const double *own,
-                          double *gradient, double *work)
-{
-    double *slope = wanted == VALUE ? NULL : gradient;
-    if (!joint->tempering->n_modes)
-        return NAME(near)(joint, q, own, slope);
-    if (wanted == FORCE && joint->single)
-        return JOIN(modes_single, ISA)(joint, q, slope, work);
-    return NAME(modes)(joint, q, slope, work);
 }
 
 /* The sum of both parts, and of their gradients if these are wanted; `Tempered` if that is. */
@@ -139,7 +127,7 @@ static int NAME(total)(const Joint *joint, const double *q, int wanted, double *
     for (int i = 0; i < d && wanted != VALUE; i++)
         gradient[i] = of_prior * by_prior[i] + of_data * by_data[i];
     if (t && t->of_first != 0.0)
-        *value -= t->of_first * NAME(first)(joint, q, wanted, own, gradient, work);
+        *value -= t->of_first * NAME(near)(joint, q, own, wanted == VALUE ? NULL : gradient);
     return 1;
 }
 
