@@ -171,7 +171,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         After `partial_fit`: the log evidence of every batch, given the earlier ones.
         ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
-        Its standard error, in nats; ``nan`` if it was not measured.
+        Its standard error, in nats; ``nan`` if it was not measured, or if populations of networks
+        have missed a minimum: ``log_evidence_`` is then Laplace's approximation.
     evidence_report_ : EvidenceReport
         Verdict, every term of Laplace's approximation for each minimum, and what was measured.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
@@ -194,9 +195,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     growth_ : tuple of Candidate
-        With ``hidden_layer_sizes="auto"``: the networks that were tried, in order, with
-        ``hidden_layer_sizes``, ``log_evidence`` (of the best minimum) and ``n_weights``. From 5,000
-        rows on they have ``held_out_log_density`` (nats per row) instead of the evidence.
+        With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
+        drawn from the posterior, else those that were tried, in order. They have
+        ``hidden_layer_sizes``, ``log_evidence`` (measured, or of the best minimum) and
+        ``n_weights``. From 5,000 rows on they have ``held_out_log_density`` (nats per row) instead
+        of the evidence.
     networks_ : list of ClassificationNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks that were tried come last.

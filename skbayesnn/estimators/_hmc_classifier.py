@@ -143,8 +143,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted.
     log_evidence_ : float
-        Logarithm of the evidence in nats, by sequential Monte Carlo (Neal 2001; Del Moral et al.
-        2006). ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
+        Logarithm of the evidence in nats, by sequential Monte Carlo (Del Moral et al. 2006; Dau &
+        Chopin 2022). ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     hidden_layer_sizes_ : tuple of int

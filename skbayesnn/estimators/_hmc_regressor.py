@@ -169,8 +169,8 @@ default="auto"
     ----------
     log_evidence_ : float
         Logarithm of the evidence in nats, as a density over y in its own units, by sequential Monte
-        Carlo (Neal 2001; Del Moral et al. 2006). ``nan`` with ``evidence=False``, and if R-hat
-        exceeds 1.5.
+        Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with ``evidence=False``, and if
+        R-hat exceeds 1.5.
     log_evidence_std_ : float
         Its standard error, from independent populations.
     hidden_layer_sizes_ : tuple of int

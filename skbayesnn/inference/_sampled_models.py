@@ -67,10 +67,10 @@ class Drawn(NamedTuple):
         Measured, in nats, for targets in standardised units.
     share : float
         Posterior probability of the model among those that were sampled.
-    position : ndarray of shape (m, d + n_conditions)
-        Draws of equal weight.
+    position : ndarray of shape (n, d + n_conditions)
+        Draws of equal weight, at which chains may start.
     theta : ndarray of shape (m, k)
-        Their weights.
+        Weights of networks of equal weight.
     beta : ndarray of shape (m, n_levels)
         Their noise precisions.
     noise : ndarray of shape (m, ...)

@@ -207,7 +207,7 @@ def fit_by_sampling(
     )
     if not recipe.evidence or sampled.interrupted:
         return fit
-    if chosen.drawn:
+    if np.isfinite(chosen.log_evidence_std):
         found = chosen.log_evidence, chosen.log_evidence_std
         return replace(fit, log_evidence=found[0], log_evidence_std=found[1])
     return fit if problem.deadline.passed else _with_evidence(fit, evidence_seed, workers)
