@@ -12,6 +12,7 @@ from skbayesnn.inference import (
     NearPrecisions,
     ScaleMoves,
     Tempered,
+    UnitMoves,
 )
 from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
@@ -113,6 +114,19 @@ def test_transitions(likelihood, hidden, integrate):
         ended += [(end.position, end.momentum, moved.position)]
     for fast, slow in zip(*ended, strict=True):  # forces may be in single precision
         assert_allclose(fast, slow, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("likelihood", ["bernoulli", "categorical"])
+@pytest.mark.parametrize("hidden", [(3,), (3, 2)], ids=str)
+def test_slices_of_units_take_the_power_of_the_likelihood(likelihood, hidden):
+    joint, beginning, q = made(likelihood, hidden, integrate=False)
+    energy, found = Tempered.at_temperature(joint, beginning, 0.3), []
+    for one in (energy, without_core(energy)):
+        rngs = [np.random.default_rng(seed) for seed in range(6)]
+        found.append(UnitMoves(joint)(one, start(one, q), rngs))
+    assert np.any(found[0].position != q)
+    assert_allclose(found[0].position, found[1].position, rtol=0, atol=1e-7)
+    assert_allclose(found[0].value, energy.values(found[0].position), rtol=1e-9)
 
 
 def test_steps_can_be_taken_back():
