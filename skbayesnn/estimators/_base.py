@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
@@ -26,7 +26,7 @@ from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_g
 from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
-from skbayesnn.estimators._rows import checked_weights, trouble_with_weights
+from skbayesnn.estimators._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
@@ -220,8 +220,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
         first = not hasattr(self, "n_features_in_")
-        checks = {"dtype": np.float64, "multi_output": True, "ensure_all_finite": "allow-nan"}
-        X, y = validate_data(self, X, y, reset=first, **checks)
+        X, y = validated(self, X, y, reset=first, multi_output=True)
         sample_weight = checked_weights(sample_weight, len(X))
         self._check_gaps(X, sample_weight)
         return X, self._encode(y), sample_weight
@@ -395,7 +394,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     def _check_X(self, X, gaps=False):
         """Rows to predict, standardised; with ``gaps`` inputs may be missing."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        X = validated(self, X, reset=False)
         self._check_gaps_to_predict(X, gaps)
         return self._X_scaling.bounded(X)
 
