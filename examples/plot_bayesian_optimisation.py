@@ -61,6 +61,7 @@ def optimise(seed):
     model = EvidenceMLPRegressor(
         (16,),
         weight_precision=PRIOR,
+        noise="constant",
         noise_std=NOISE,
         standardize=False,
         n_restarts=1,
@@ -192,8 +193,3 @@ plt.show()
 # %%
 # A run may settle in the higher minimum if the prior expects smoother
 # functions. With more inputs the network needs more measurements.
-
-assert np.mean(distances < 2) > 0.9
-assert at_minimum.max() < 3
-assert found["Thompson sampling"][:, -1].all()
-assert found["random search"][:, -1].mean() < 0.5

@@ -94,7 +94,6 @@ plt.show()
 for candidate in model.growth_:
     sizes, evidence = candidate.hidden_layer_sizes, candidate.log_evidence
     print(f"hidden units {sizes!s:7s} log evidence {evidence:6.1f} nats")
-assert model.hidden_layer_sizes_ == (4,)
 
 # %%
 # These numbers come from a fast approximation. The chosen network is small, so
@@ -179,8 +178,3 @@ plt.show()
 print(f"in 50 % intervals: {np.mean(np.abs(2 * cdf[ours] - 1) <= 0.5):.0%}")
 
 less = density[ours] - density["BayesianRidge"]
-assert rmse[ours] < 0.87 * rmse["BayesianRidge"]
-assert less.mean() > 2 * less.std(ddof=1) / np.sqrt(len(y))
-assert rmse[ours] < 1.1 * rmse["GaussianProcessRegressor"]
-assert coverage["MLPRegressor"] < 0.85
-assert 0.89 < coverage[ours] < 0.99

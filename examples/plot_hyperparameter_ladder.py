@@ -65,8 +65,6 @@ for n in (80, 10):
     print(sampled.comparison_, end="\n\n")
     models[n] = {"guessed": guessed, "inferred": inferred, "sampled": sampled}
 
-assert models[80]["sampled"].comparison_.adequate
-assert models[10]["sampled"].comparison_.adequate is False
 
 # %%
 # The function, as predicted by each
@@ -132,8 +130,6 @@ for n in (80, 10):
             )
         )
 
-assert bars[80, "gap"]["sampled"] < 1.3 * bars[80, "gap"]["inferred"]
-assert bars[10, "gap"]["sampled"] > 1.5 * bars[10, "gap"]["inferred"]
 
 # %%
 # The log density per row of new rows between -3 and 3, in nats, shows how good
@@ -152,9 +148,3 @@ for n in (80, 10):
         density[n, rung] = values.mean()
         error = values.std(ddof=1) / np.sqrt(len(values))
         print(f"{n} rows, {rung:8s} {density[n, rung]:6.2f} ± {error:.2f}")
-
-assert abs(density[80, "inferred"] - density[80, "sampled"]) < 0.05
-assert density[10, "sampled"] > density[10, "inferred"] + 0.1
-assert (
-    min(density[n, "inferred"] - density[n, "guessed"] for n in (80, 10)) > 0.5
-)

@@ -109,9 +109,6 @@ for search, (_, test) in zip(searches, folds, strict=True):
         density[str(sizes)][test] = values
     for name, weights in shares(search).items():
         density[name][test] = logsumexp(members, b=weights[:, None], axis=0)
-    assert np.allclose(
-        density["stacking"][test], search.log_predictive_density(rows, truth)
-    )
 
 # %%
 # Differences from the choice by evidence, in nats per wine, with standard
@@ -159,9 +156,3 @@ plt.show()
 
 for i, sizes in enumerate(SIZES):
     print(sizes, searches[0].results_["verdict"][i])
-assert gain["stacking"] > 2 * error["stacking"]
-assert gain["stacking"] > gain["equal"] - 2 * error["equal"]
-spread = np.ptp(
-    [search.results_["log_evidence"] for search in searches], axis=1
-)
-assert np.median(spread) < 12

@@ -69,8 +69,6 @@ print(
     f"at a = -9, s = 2: exactly {tail:.5f}, approximation larger by a factor "
     f"{factor:.1f}"
 )
-assert worst < 0.02
-assert factor > 2
 
 # %%
 # Six Gaussians
@@ -119,11 +117,6 @@ print(
     f"{np.mean(np.abs(sure - 0.5)):.3f}, moderated "
     f"{np.mean(np.abs(moderated - 0.5)):.3f}"
 )
-assert (
-    np.mean((display.most_probable > 0.5) == (display.moderated > 0.5)) > 0.95
-)
-assert np.mean(np.abs(moderated - 0.5) <= np.abs(sure - 0.5)) > 0.9
-assert np.mean(np.abs(moderated - 0.5)) < 0.9 * np.mean(np.abs(sure - 0.5))
 
 # %%
 # Moderated outputs predict better
@@ -184,6 +177,3 @@ print(
     f"gain: mean {gain.mean():.4f}, {gain.min():.4f} to {gain.max():.4f} nats "
     "per point"
 )
-assert np.mean(gain > 0) > 0.6
-assert gain.mean() > 0.003
-assert gain.max() > 3 * max(0.0, -gain.min())

@@ -150,16 +150,6 @@ found = models["unequal", "input_dependent"].predict_std(
 )
 ratio = found / noise_sd(grid[central])
 print(f"noise sd over the true one: {ratio.min():.2f} to {ratio.max():.2f}")
-assert 0.75 < ratio.min() < ratio.max() < 1.3
-evidence = {key: model.log_evidence_ for key, model in models.items()}
-assert (
-    evidence["unequal", "input_dependent"]
-    > evidence["unequal", "constant"] + 20
-)
-assert (
-    evidence["unequal", "input_dependent"]
-    > evidence["unequal", "student_t"] + 5
-)
 
 # %%
 # Outliers
@@ -201,11 +191,6 @@ for model in fits:
 print(
     f"degrees of freedom: {models['outliers', 'student_t'].degrees_of_freedom_}"
 )
-errors = [
-    np.mean((model.predict(grid) - signal(grid))[inside] ** 2) for model in fits
-]
-assert errors[1] < 0.25 * errors[0]
-assert evidence["outliers", "student_t"] > evidence["outliers", "constant"] + 30
 
 # %%
 # By default the residuals and the evidence choose the noise model.
@@ -215,7 +200,3 @@ for data, targets in y.items():
         X, targets
     )
     print(f"{data}: {model.noise_}")
-    assert (
-        model.noise_
-        == {"unequal": "input_dependent", "outliers": "student_t"}[data]
-    )

@@ -88,10 +88,6 @@ for name, model in models.items():
         f"{name}: {held[name][0]:.0%} of the targets at the step, "
         f"{held[name][1]:.0%} elsewhere"
     )
-assert held["exact inputs"][0] < 0.8 < 0.97 < held["exact inputs"][1]
-assert all(0.84 < share < 0.97 for share in held["noisy inputs"])
-assert models["noisy inputs"].noise_std_ < 0.07
-assert models["exact inputs"].noise_std_ > 0.15
 
 # %%
 # At an input that is known exactly the target varies less. ``input_std=0`` says
@@ -102,4 +98,3 @@ noisy, exact = (
     for std in (INPUT_STD, 0.0)
 )
 print(f"at x = 0: sd {noisy:.2f} at noisy inputs, {exact:.2f} at exact ones")
-assert noisy > 4 * exact
