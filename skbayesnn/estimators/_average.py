@@ -21,8 +21,8 @@ class _Average(BaseEstimator):
     def _last(self):
         return [final_step(model) for model in self.models]
 
-    def _check_X(self, X, gaps=False):
-        """Standardised inputs of all models side by side; none may be missing."""
+    def _check_X(self, X):
+        """Standardised inputs of all models side by side."""
         return np.hstack(
             [final_step(model)._check_X(before_final_step(model, X)) for model in self.models]
         )

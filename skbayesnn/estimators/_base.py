@@ -23,7 +23,6 @@ from skbayesnn.estimators._callbacks import (
 )
 from skbayesnn.estimators._combinations import check_combinations
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
-from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
 from skbayesnn.estimators._rows import checked_weights, trouble_with_weights
@@ -82,7 +81,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
+class BayesianMLP(CallbackSupportMixin, BaseEstimator):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
@@ -167,12 +166,10 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             trouble = trouble or self._trouble_with_targets(rows)
-            rows, inputs = self._filled(rows)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             _check_enough(rows, problem, hidden_layer_sizes)
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
             self._keep(result, rows)
-            self._average_over_missing(inputs)
             if batch is not None:
                 self._add_up(earlier)
                 trouble = self._wait(checked, earlier) or trouble
@@ -220,11 +217,8 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
         first = not hasattr(self, "n_features_in_")
-        checks = {"dtype": np.float64, "multi_output": True, "ensure_all_finite": "allow-nan"}
-        X, y = validate_data(self, X, y, reset=first, **checks)
-        sample_weight = checked_weights(sample_weight, len(X))
-        self._check_gaps(X, sample_weight)
-        return X, self._encode(y), sample_weight
+        X, y = validate_data(self, X, y, reset=first, dtype=np.float64, multi_output=True)
+        return X, self._encode(y), checked_weights(sample_weight, len(X))
 
     def _canonical(self, X, y, sample_weight, errors=None):
         """Distinct rows, in an order that does not depend on that of the given ones."""
@@ -392,11 +386,10 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
         log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
         return WeightUnits(network, self._X_scaling, log_precisions)
 
-    def _check_X(self, X, gaps=False):
-        """Rows to predict, standardised; with ``gaps`` inputs may be missing."""
+    def _check_X(self, X):
+        """Rows to predict, standardised."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
-        self._check_gaps_to_predict(X, gaps)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._X_scaling.bounded(X)
 
     def _draw_prior(self, X, n_samples, rng):

@@ -79,7 +79,7 @@ PARTIAL_FIT = Choice("partial_fit")
 
 PRIOR_MEAN, PRIOR_PRECISION = _given("prior_mean"), _given("prior_precision")
 EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator.prior))
-INPUT_STD, IMPUTED = _given("input_std"), _is("missing", "impute")
+INPUT_STD = _given("input_std")
 PRUNED = Choice("prune={prune!r}", _given("prune").made)
 MEASURED = Choice(
     "measure_evidence=True",
@@ -145,12 +145,6 @@ REFUSALS = (
     ),
     Refusal(
         INPUT_STD,
-        IMPUTED,
-        "inputs that are filled in have another noise than those that were measured",
-        "Use missing='error'",
-    ),
-    Refusal(
-        INPUT_STD,
         EARLIER,
         "it was learnt with the slopes of earlier weights",
         "Fit all rows at once",
@@ -187,12 +181,6 @@ REFUSALS = (
     # ways to fit
     Refusal(MEASURED, PRUNED, "the evidence of a pruned network cannot be measured", NOT_MEASURED),
     Refusal(PRUNED, PARTIAL_FIT, "later batches keep the weights of the first", "Use prune=None"),
-    Refusal(
-        IMPUTED,
-        PARTIAL_FIT,
-        "inputs are filled in from all rows",
-        "Use missing='error'",
-    ),
     Refusal(INPUT_STD, PARTIAL_FIT, "the slopes of earlier batches change", "Use input_std=None"),
     Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
     Refusal(MEASURED, PARTIAL_FIT, "sampling does not include earlier batches", NOT_MEASURED),

@@ -88,15 +88,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Do not compare evidences under different class weights.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
@@ -248,7 +239,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
-        missing: str = "error",
         n_restarts: int = 5,
         combine: str = "posterior",
         hessian: str = "auto",
@@ -272,7 +262,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.prior_precision = prior_precision
         self.class_weight = class_weight
         self.standardize = standardize
-        self.missing = missing
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian

@@ -124,15 +124,6 @@ default="auto"
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
         keeps the units of the user.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
@@ -305,7 +296,6 @@ default="auto"
         noise_hidden_layer_sizes: LayerSizes = (8,),
         input_std: float | ArrayLike | None = None,
         standardize: bool = True,
-        missing: str = "error",
         n_restarts: int = 5,
         combine: str = "posterior",
         hessian: str = "auto",
@@ -332,7 +322,6 @@ default="auto"
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
         self.input_std = input_std
         self.standardize = standardize
-        self.missing = missing
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian

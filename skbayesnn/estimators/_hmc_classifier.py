@@ -62,15 +62,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1. ``False`` keeps the
         units of the user.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     sampler : str, default="auto"
         * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size during warm-up. All chains
           have the same step size. With hidden layers, trajectories have at most 64 steps; with 64
@@ -212,7 +203,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
-        missing: str = "error",
         sampler: str = "auto",
         step_size: float | None = None,
         n_steps: Any = None,
@@ -240,7 +230,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
         self.prior_precision = prior_precision
         self.class_weight = class_weight
         self.standardize = standardize
-        self.missing = missing
         self.sampler = sampler
         self.step_size = step_size
         self.n_steps = n_steps

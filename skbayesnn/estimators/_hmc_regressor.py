@@ -91,15 +91,6 @@ default="auto"
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
         keeps the units of the user.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     sampler : str, default="auto"
         * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size and metric during warm-up,
           with the output layer integrated out. All chains have the same step size. With hidden
@@ -252,7 +243,6 @@ default="auto"
         noise_hidden_layer_sizes: LayerSizes = (8,),
         input_std: float | ArrayLike | None = None,
         standardize: bool = True,
-        missing: str = "error",
         sampler: str = "auto",
         step_size: float | None = None,
         n_steps: Any = None,
@@ -283,7 +273,6 @@ default="auto"
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
         self.input_std = input_std
         self.standardize = standardize
-        self.missing = missing
         self.sampler = sampler
         self.step_size = step_size
         self.n_steps = n_steps

@@ -74,7 +74,7 @@ class Regression(RegressorMixin):
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
-        X, scaling = self._check_X(X, gaps=not return_cov), self._y_scaling
+        X, scaling = self._check_X(X), self._y_scaling
         if not (return_std or return_cov):
             return self._shaped(scaling.inverse(self._ensemble.mean(X)))
         if return_cov:
@@ -148,7 +148,7 @@ class Regression(RegressorMixin):
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-        X, ensemble = self._check_X(X, gaps=True), self._at_inputs(input_std)
+        X, ensemble = self._check_X(X), self._at_inputs(input_std)
         _, covariance = ensemble.moments(X, kind, self._variances(X, measurement_std))
         scale = self._y_scaling.scale
         return covariance * scale[:, None] * scale
@@ -202,7 +202,7 @@ class Regression(RegressorMixin):
             In units of y, for each output by itself; the axes of ``q``, if any, come last.
         """
         q = probabilities(q, "q")
-        X, ensemble = self._check_X(X, gaps=True), self._at_inputs(input_std)
+        X, ensemble = self._check_X(X), self._at_inputs(input_std)
         found = ensemble.quantiles(X, q.ravel(), self._variances(X, measurement_std))
         found = np.stack([self._shaped(self._y_scaling.inverse(some)) for some in found], axis=-1)
         return found.reshape(*found.shape[:-1], *q.shape)
@@ -239,7 +239,7 @@ class Regression(RegressorMixin):
             If most networks have Student-t noise; or if ``function`` does not return finite numbers
             of the shape that it was given.
         """
-        X, ensemble = self._check_X(X, gaps=True), self._ensemble.with_moments
+        X, ensemble = self._check_X(X), self._ensemble.with_moments
         if ensemble is None:
             raise ValueError(
                 "Most of the networks that predict have Student-t noise, under which the mean of a "
@@ -341,7 +341,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        X, n_samples = self._check_X(X, gaps=True), count(n_samples, "n_samples")
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
     def sample_prior(
@@ -372,13 +372,9 @@ class Regression(RegressorMixin):
     def _output_names(self, n_outputs):
         return range(n_outputs)
 
-    def _known(self, rows):
-        """What tells of missing inputs besides the other inputs, ``(n, k)``."""
-        return rows.y
-
     def _check_pairs(self, X, y):
         """Rows with their targets, standardised."""
-        X = self._check_X(X, gaps=True)
+        X = self._check_X(X)
         y = numeric(np.asarray(y))
         check_consistent_length(X, y)
         if y.shape[1] != self.n_outputs_:

@@ -101,8 +101,8 @@ def spikes_of(rows):
 
 def _agreement(X, same):
     """Cohen's kappa between the membership of rows and of their nearest neighbours."""
-    spread = np.nanstd(X, axis=0)
-    Z = np.nan_to_num((X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0))
+    spread = np.std(X, axis=0)
+    Z = (X - np.mean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     nearest = KDTree(Z).query(Z[some], k=2)[1][:, 1]
     mine, theirs = same[some], same[nearest]

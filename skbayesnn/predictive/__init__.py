@@ -5,7 +5,6 @@ from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, leave_one_out, left_out
 from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
 from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
-from skbayesnn.predictive._missing import FillingEnsemble, InputGaussian
 from skbayesnn.predictive._mixture import (
     evidence_weights,
     log_normal_density,
@@ -39,8 +38,6 @@ __all__ = [
     "CorrelatedNoise",
     "Draws",
     "Ensemble",
-    "FillingEnsemble",
-    "InputGaussian",
     "LeftOut",
     "Marginals",
     "Member",

@@ -36,7 +36,6 @@ VALUES = {
     "noise_std": (0.1,),
     "hyperprior": ({"noise": Gamma(1.0, 1.0)},),
     "input_std": (0.1,),
-    "missing": ("impute",),
     "prior": (
         *("single", "layer", "ard", "single+intercept", "layer+intercept", "ard+intercept"),
         *(np.array([0, 0, 1]), EvidenceMLPRegressor()),

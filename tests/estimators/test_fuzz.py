@@ -30,7 +30,6 @@ COMMON = {
     "hyperprior": st.sampled_from([None, None, *HYPERPRIORS]),
     "prior_mean": st.sampled_from([None, None, None, 0.0, 1.0]),
     "prior_precision": st.sampled_from([None, None, None, 1.0, 1e-9]),
-    "missing": st.sampled_from(["error", "error", "impute"]),
     "standardize": st.sampled_from([True, True, False]),
     "weight_precision": st.sampled_from(["auto", "auto", 1e-6, 1.0, 1e6]),
     "random_state": st.integers(0, 3),
@@ -137,8 +136,7 @@ def check(case):
         return
     assert all(issubclass(w.category, EXPECTED) for w in caught), [str(w.message) for w in caught]
     assert len(caught) <= 1, [str(w.message) for w in caught]
-    if model.missing == "error":
-        assert not np.isnan(X).any()
+    assert not np.isnan(X).any()
     with warnings.catch_warnings(action="error"):
         if hasattr(model, "predict_proba"):
             answers = [model.predict_proba(rows)]

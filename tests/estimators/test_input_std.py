@@ -324,7 +324,6 @@ BAD = [
     ({"noise": "student_t"}, ValueError, "input_std is not possible with noise='student_t'"),
     ({"noise": "correlated"}, ValueError, "input_std is not possible with noise='correlated'"),
     ({"noise": "noisy_inputs"}, ValueError, "noise must be one of"),
-    ({"missing": "impute"}, ValueError, "not possible with missing='impute'"),
 ]
 
 

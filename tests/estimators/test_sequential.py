@@ -392,7 +392,6 @@ def test_a_matrix_of_more_weights_than_are_formed():
     ("options", "message"),
     [
         ({"prune": "saliency"}, "prune='saliency'"),
-        ({"missing": "impute"}, "missing='impute'"),
         ({"noise": "student_t"}, "noise='student_t'"),
         ({"measure_evidence": True}, "measure_evidence=True"),
     ],
