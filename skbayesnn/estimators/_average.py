@@ -104,15 +104,6 @@ class AveragedRegressor(Regression, _Average):
     def _y_scaling(self):
         return Scaling.none(self.n_outputs_)
 
-    def _at_inputs(self, input_std):
-        """Each model predicts at inputs with the noise that it was fitted with."""
-        if input_std is not None:
-            raise ValueError(
-                "An average takes input_std from its models. Leave it out, or predict with the "
-                "models themselves."
-            )
-        return self._ensemble
-
     @property
     def _noise_models(self):
         return set().union(*(model._noise_models for model in self._last))

@@ -79,7 +79,6 @@ PARTIAL_FIT = Choice("partial_fit")
 
 PRIOR_MEAN, PRIOR_PRECISION = _given("prior_mean"), _given("prior_precision")
 EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator.prior))
-INPUT_STD = _given("input_std")
 PRUNED = Choice("prune={prune!r}", _given("prune").made)
 MEASURED = Choice(
     "measure_evidence=True",
@@ -134,20 +133,11 @@ REFUSALS = (
         "there the noise has no level of its own",
         "Use noise='constant', 'shared' or 'student_t', or a LogUniform prior",
     ),
-    *(
-        Refusal(
-            errors,
-            WITHOUT_LEVEL,
-            "it adds to Gaussian noise of a constant level",
-            f"{LEVELS}, or leave {errors.words} out",
-        )
-        for errors in (MEASUREMENTS, INPUT_STD)
-    ),
     Refusal(
-        INPUT_STD,
-        EARLIER,
-        "it was learnt with the slopes of earlier weights",
-        "Fit all rows at once",
+        MEASUREMENTS,
+        WITHOUT_LEVEL,
+        "it adds to Gaussian noise of a constant level",
+        f"{LEVELS}, or leave measurement_std out",
     ),
     # priors
     *(
@@ -181,7 +171,6 @@ REFUSALS = (
     # ways to fit
     Refusal(MEASURED, PRUNED, "the evidence of a pruned network cannot be measured", NOT_MEASURED),
     Refusal(PRUNED, PARTIAL_FIT, "later batches keep the weights of the first", "Use prune=None"),
-    Refusal(INPUT_STD, PARTIAL_FIT, "the slopes of earlier batches change", "Use input_std=None"),
     Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
     Refusal(MEASURED, PARTIAL_FIT, "sampling does not include earlier batches", NOT_MEASURED),
 )

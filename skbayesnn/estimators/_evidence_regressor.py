@@ -114,13 +114,6 @@ default="auto"
         Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
         level is linear in the inputs. The noise network has the activation and kind of prior of the
         first network.
-    input_std : float or array-like of shape (n_features,), default=None
-        Known standard deviation of the noise of the inputs, in units of X: one number, or one per
-        column (0: exact). To first order it adds ``(df/dx)^T S (df/dx)`` to the variance of a
-        target, with the slopes at the minimum (Wright 1999); minimum and slopes are found in turns,
-        and the change of this variance with the weights enters neither their posterior nor the
-        evidence, which is not measured. The inferred noise level is what is left. Predictions are
-        for inputs of the same noise, unless they are given another ``input_std``.
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
         keeps the units of the user.
@@ -294,7 +287,6 @@ default="auto"
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
-        input_std: float | ArrayLike | None = None,
         standardize: bool = True,
         n_restarts: int = 5,
         combine: str = "posterior",
@@ -320,7 +312,6 @@ default="auto"
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
-        self.input_std = input_std
         self.standardize = standardize
         self.n_restarts = n_restarts
         self.combine = combine

@@ -328,9 +328,8 @@ def make_report(fit, minima, shares, noise_std, predictions):
     measured = None
     if np.isfinite(fit.log_evidence_std):
         measured = verdict_of_measurement(fit.log_evidence_std)
-    exact = posterior.is_quadratic and fit.problem.input_variances is None
     hidden = posterior.network.hidden_layer_sizes
-    kind = exact, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
+    kind = posterior.is_quadratic, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
     reports = [
         _report_of(
             minimum,

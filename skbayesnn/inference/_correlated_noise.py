@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from skbayesnn.inference._constant_noise import ConstantNoise, followed
+from skbayesnn.inference._constant_noise import ConstantNoise
 from skbayesnn.inference._correlations import correlation_of, with_correlations
 from skbayesnn.inference._residual_tests import correlated_outputs
-from skbayesnn.inference._search import ALONE
+from skbayesnn.inference._search import ALONE, distinct
 from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     CorrelatedGaussian,
@@ -46,7 +46,10 @@ class CorrelatedNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """As `ConstantNoise.search`; see `with_correlations`."""
-        return followed(with_correlations, posed, previous, workers)
+        workers.announced(*posed, len(previous))
+        tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
+        with workers.searching(*posed, len(previous)) as told:
+            return distinct(workers.told_of(told, with_correlations, tasks), posed)
 
     def joint(self, posed, tuned):
         """As `ConstantNoise.joint`, with coordinates of the correlations."""

@@ -75,7 +75,7 @@ class HeldOut(NamedTuple):
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
         found, factors = outputs(own.network, minimum.theta, own.X), own.factors
-        given = own.y, np.ones(len(own.y)), factors, own.variances, own.by_inputs
+        given = own.y, np.ones(len(own.y)), factors, own.variances
         # a set of one row, many times
         y, one, *each = (None if some is None else some[:, None] for some in given)
         targets = Targets(y, one[0], *each)

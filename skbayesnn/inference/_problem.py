@@ -74,8 +74,6 @@ class Problem:
         Of the noise levels; by default all are `LogUniform`.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
-    input_variances : ndarray of shape (n_features,), optional
-        Of the noise of the inputs, where it is known.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     laws : tuple of str, optional
@@ -115,7 +113,6 @@ class Problem:
     hyperprior: Callable = all_log_uniform
     noise_hyperprior: tuple | None = None
     variances: np.ndarray | None = None
-    input_variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     laws: tuple | None = None
     exact: bool = True
@@ -144,8 +141,7 @@ class Problem:
         """Whether a noise level is fixed or has a Gamma prior, or some errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
         informed = bool(np.any(self.noise_priors.informative))
-        known = self.variances is not None or self.input_variances is not None
-        return fixed or informed or known
+        return fixed or informed or self.variances is not None
 
     @property
     def noise_priors(self):

@@ -21,7 +21,6 @@ from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.inference._training import Trained, random_starts, train, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
-from skbayesnn.posterior import NOISY_INPUTS, at_slopes
 
 FAR_BEHIND = 50.0  # nats
 LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
@@ -277,8 +276,6 @@ def own_posterior(posterior, minimum):
     """The posterior with the layout, the likelihood and the noise of every row of a minimum."""
     own = posterior.with_network(minimum.network, minimum.groups.labels)
     own, factors = replace(own, likelihood=minimum.likelihood), None
-    if isinstance(own.likelihood, NOISY_INPUTS):
-        own = at_slopes(own, minimum.theta)
     if minimum.noise is not None:
         log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
         level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))

@@ -14,7 +14,6 @@ from skbayesnn.posterior._joint import JointPosterior
 from skbayesnn.posterior._joint_correlated import CorrelatedJoint
 from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
 from skbayesnn.posterior._joint_measured import MeasuredJoint
-from skbayesnn.posterior._joint_noisy_inputs import NoisyInputsJoint
 from skbayesnn.posterior._joint_student_t import StudentTJoint
 from skbayesnn.posterior._likelihoods import (
     Bernoulli,
@@ -25,14 +24,6 @@ from skbayesnn.posterior._likelihoods import (
     Targets,
 )
 from skbayesnn.posterior._measured import MeasuredGaussian
-from skbayesnn.posterior._noisy_inputs import (
-    NOISY_INPUTS,
-    NoisyInputGaussian,
-    NoisyInputsGaussian,
-    at_slopes,
-    slope_covariances,
-    with_input_noise,
-)
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import INTERCEPT, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
@@ -40,7 +31,6 @@ from skbayesnn.posterior._student_t import StudentT
 
 __all__ = [
     "INTERCEPT",
-    "NOISY_INPUTS",
     "Bernoulli",
     "Categorical",
     "CorrelatedGaussian",
@@ -60,22 +50,16 @@ __all__ = [
     "MeasuredGaussian",
     "MeasuredJoint",
     "Misfit",
-    "NoisyInputGaussian",
-    "NoisyInputsGaussian",
-    "NoisyInputsJoint",
     "Posterior",
     "SquaredResiduals",
     "StudentT",
     "StudentTJoint",
     "Targets",
     "WeightGroups",
-    "at_slopes",
     "correlation_coordinates",
     "correlation_root",
     "instructions",
     "log_prior_of_correlations",
     "ridge",
-    "slope_covariances",
     "weight_groups",
-    "with_input_noise",
 ]

@@ -26,7 +26,6 @@ from skbayesnn.predictive._noise import (
     CorrelatedNoise,
     Noise,
     NoiseNetworks,
-    NoiseOfInputs,
     StudentTNoise,
 )
 from skbayesnn.predictive._pooling import Pooled
@@ -43,7 +42,6 @@ __all__ = [
     "Member",
     "Noise",
     "NoiseNetworks",
-    "NoiseOfInputs",
     "Part",
     "Pooled",
     "Rescaled",

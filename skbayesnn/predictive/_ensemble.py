@@ -54,17 +54,6 @@ class Ensemble:
         """Number of outputs, the same for all parts."""
         return self.parts[0].network.n_outputs
 
-    def at_inputs(self, variances):
-        """The same for inputs with noise of some variances ``(d,)``; ``None`` if there is no way.
-
-        There is one where each part has constant noise, or that of `NoiseOfInputs`.
-        """
-        noises = [part.noise.of_inputs(part, variances) for part in self.parts]
-        if any(noise is None for noise in noises):
-            return None
-        parts = zip(self.parts, noises, strict=True)
-        return replace(self, parts=tuple(replace(part, noise=noise) for part, noise in parts))
-
     @property
     def doubles_per_row(self):
         """Memory that a row to predict takes."""

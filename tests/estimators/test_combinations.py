@@ -35,7 +35,6 @@ VALUES = {
     "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),
     "noise_std": (0.1,),
     "hyperprior": ({"noise": Gamma(1.0, 1.0)},),
-    "input_std": (0.1,),
     "prior": (
         *("single", "layer", "ard", "single+intercept", "layer+intercept", "ard+intercept"),
         *(np.array([0, 0, 1]), EvidenceMLPRegressor()),

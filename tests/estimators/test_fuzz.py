@@ -60,7 +60,6 @@ NOISE = {
     "hyperprior": st.sampled_from(
         [None, None, *HYPERPRIORS, {"noise": Gamma(5.0, 0.1)}, {"noise": LogUniform(0.1, 0.2)}]
     ),
-    "input_std": st.sampled_from([None, None, None, 0.0, 0.1, 10.0]),
 }
 CLASSES = {"class_weight": st.sampled_from([None, None, "balanced"])}
 KINDS = {
