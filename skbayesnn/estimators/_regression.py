@@ -10,10 +10,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators._measurements import as_errors
 from skbayesnn.estimators._networks import RegressionNetwork
 from skbayesnn.estimators._parameters import count, probabilities, tails
-from skbayesnn.estimators._rows import generator
+from skbayesnn.estimators._rows import checked_errors, generator
 from skbayesnn.inference import check_memory
 
 NO_NOISE = 0.99e16  # precision (standardised units) that stands for no noise
@@ -379,7 +378,7 @@ class Regression(RegressorMixin):
                 "measurement_std in predictions is for Gaussian noise; this model was fitted with "
                 "Student-t noise."
             )
-        errors = as_errors(measurement_std, "measurement_std", (len(X), self.n_outputs_))
+        errors = checked_errors(measurement_std, (len(X), self.n_outputs_))
         return (errors / self._y_scaling.scale) ** 2
 
     def _needed_variances(self, X, measurement_std):

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from skbayesnn._data import standardised, standardised_variances
 from skbayesnn.estimators._combinations import MEASUREMENTS, check_combinations
 from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
-from skbayesnn.estimators._measurements import as_errors
 from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
+from skbayesnn.estimators._rows import checked_errors
 from skbayesnn.estimators._spikes import spikes_of
 from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian
@@ -63,7 +63,7 @@ class RegressionFit(Regression):
         if measurement_std is None:
             return X, y, sample_weight
         check_combinations(self, MEASUREMENTS)
-        return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
+        return X, y, sample_weight, checked_errors(measurement_std, y.shape)
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1

@@ -45,7 +45,7 @@ class ConstantNoise:
         """Of a network of its own: there is none."""
         return ()
 
-    def pose(self, problem, posed):
+    def pose(self, posed):
         """Posterior and settings of a search under this noise, from those under constant noise."""
         return posed
 

@@ -38,7 +38,7 @@ class CorrelatedNoise(ConstantNoise):
             return None
         return correlated_outputs(*residuals)
 
-    def pose(self, problem, posed):
+    def pose(self, posed):
         """As `ConstantNoise.pose`; searches begin without correlations."""
         old = posed.posterior.likelihood
         likelihood = CorrelatedGaussian(old.levels, old.relative, np.eye(len(old.levels)))

@@ -507,7 +507,7 @@ def _under(noise, fit, previous, workers, at_least=None):
     others are left out.
     """
     model = NOISE_MODELS[noise]
-    posed = model.pose(fit.problem, fit.posed)
+    posed = model.pose(fit.posed)
     starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[: noise_minima(posed)]]
     n_first = len(starts) if at_least is None else 1
     minima = model.search(fit.problem, posed, starts[:n_first], workers)

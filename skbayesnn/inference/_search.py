@@ -275,9 +275,9 @@ def continued(posterior, old, settings, optional=False):
 def own_posterior(posterior, minimum):
     """The posterior with the layout, the likelihood and the noise of every row of a minimum."""
     own = posterior.with_network(minimum.network, minimum.groups.labels)
-    own, factors = replace(own, likelihood=minimum.likelihood), None
+    factors = None
     if minimum.noise is not None:
         log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
         level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))
         factors = np.exp(log_precision - level)
-    return replace(own, factors=factors)
+    return replace(own, likelihood=minimum.likelihood, factors=factors)

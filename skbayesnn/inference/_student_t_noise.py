@@ -41,7 +41,7 @@ class StudentTNoise(ConstantNoise):
         """Of a test for this noise: `heavy_tails`."""
         return heavy_tails(residuals.values, residuals.weight)
 
-    def pose(self, problem, posed):
+    def pose(self, posed):
         """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
         posterior, settings = posed
         old = posterior.likelihood

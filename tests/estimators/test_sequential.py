@@ -488,7 +488,7 @@ def test_gradients_under_a_coupled_prior(noise):
     prior = GaussianPrior(np.zeros(k, dtype=int), ["weights"], mean, root @ root.T + np.eye(k))
     problem = Problem(X, y[:, None], np.ones(40), Gaussian.per_output(1), groups=prior)
     model = NOISE_MODELS[noise]
-    posed = model.pose(problem, problem.posed((2,)))
+    posed = model.pose(problem.posed((2,)))
     starts = [Trained(mean, Hyperparameters(np.ones(1), np.ones(1)))] * 2
     seeds = np.random.SeedSequence(0).spawn(2)
     joint, theta, hyper, known = model.positions(problem, posed, True, starts, (), seeds, True)
