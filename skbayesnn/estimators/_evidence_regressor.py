@@ -169,13 +169,6 @@ default="auto"
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    prune : {"saliency"} or None, default=None
-        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
-        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions inferred again. The network of highest
-        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
-        Weights are removed under constant noise. Fits with other noise models start from the
-        remaining network.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
         than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
@@ -258,9 +251,6 @@ default="auto"
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
-    prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the removed weights of the best minimum in order, with
-        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant noise.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -273,8 +263,6 @@ default="auto"
     of Technology; "A practical Bayesian framework for backpropagation networks", Neural
     Computation 4. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical
     modeling using the t distribution", Journal of the American Statistical Association 84.
-    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
-    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -310,7 +298,6 @@ default="auto"
         combine: str = "posterior",
         hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        prune: str | None = None,
         max_iter: int = 300,
         tol: float = 1e-3,
         random_state: RandomState = None,
@@ -337,7 +324,6 @@ default="auto"
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

@@ -349,7 +349,7 @@ def make_report(fit, minima, shares, noise_std, predictions):
         overall(reports[0].verdict, predictions, chosen),
         tuple(reports),
         n_targets,
-        minima[0].n_weights,
+        minima[0].network.n_weights,
         fit.noise_p_values,
         fit.noise_log_evidences,
         not posterior.groups.centred,
@@ -420,7 +420,8 @@ def _bic(minimum, n_targets):
     """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
     terms = minimum.terms
     log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
-    n_weights = minimum.n_weights + (0 if minimum.noise is None else minimum.noise.n_weights)
+    networks = [minimum.network, *([] if minimum.noise is None else [minimum.noise.network])]
+    n_weights = sum(network.n_weights for network in networks)
     return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
 
 

@@ -85,7 +85,6 @@ from skbayesnn.inference._redundancy import align, layers_switched_off, prune, s
 from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._relay import Relay, relayed
 from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
-from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
 from skbayesnn.inference._sampled_models import Drawn, Model
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
@@ -159,7 +158,6 @@ __all__ = [
     "Progress",
     "Recipe",
     "Relay",
-    "Removal",
     "Renewals",
     "Residuals",
     "SampledFit",
@@ -216,7 +214,6 @@ __all__ = [
     "noise_trend",
     "own_posterior",
     "prune",
-    "prune_weights",
     "random_starts",
     "readable",
     "reestimate",
@@ -224,7 +221,6 @@ __all__ = [
     "reporter",
     "rounding_variance",
     "run_chains",
-    "saliencies",
     "same_minimum",
     "sample_population",
     "sampled_sizes",
