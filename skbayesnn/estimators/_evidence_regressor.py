@@ -103,10 +103,9 @@ default="auto"
           chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
           Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.05), Student-t (p < 0.5) or, for several outputs, correlated noise
-          (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
-          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise
-          are combined with those under constant noise.
+          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well,
+          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
+          of that. Means under input-dependent noise are combined with those under constant noise.
           If ``noise_std`` is given, the noise is constant.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.

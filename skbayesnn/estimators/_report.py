@@ -12,7 +12,6 @@ from skbayesnn.inference import SIGNIFICANT, sampled_sizes
 SUSPICIONS = {
     "input_dependent": "larger at some inputs",
     "student_t": "heavy tails",
-    "correlated": "correlated between outputs",
 }
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
@@ -131,10 +130,9 @@ class EvidenceReport(Printed):
         Weights of the best minimum.
     noise_p_values : dict
         Of tests at the best minimum under constant noise: whether residuals are larger at some
-        inputs than at others (``"input_dependent"``; `noise_trend`), whether they have heavier
-        tails than a Gaussian (``"student_t"``; `heavy_tails`), and whether those of several outputs
-        are correlated (``"correlated"``; `correlated_outputs`). Empty for classifiers, and where
-        one of these noise models, or ``noise_std``, is given.
+        inputs than at others (``"input_dependent"``; `noise_trend`), and whether they have heavier
+        tails than a Gaussian (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
+        of these noise models, or ``noise_std``, is given.
     noise_log_evidences : dict
         The attribute of the estimator; empty unless ``noise="auto"``.
     informed : bool

@@ -9,8 +9,8 @@ from skbayesnn.inference._ascent import (
     without_idle_groups,
 )
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
-from skbayesnn.inference._constant_noise import Positions, Residuals
-from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
+from skbayesnn.inference._constant_noise import Positions
+from skbayesnn.inference._correlated_noise import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline, OutOfTime
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
@@ -84,7 +84,7 @@ from skbayesnn.inference._progress import (
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
 from skbayesnn.inference._relay import Relay, relayed
-from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
+from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._sampled_models import Drawn, Model
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
@@ -159,7 +159,6 @@ __all__ = [
     "Recipe",
     "Relay",
     "Renewals",
-    "Residuals",
     "SampledFit",
     "SampledReestimation",
     "SamplingSettings",
@@ -182,7 +181,6 @@ __all__ = [
     "best_of",
     "check_memory",
     "complete",
-    "correlated_outputs",
     "distinct",
     "evidence_derivatives",
     "fair_moves",

@@ -15,7 +15,7 @@ from itertools import takewhile
 import numpy as np
 from scipy.special import logsumexp
 
-from skbayesnn.inference._constant_noise import Residuals, noise_minima
+from skbayesnn.inference._constant_noise import noise_minima
 from skbayesnn.inference._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -519,9 +519,7 @@ def _p_values(fit):
         residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
     beta = own.likelihood.precisions(best.hyper.beta)
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    weight = posterior.sample_weight
-    degrees = float(weight @ np.maximum(gamma, 0.0).mean(axis=1))
-    given = fit.posed, Residuals(residuals, weight, degrees)
+    given = posterior.X, residuals, posterior.sample_weight
     found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())
     return {name: p_value for name, p_value in found if p_value is not None}
 
