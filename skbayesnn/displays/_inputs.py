@@ -4,7 +4,6 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,17 +16,14 @@ from skbayesnn.estimators import (
 )
 
 NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
-TASKS = {"regressor": is_regressor, "classifier": is_classifier}
 
 
-def fitted_network(estimator, task=None):
+def fitted_network(estimator):
     """The network of an estimator, and the transformation of inputs before it.
 
     Parameters
     ----------
     estimator : estimator of this package, or Pipeline that ends in one, or EvidenceSearch
-    task : {"regressor", "classifier"}, optional
-        What it must be.
 
     Returns
     -------
@@ -43,11 +39,10 @@ def fitted_network(estimator, task=None):
     """
     estimator = getattr(estimator, "predictor_", estimator)
     network = final_step(estimator)
-    right = isinstance(network, NETWORKS) and (task is None or TASKS[task](network))
-    if not right:
+    if not isinstance(network, NETWORKS):
         raise TypeError(
-            f"This display needs a {task or 'network'} of skbayesnn, or a Pipeline whose last step "
-            f"is one; got {network!r}."
+            "This display needs a network of skbayesnn, or a Pipeline whose last step is one; got "
+            f"{network!r}."
         )
     if isinstance(network, BayesianMLP):
         check_is_fitted(network)  # averages hold fitted models

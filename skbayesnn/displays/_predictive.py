@@ -147,7 +147,7 @@ class PredictiveDisplay(Display):
         PredictiveDisplay
             Drawn.
         """
-        model = predictor(estimator, "regressor")
+        model = predictor(estimator, only_regressors=True)
         X = table(X)
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
