@@ -188,7 +188,6 @@ default="auto"
         1: print a line per network, start and noise model that is tried, with its log evidence,
         the time so far, and about how much is left; searches of more than 10 s are announced with
         an estimate. 2: the starts of every network that is tried, too, with method and memory.
-        With ``tqdm`` installed a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 

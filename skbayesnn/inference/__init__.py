@@ -74,7 +74,6 @@ from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._progress import (
-    Bars,
     Lines,
     Progress,
     Stage,
@@ -83,7 +82,6 @@ from skbayesnn.inference._progress import (
 )
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
-from skbayesnn.inference._relay import Relay, relayed
 from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._sampled_models import Drawn, Model
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
@@ -120,7 +118,6 @@ __all__ = [
     "OF_SIZE",
     "SIGNIFICANT",
     "WARY",
-    "Bars",
     "BatchSteps",
     "Candidate",
     "CheckedCounts",
@@ -157,7 +154,6 @@ __all__ = [
     "Problem",
     "Progress",
     "Recipe",
-    "Relay",
     "Renewals",
     "SampledFit",
     "SampledReestimation",
@@ -215,7 +211,6 @@ __all__ = [
     "random_starts",
     "readable",
     "reestimate",
-    "relayed",
     "reporter",
     "rounding_variance",
     "run_chains",
