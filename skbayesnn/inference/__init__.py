@@ -77,7 +77,6 @@ from skbayesnn.inference._progress import (
     Lines,
     Progress,
     Stage,
-    Together,
     reporter,
 )
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
@@ -165,7 +164,6 @@ __all__ = [
     "SpectralPrecision",
     "Stage",
     "Tempered",
-    "Together",
     "Trained",
     "Trouble",
     "UnitMoves",

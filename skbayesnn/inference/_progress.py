@@ -183,38 +183,6 @@ def _rounded(seconds):
     return f"{seconds / 3600:.0f} hours"
 
 
-class Together(Progress):
-    """Several who are told the same."""
-
-    listens = True
-
-    def __init__(self, *some):
-        super().__init__()
-        self._some = some
-
-    def begin(self, stage, seconds):
-        """Tell all."""
-        for progress in self._some:
-            progress._depth = stage.depth
-            progress.begin(stage, seconds)
-
-    def step(self, stage, text):
-        """Tell all."""
-        for progress in self._some:
-            progress.step(stage, text)
-
-    def end(self, stage):
-        """Tell all."""
-        for progress in self._some:
-            progress.end(stage)
-            progress._depth = stage.depth - 1
-
-    def say(self, text):
-        """Tell all."""
-        for progress in self._some:
-            progress.say(text)
-
-
 def reporter(verbose, deadline=NEVER):
     """Who tells the user how far a fit is: `Lines`, or with ``verbose=0`` nobody.
 

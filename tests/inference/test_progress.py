@@ -8,9 +8,7 @@ from skbayesnn.inference import (
     Deadline,
     Lines,
     Problem,
-    Progress,
     Stage,
-    Together,
     find_minima,
     seconds_of_start,
 )
@@ -133,17 +131,6 @@ def test_a_stage_ends_whatever_happens(capsys):
     with progress.over("starts", [1.0]) as step:
         step("again")
     assert lines(capsys) == ["again; 0 s so far"]
-
-
-def test_several_are_told_the_same(capsys):
-    together = Together(Progress(), Lines(1), Lines(2))
-    with together.over("candidates", [1.0]) as step:
-        with together.over("starts", [1.0]) as inner:
-            inner("inner")
-        step("outer")
-    together.say("said")
-    found = [line.split(";")[0] for line in lines(capsys)]
-    assert found == ["inner", "outer", "outer", "said", "said"]
 
 
 # --- fits ----------------------------------------------------------------------------------------
