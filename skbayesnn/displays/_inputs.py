@@ -125,14 +125,16 @@ def typical(values):
     return Counter(values).most_common(1)[0][0]  # missing values and names cannot be sorted
 
 
-def slice_of_inputs(X, varied, fixed, names):
-    """Rows in which some features vary while the others stay at typical values.
+def slice_of_inputs(X, index, values, fixed, names):
+    """Rows in which one feature varies while the others stay at typical values.
 
     Parameters
     ----------
     X : table
-    varied : dict
-        From positions of features to their values, all of one length.
+    index : int
+        Of the feature that varies.
+    values : ndarray
+        That it takes.
     fixed : dict or None
         From numbers or names of other features to values instead of the typical ones.
     names : list of str
@@ -142,11 +144,10 @@ def slice_of_inputs(X, varied, fixed, names):
     ndarray or data frame like X
     """
     fixed = {feature_index(key, names): value for key, value in (fixed or {}).items()}
-    for i in fixed.keys() & varied.keys():
-        raise ValueError(f"Feature {names[i]} cannot be fixed: it varies in this display.")
-    n = len(next(iter(varied.values())))
+    if index in fixed:
+        raise ValueError(f"Feature {names[index]} cannot be fixed: it varies in this display.")
     columns = [
-        varied[i] if i in varied else np.repeat(fixed.get(i, typical(column(X, i))), n)
+        values if i == index else np.repeat(fixed.get(i, typical(column(X, i))), len(values))
         for i in range(len(names))
     ]
     if hasattr(X, "columns"):

@@ -152,7 +152,7 @@ class PredictiveDisplay(Display):
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
-        grid = slice_of_inputs(X, {index: x}, fixed, names)
+        grid = slice_of_inputs(X, index, x, fixed, names)
         mean, std = model.moments(grid)
         output = output_index(output, model.n_outputs)
         x_data, y_data = None, None
