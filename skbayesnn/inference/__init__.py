@@ -10,7 +10,6 @@ from skbayesnn.inference._ascent import (
 )
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._constant_noise import Positions
-from skbayesnn.inference._correlated_noise import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline, OutOfTime
 from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
@@ -195,12 +194,10 @@ __all__ = [
     "linear_start",
     "log_evidence_fixed",
     "log_occam_gaussian",
-    "log_occam_of_covariance",
     "log_occam_profile",
     "log_symmetry",
     "machine_memory",
     "memory_of_search",
-    "noise_covariance",
     "noise_occam",
     "noise_posterior",
     "noise_trend",

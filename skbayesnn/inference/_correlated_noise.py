@@ -74,72 +74,6 @@ class CorrelatedNoise(ConstantNoise):
         )
 
 
-def noise_covariance(posterior, theta, precision):
-    """``S / N``, see above.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    precision : Precision
-        Of the weights.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, Problem, noise_covariance
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X, y = np.zeros((2, 1)), np.array([[1.0, 1.0], [-1.0, -1.0]])
-    >>> posterior, _ = Problem(X, y, np.ones(2), Gaussian.per_output(2)).posed(())
-    >>> noise_covariance(posterior, np.zeros(4), DensePrecision(np.eye(4)))
-    array([[2., 1.],
-           [1., 2.]])
-    """
-    n_outputs, total = posterior.network.n_outputs, 0.0
-    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
-        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
-        weight, residual = posterior.sample_weight[rows], trace.outputs - posterior.y[rows]
-        total = total + (residual.T * weight) @ residual
-        total = total + np.tensordot(weight, precision.project(jacobian(trace)), 1)
-    return 0.5 * (total + total.T) / posterior.n_rows
-
-
-def log_occam_of_covariance(prior, correlation, degrees):
-    """Log Occam factor of a noise covariance, Gaussian in log precisions and correlations.
-
-    A priori the logarithm of every output's precision is uniform, and the correlation matrix is.
-    The Fisher information of ``degrees`` rows in these coordinates has the determinant ``2^-p
-    degrees^(p(p+1)/2) (det R)^-(p+1)``. For one output: `log_occam_gaussian`.
-
-    Parameters
-    ----------
-    prior : Hyperpriors
-        Log-uniform ones of the outputs' precisions.
-    correlation : ndarray of shape (p, p)
-    degrees : float
-        Rows less what the weights have used up of each output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import log_occam_gaussian, log_occam_of_covariance
-    >>> from skbayesnn.posterior import Hyperpriors, LogUniform
-    >>> one = log_occam_of_covariance(Hyperpriors.of([LogUniform()]), np.eye(1), 50.0)
-    >>> bool(np.isclose(one, log_occam_gaussian(LogUniform(), 0.0, 50.0)))
-    True
-    """
-    p = len(correlation)
-    n_free = p * (p + 1) / 2
-    log_det = n_free * np.log(max(degrees, 1e-3)) - p * np.log(2.0)
-    log_det -= (p + 1) * np.linalg.slogdet(correlation)[1]
-    density = log_prior_of_correlations(p) - np.sum(prior.log_width)
-    return float(min(density + 0.5 * (n_free * np.log(2.0 * np.pi) - log_det), 0.0))
-
-
 def with_correlations(posed, old, optional=False):
     """Where a minimum leads when the noise covariance is inferred with everything else.
 
@@ -167,7 +101,7 @@ def with_correlations(posed, old, optional=False):
             if found.precision is None or moved < SETTLED or (i and settings.deadline.passed):
                 break
             own = own_posterior(posterior, found)
-            covariance = noise_covariance(own, found.theta, found.precision)
+            covariance = _noise_covariance(own, found.theta, found.precision)
             before, correlation = correlation, correlation_of(covariance)
             moved = np.max(np.abs(correlation - before))
             own = replace(own, likelihood=replace(own.likelihood, correlation=correlation))
@@ -186,12 +120,32 @@ def _followed(posterior, minimum, settings, refine):
     return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
 
 
+def _noise_covariance(posterior, theta, precision):
+    """``S / N``, see above."""
+    n_outputs, total = posterior.network.n_outputs, 0.0
+    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
+        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
+        weight, residual = posterior.sample_weight[rows], trace.outputs - posterior.y[rows]
+        total = total + (residual.T * weight) @ residual
+        total = total + np.tensordot(weight, precision.project(jacobian(trace)), 1)
+    return 0.5 * (total + total.T) / posterior.n_rows
+
+
 def _with_occam(posterior, minimum, settings):
-    """With the Occam factor of the whole covariance, and those of weight precisions integrated."""
+    """With the Occam factor of the whole covariance, and those of weight precisions integrated.
+
+    A priori the logarithm of every output's precision is uniform, and the correlation matrix is.
+    The Fisher information of ``nu`` rows, less what the weights have used up, in these coordinates
+    has the determinant ``2^-p nu^(p(p+1)/2) (det R)^-(p+1)``.
+    """
     if minimum.trouble is not None:
         return minimum
     minimum = integrated(posterior, minimum, settings)
     correlation = minimum.likelihood.correlation
-    degrees = posterior.n_rows - np.sum(minimum.gamma) / len(correlation)
-    occam = log_occam_of_covariance(settings.free.beta_prior, correlation, degrees)
-    return replace(minimum, terms=replace(minimum.terms, noise_occam=occam))
+    p = len(correlation)
+    n_free, degrees = p * (p + 1) / 2, posterior.n_rows - np.sum(minimum.gamma) / p
+    log_det = n_free * np.log(max(degrees, 1e-3)) - p * np.log(2.0)
+    log_det -= (p + 1) * np.linalg.slogdet(correlation)[1]
+    density = log_prior_of_correlations(p) - np.sum(settings.free.beta_prior.log_width)
+    occam = min(density + 0.5 * (n_free * np.log(2.0 * np.pi) - log_det), 0.0)
+    return replace(minimum, terms=replace(minimum.terms, noise_occam=float(occam)))
