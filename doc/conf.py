@@ -75,7 +75,6 @@ GALLERY = {
         "plot_measurement_errors.py",
         "plot_error_ellipses.py",
         "plot_ard_feature_selection.py",
-        "plot_pruning.py",
     ],
     "Decide where to measure next": [
         "plot_information_gain.py",

@@ -18,8 +18,8 @@ from skbayesnn.estimators._bounds import out_of_bounds
 from skbayesnn.estimators._callbacks import (
     CallbackSupportMixin,
     callbacks_told,
+    progress_of,
     with_callbacks,
-    with_those_of_callbacks,
 )
 from skbayesnn.estimators._combinations import check_combinations
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
@@ -36,7 +36,6 @@ from skbayesnn.inference import (
     machine_memory,
     memory_of_search,
     readable,
-    reporter,
 )
 
 TOO_EXTREME = (
@@ -279,8 +278,7 @@ class BayesianMLP(CallbackSupportMixin, BaseEstimator):
 
     def _workers(self, problem):
         """Processes, and who is told of progress."""
-        progress = reporter(self.verbose, problem.deadline)
-        progress = with_those_of_callbacks(self, progress)
+        progress = progress_of(self, problem.deadline)
         return Workers(self.n_jobs, self._announce, progress, problem.log_scale)
 
     def _announce(self, posterior, settings, n_starts):

@@ -120,11 +120,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    prune : {"saliency"} or None, default=None
-        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
-        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions inferred again. The network of highest
-        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
         than two classes and more than 1e8 rows times squared weights, one step is a descent of up
@@ -146,7 +141,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         1: print a line per network, start and noise model that is tried, with its log evidence,
         the time so far, and about how much is left; searches of more than 10 s are announced with
         an estimate. 2: the starts of every network that is tried, too, with method and memory.
-        With ``tqdm`` installed a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 
@@ -197,9 +191,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
-    prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the removed weights of the best minimum in order, with
-        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -211,8 +202,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ----------
     D. J. C. MacKay (1992), "The evidence framework applied to classification networks", Neural
     Computation 4.
-    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
-    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -243,7 +232,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         combine: str = "posterior",
         hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        prune: str | None = None,
         max_iter: int = 300,
         tol: float = 1e-3,
         random_state: RandomState = None,
@@ -266,7 +254,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

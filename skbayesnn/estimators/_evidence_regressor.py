@@ -103,10 +103,9 @@ default="auto"
           chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
           Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.05), Student-t (p < 0.5) or, for several outputs, correlated noise
-          (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
-          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise
-          are combined with those under constant noise.
+          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well,
+          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
+          of that. Means under input-dependent noise are combined with those under constant noise.
           If ``noise_std`` is given, the noise is constant.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.
@@ -153,13 +152,6 @@ default="auto"
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    prune : {"saliency"} or None, default=None
-        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
-        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions inferred again. The network of highest
-        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
-        Weights are removed under constant noise. Fits with other noise models start from the
-        remaining network.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
         than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
@@ -180,7 +172,6 @@ default="auto"
         1: print a line per network, start and noise model that is tried, with its log evidence,
         the time so far, and about how much is left; searches of more than 10 s are announced with
         an estimate. 2: the starts of every network that is tried, too, with method and memory.
-        With ``tqdm`` installed a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 
@@ -242,9 +233,6 @@ default="auto"
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
-    prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the removed weights of the best minimum in order, with
-        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant noise.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -257,8 +245,6 @@ default="auto"
     of Technology; "A practical Bayesian framework for backpropagation networks", Neural
     Computation 4. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical
     modeling using the t distribution", Journal of the American Statistical Association 84.
-    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
-    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -292,7 +278,6 @@ default="auto"
         combine: str = "posterior",
         hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        prune: str | None = None,
         max_iter: int = 300,
         tol: float = 1e-3,
         random_state: RandomState = None,
@@ -317,7 +302,6 @@ default="auto"
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

@@ -122,8 +122,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
         If positive, print some ten lines while sampling, with the time so far and about how much is
-        left; what is chosen before is told as by the evidence estimators. With ``tqdm`` installed
-        a terminal or notebook shows a progress bar, too.
+        left, or one for every process; what is chosen before is told as by the evidence estimators.
     warm_start : bool, default=False
         Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended
         before, at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any

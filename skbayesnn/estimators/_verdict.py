@@ -95,7 +95,7 @@ def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
     """
     if minimum.trouble is not None:
         return Verdict(f"no evidence: {minimum.trouble.value}", REMEDIES[minimum.trouble])
-    doubts = _doubts(minimum, n_targets / minimum.n_weights)
+    doubts = _doubts(minimum, n_targets / minimum.network.n_weights)
     if doubts:
         advice = dict.fromkeys(doubt.advice for doubt in doubts)  # each once
         return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))

@@ -30,14 +30,16 @@ class ConstantNoise:
     hides = False  # whether under constant noise it hides what larger networks could learn
     sampled = True  # whether networks are drawn under it by default
 
-    def p_value(self, posed, residuals):
-        """Of a test for this noise; ``None`` where it is not to be chosen.
+    def p_value(self, X, residuals, sample_weight):
+        """Of a test for this noise; ``None`` where there is none.
 
         Parameters
         ----------
-        posed : Posed
-            Under constant noise.
-        residuals : Residuals
+        X : ndarray of shape (n, n_features)
+        residuals : ndarray of shape (n, n_outputs)
+            Under constant noise, each divided by its expected standard deviation.
+        sample_weight : ndarray of shape (n,)
+            Repetitions of the rows.
         """
         return None
 
@@ -101,24 +103,6 @@ class ConstantNoise:
         joint, (theta, hyper) = self.joint(posed, tuned), stacked(starts)
         known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
         return Positions(joint, theta, hyper, known)
-
-
-class Residuals(NamedTuple):
-    """Residuals under constant noise.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n, n_outputs)
-        Each divided by its expected standard deviation.
-    weight : ndarray of shape (n,)
-        Repetitions of the rows.
-    degrees : float
-        Rows less the weights of each output that they determine.
-    """
-
-    values: np.ndarray
-    weight: np.ndarray
-    degrees: float
 
 
 class Positions(NamedTuple):

@@ -23,7 +23,6 @@ from skbayesnn.inference._evidence import (
 )
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._redundancy import layers_switched_off, prune
-from skbayesnn.inference._settings import NO_WIDTH
 from skbayesnn.inference._steps import find_mode
 
 ASCENT = 20.0  # times the tolerance: that of the first ascent, which the exact one follows
@@ -110,11 +109,6 @@ class Minimum:
     def fits_everything(self):
         """Whether hardly any degree of freedom is left to tell the noise level from."""
         return bool(np.any(self.noise_gamma > 0.9 * self.noise_counts))
-
-    @property
-    def n_weights(self):
-        """Weights and biases that have not been taken out, see `prune_weights`."""
-        return int(np.sum(self.groups.expand(self.hyper.alpha) < NO_WIDTH))
 
     @property
     def log_evidence(self):
@@ -236,15 +230,11 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     if determined is not None:
         given = posterior, method, point, free, determined
         occam = alpha_occam(*given), noise_occam(*given)
-    n_removed = np.sum(groups.expand(hyper.alpha) >= NO_WIDTH)
-    cancels = 0.5 * n_removed * np.log(NO_WIDTH)  # of weights that were taken out
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
         noise_normaliser=float(posterior.noise_normaliser(hyper.beta)),
-        weight_prior=float(
-            -hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha) - cancels
-        ),
-        log_det=cancels - 0.5 * precision.log_det if precision.definite else np.nan,
+        weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
+        log_det=-0.5 * precision.log_det if precision.definite else np.nan,
         symmetry=log_symmetry(posterior.network, groups, off),
         weight_precision_occam=occam[0],
         noise_occam=occam[1],

@@ -8,7 +8,7 @@ import numpy as np
 
 from skbayesnn.inference._deadline import NEVER, Deadline
 from skbayesnn.inference._limits import Limits
-from skbayesnn.inference._settings import NO_WIDTH, REMOVED, FreeHyperparameters, Settings
+from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Hyperparameters,
@@ -58,8 +58,6 @@ class Problem:
         Whether outputs have biases.
     prior : str or ndarray
         See `weight_groups`.
-    prunes : bool
-        Whether single weights are to be taken out, see `prune_weights`.
     feature_names : list of str, optional
     groups : WeightGroups, optional
         The prior of the weights of the one network that there is, in place of ``prior``.
@@ -105,7 +103,6 @@ class Problem:
     activation: str = "tanh"
     output_bias: bool = True
     prior: object = "layer"
-    prunes: bool = False
     feature_names: list | None = None
     groups: WeightGroups | None = None
     weight_precision: Callable = all_free
@@ -160,10 +157,6 @@ class Problem:
         weights = Hyperpriors.of(self.hyperprior(groups.names, free_alpha))
         prior = Hyperpriors.joined([weights, self.noise_priors])
         free = FreeHyperparameters(free_alpha, free_beta, prior)
-        if self.prunes:
-            groups = WeightGroups(groups.labels, [*groups.names, REMOVED])
-            alpha = np.append(alpha, NO_WIDTH)
-            free = free.with_groups(np.zeros(1, dtype=bool), LogUniform())
         settings = Settings(
             free,
             Hyperparameters(alpha, beta),

@@ -26,10 +26,9 @@ class StudentTNoise(ConstantNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import NOISE_MODELS, Residuals
-    >>> values = np.random.default_rng(0).standard_t(2, (100, 1))
-    >>> residuals = Residuals(values, np.ones(100), degrees=98.0)
-    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals) < 0.001)
+    >>> from skbayesnn.inference import NOISE_MODELS
+    >>> residuals = np.random.default_rng(0).standard_t(2, (100, 1))
+    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals, np.ones(100)) < 0.001)
     True
     """
 
@@ -37,9 +36,9 @@ class StudentTNoise(ConstantNoise):
     hides = True
     plain = False
 
-    def p_value(self, posed, residuals):
+    def p_value(self, X, residuals, sample_weight):
         """Of a test for this noise: `heavy_tails`."""
-        return heavy_tails(residuals.values, residuals.weight)
+        return heavy_tails(residuals, sample_weight)
 
     def pose(self, posed):
         """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""

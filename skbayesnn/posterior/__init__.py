@@ -4,7 +4,8 @@ from skbayesnn.posterior._compiled import instructions
 from skbayesnn.posterior._correlated import CorrelatedGaussian
 from skbayesnn.posterior._correlation import (
     correlation_coordinates,
-    correlation_root,
+    correlation_matrix,
+    correlation_of,
 )
 from skbayesnn.posterior._correlation import log_prior as log_prior_of_correlations
 from skbayesnn.posterior._gaussian_prior import GaussianPrior
@@ -57,7 +58,8 @@ __all__ = [
     "Targets",
     "WeightGroups",
     "correlation_coordinates",
-    "correlation_root",
+    "correlation_matrix",
+    "correlation_of",
     "instructions",
     "log_prior_of_correlations",
     "ridge",

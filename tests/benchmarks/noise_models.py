@@ -4,7 +4,7 @@
 
 Parts: motorcycle (needs ``mcycle.npz`` with arrays ``X`` and ``y`` in the folder named by the
 environment variable SKBAYESNN_DATA), levels, constant, trend (needs the data of `side_by_side.py`
-in that folder), outliers, tails, time, correlated, inputs, sampling (which takes data like those of
+in that folder), outliers, tails, time, inputs, sampling (which takes data like those of
 the motorcycle where there are none). All by default.
 """
 
@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from problems import ROBOT_NOISE, robot_arm
 from reporting import counted_warnings, print_table
 from scipy.optimize import minimize
 from scipy.stats import norm
@@ -328,42 +327,6 @@ def times():
 # --- sampling ------------------------------------------------------------------------------------
 
 
-def correlated(n_sets=200):
-    """How often ``noise="auto"`` tries and chooses correlated noise of the robot arm."""
-    rows = []
-    for correlation, n_rows, n in (
-        (0.0, 200, n_sets),
-        (0.0, 60, n_sets),
-        (0.3, 200, 40),
-        (0.6, 200, 40),
-        (0.6, 60, 40),
-    ):
-        root = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
-        p_values, chosen, gains = [], 0, []
-        for seed in range(n):
-            rng = np.random.default_rng(seed)
-            X, truth = robot_arm(n_rows, rng, noise=0.0)
-            y = truth + ROBOT_NOISE * rng.standard_normal((n_rows, 2)) @ root.T
-            model = network("auto", (10,), n_restarts=1, measure_evidence=False).fit(X, y)
-            p_values.append(model.evidence_report_.noise_p_values["correlated"])
-            chosen += model.noise_ == "correlated"
-            found = model.noise_log_evidences_
-            if "correlated" in found:
-                gains.append(found["correlated"] - found["constant"])
-        rows.append(
-            {
-                "correlation": correlation,
-                "rows": n_rows,
-                "sets": n,
-                "tried": f"{np.mean(np.array(p_values) < 0.01):.1%}",
-                "chosen": f"{chosen / n:.1%}",
-                "log evidence gained": f"{np.median(gains):.1f}" if gains else "-",
-            }
-        )
-        print(rows[-1], flush=True)
-    print_table("Correlated noise of the robot arm, 10 hidden units", rows)
-
-
 def motorcycle_like():
     """The data, or 133 rows with a curve and noise levels like theirs."""
     folder = os.environ.get("SKBAYESNN_DATA")
@@ -428,7 +391,6 @@ PARTS = {
     "outliers": outliers,
     "tails": tails,
     "time": times,
-    "correlated": correlated,
     "sampling": sampling,
 }
 

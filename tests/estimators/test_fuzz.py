@@ -41,7 +41,6 @@ EVIDENCE = COMMON | {
     "max_iter": st.sampled_from([1, 5, 40]),
     "tol": st.sampled_from([1e-6, 1e-3, 1e30]),
     "measure_evidence": st.just(False),
-    "prune": st.sampled_from([None, None, None, "saliency"]),
 }
 SAMPLING = COMMON | {
     "sampler": st.sampled_from(["auto", "auto", "hmc", "langevin", "metropolis"]),
