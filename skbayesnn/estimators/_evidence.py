@@ -92,6 +92,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
+        problem = problem.under_constant_noise if in_batches else problem
         noise = self._noise_model(problem)
         if noise == "auto" and in_batches:
             noise = "constant"

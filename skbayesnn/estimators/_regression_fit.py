@@ -6,14 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
-from skbayesnn.estimators._combinations import MEASUREMENTS, check_combinations
+from skbayesnn.estimators._combinations import (
+    FIXED_NOISE,
+    GAMMA_NOISE,
+    INPUT_STD,
+    MEASUREMENTS,
+    check_combinations,
+)
 from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
 from skbayesnn.estimators._measurements import as_errors, as_input_errors
+from skbayesnn.estimators._outliers import outliers_of
 from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
 from skbayesnn.estimators._spikes import spikes_of
-from skbayesnn.inference import NOISE_MODELS
-from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian
+from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
+from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian, StudentT
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
 PLAIN_LAWS = ("constant",)  # that may be tried where targets have a spike
@@ -77,9 +84,14 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        given = rows.weight, self.standardize, scaling, self.fit_intercept
+        outliers = np.zeros(len(rows.y), dtype=bool)
+        if scaling is None and rows.errors is None and self._may_have_outliers:
+            outliers = outliers_of(rows)
+        given = rows.weight * ~outliers, self.standardize, scaling, self.fit_intercept
         scaling, y = standardised(rows.y, *given)
         likelihood = Gaussian.per_output(n_outputs)
+        if outliers.any():
+            likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
@@ -87,6 +99,12 @@ class RegressionFit(Regression):
             mean = np.average(rows.errors / scaling.scale, axis=0, weights=rows.weight)
             likelihood = MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
         return y, scaling, likelihood
+
+    @property
+    def _may_have_outliers(self):
+        """Whether Student-t noise is asked for, or may be chosen."""
+        given = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE, INPUT_STD))
+        return self.noise == "student_t" or (self.noise == "auto" and not given)
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Noise levels given by the user, the noise network, and the change to units of y."""
@@ -126,9 +144,11 @@ class RegressionFit(Regression):
         return next(((str(spike), UserWarning) for spike in spikes), None)
 
     def _noise_model(self, problem):
-        """With known errors there is a choice of one."""
+        """With known errors, or gross outliers, there is a choice of one."""
         if problem.input_variances is not None:
             return "noisy_inputs"
+        if isinstance(problem.likelihood, StudentT):
+            return "student_t"
         alone = self.noise == "auto" and problem.variances is not None
         return "constant" if alone else self.noise
 

@@ -13,7 +13,7 @@ from skbayesnn.inference._constant_noise import Positions, Residuals
 from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
 from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline, OutOfTime
-from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FOR_OUTLIERS
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
     EvidenceFit,
@@ -116,6 +116,7 @@ __all__ = [
     "BOLD",
     "BY_EVIDENCE",
     "DEGREES_OF_FREEDOM",
+    "FOR_OUTLIERS",
     "NOISE_MODELS",
     "OF_MANY_ROWS",
     "OF_SIZE",
