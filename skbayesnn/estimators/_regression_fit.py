@@ -102,9 +102,9 @@ class RegressionFit(Regression):
 
     @property
     def _may_have_outliers(self):
-        """Whether Student-t noise is asked for, or may be chosen."""
-        given = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE, INPUT_STD))
-        return self.noise == "student_t" or (self.noise == "auto" and not given)
+        """Whether Student-t noise is possible, and nothing of its level is known."""
+        known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE, INPUT_STD))
+        return self.noise in ("auto", "student_t") and not known
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Noise levels given by the user, the noise network, and the change to units of y."""

@@ -172,7 +172,6 @@ class Problem:
             groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
-        beta = np.where(free_beta, beta, beta * self.likelihood.variance_factor)
         weights = Hyperpriors.of(self.hyperprior(groups.names, free_alpha))
         prior = Hyperpriors.joined([weights, self.noise_priors])
         free = FreeHyperparameters(free_alpha, free_beta, prior)

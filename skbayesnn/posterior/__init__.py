@@ -36,9 +36,10 @@ from skbayesnn.posterior._noisy_inputs import (
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import INTERCEPT, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
-from skbayesnn.posterior._student_t import StudentT
+from skbayesnn.posterior._student_t import FARTHEST, StudentT, squared_scales
 
 __all__ = [
+    "FARTHEST",
     "INTERCEPT",
     "NOISY_INPUTS",
     "Bernoulli",
@@ -76,6 +77,7 @@ __all__ = [
     "log_prior_of_correlations",
     "ridge",
     "slope_covariances",
+    "squared_scales",
     "weight_groups",
     "with_input_noise",
 ]
