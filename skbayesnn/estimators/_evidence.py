@@ -167,7 +167,8 @@ class EvidenceMLP(BayesianMLP):
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         given = predictors.left_out, result.problem.y, result.problem.sample_weight
-        predictions = Predictions.of(*given, classes=is_classifier(self))
+        given = *given, is_classifier(self), self._outliers
+        predictions = Predictions.of(*given)
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)
 
     @property

@@ -84,13 +84,12 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        outliers = np.zeros(len(rows.y), dtype=bool)
-        if scaling is None and rows.errors is None and self._may_have_outliers:
-            outliers = outliers_of(rows)
-        given = rows.weight * ~outliers, self.standardize, scaling, self.fit_intercept
+        asked = scaling is None and rows.errors is None and self._may_have_outliers
+        self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
+        given = rows.weight * ~self._outliers, self.standardize, scaling, self.fit_intercept
         scaling, y = standardised(rows.y, *given)
         likelihood = Gaussian.per_output(n_outputs)
-        if outliers.any():
+        if self._outliers.any():
             likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
