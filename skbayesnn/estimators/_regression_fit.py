@@ -165,8 +165,11 @@ class RegressionFit(Regression):
         """Attributes that tell the noise model."""
         by_name = NOISE_MODELS[result.noise].by_name and self.noise != "shared"
         self.noise_ = result.noise if by_name else PLAIN.get(self.noise, self.noise)
-        if self.noise == "auto" and result.noise_log_evidences:
-            self.noise_log_evidences_ = result.noise_log_evidences
+        found = result.noise_log_evidences
+        if self._outliers.any() and result.noise == "student_t":  # without a choice
+            found = {result.noise: result.log_evidence}
+        if self.noise == "auto" and found:
+            self.noise_log_evidences_ = found
 
 
 def _variances(errors, y_scaling, likelihood, free, values):

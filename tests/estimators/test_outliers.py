@@ -98,7 +98,9 @@ def test_signal_is_found(noise, n, share):
 
 def test_default_fit_and_sampler():
     X, y, _ = make_rows(100, 0.3)
-    assert error(EvidenceMLPRegressor(random_state=0).fit(X, y)) < 0.05
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+    assert error(model) < 0.05
+    assert model.noise_log_evidences_ == {"student_t": model.log_evidence_}
     sampler = HMCMLPRegressor((4,), n_draws=100, evidence=False, random_state=0)
     assert error(sampler.fit(X, y)) < 0.05
 
