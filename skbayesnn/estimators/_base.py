@@ -99,6 +99,7 @@ class BayesianMLP(CallbackSupportMixin, BaseEstimator):
     """
 
     _limits = Limits()
+    _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the weights, precisions and noise levels to training data.

@@ -63,6 +63,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
+        problem = problem.under_constant_noise if in_batches else problem
         noise = self._noise_model(problem)
         if noise == "auto" and in_batches:
             noise = "constant"
@@ -135,7 +136,8 @@ class EvidenceMLP(BayesianMLP):
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         given = predictors.left_out, result.problem.y, result.problem.sample_weight
-        predictions = Predictions.of(*given, classes=is_classifier(self))
+        given = *given, is_classifier(self), self._outliers
+        predictions = Predictions.of(*given)
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)
 
     @property

@@ -100,13 +100,15 @@ default="auto"
         * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
           function of the inputs (MacKay 1992, chapter 6).
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
-          chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
-          Taylor 1989).
+          chosen by evidence from 2.5 to 40, or from 1 where gross outliers are found; standard
+          deviations are then those of the noise within 1,000 of its scales. A row is an outlier in
+          all its outputs (Lange, Little & Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
           input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well,
           and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
           of that. Means under input-dependent noise are combined with those under constant noise.
-          If ``noise_std`` is given, the noise is constant.
+          If ``noise_std`` is given, the noise is constant. Where targets far from all others, at
+          no particular inputs, make most of the variance (gross outliers), it is Student-t.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
@@ -114,8 +116,8 @@ default="auto"
         level is linear in the inputs. The noise network has the activation and kind of prior of the
         first network.
     standardize : bool, default=True
-        Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
-        keeps the units of the user.
+        Shift and scale inputs and targets internally to mean 0 and standard deviation 1, gross
+        outliers left out under Student-t noise. ``False`` keeps the units of the user.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"

@@ -73,8 +73,8 @@ default="auto"
         * ``"input_dependent"``: Gaussian; the logarithm of the level is the output of a second
           network, whose weights are sampled with those of the first.
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom (2.5, 5,
-          10, 20 or 40) are sampled. A row is an outlier in all its outputs (Lange, Little & Taylor
-          1989; Geweke 1993).
+          10, 20 or 40; 1, too, where gross outliers are found) are sampled. A row is an outlier in
+          all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
         * ``"auto"``: that of the estimator given as ``init``. Without one it is chosen before
           sampling, as `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit
           is kept.

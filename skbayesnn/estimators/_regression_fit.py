@@ -6,14 +6,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
-from skbayesnn.estimators._combinations import MEASUREMENTS, check_combinations
+from skbayesnn.estimators._combinations import (
+    FIXED_NOISE,
+    GAMMA_NOISE,
+    MEASUREMENTS,
+    check_combinations,
+)
 from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
+from skbayesnn.estimators._outliers import outliers_of
 from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
 from skbayesnn.estimators._rows import checked_errors
 from skbayesnn.estimators._spikes import spikes_of
-from skbayesnn.inference import NOISE_MODELS
-from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian
+from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
+from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian, StudentT
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
 PLAIN_LAWS = ("constant",)  # that may be tried where targets have a spike
@@ -75,9 +81,13 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        given = rows.weight, self.standardize, scaling, self.fit_intercept
+        asked = scaling is None and rows.errors is None and self._may_have_outliers
+        self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
+        given = rows.weight * ~self._outliers, self.standardize, scaling, self.fit_intercept
         scaling, y = standardised(rows.y, *given)
         likelihood = Gaussian.per_output(n_outputs)
+        if self._outliers.any():
+            likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
@@ -85,6 +95,12 @@ class RegressionFit(Regression):
             mean = np.average(rows.errors / scaling.scale, axis=0, weights=rows.weight)
             likelihood = MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
         return y, scaling, likelihood
+
+    @property
+    def _may_have_outliers(self):
+        """Whether Student-t noise is possible, and nothing of its level is known."""
+        known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE))
+        return self.noise in ("auto", "student_t") and not known
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Noise levels given by the user, the noise network, and the change to units of y."""
@@ -123,7 +139,9 @@ class RegressionFit(Regression):
         return next(((str(spike), UserWarning) for spike in spikes), None)
 
     def _noise_model(self, problem):
-        """With known errors there is a choice of one."""
+        """With known errors, or gross outliers, there is a choice of one."""
+        if isinstance(problem.likelihood, StudentT):
+            return "student_t"
         alone = self.noise == "auto" and problem.variances is not None
         return "constant" if alone else self.noise
 
@@ -139,8 +157,11 @@ class RegressionFit(Regression):
     def _keep_noise(self, result):
         """Attributes that tell the noise model."""
         self.noise_ = "shared" if self.noise == "shared" else result.noise
-        if self.noise == "auto" and result.noise_log_evidences:
-            self.noise_log_evidences_ = result.noise_log_evidences
+        found = result.noise_log_evidences
+        if self._outliers.any() and result.noise == "student_t":  # without a choice
+            found = {result.noise: result.log_evidence}
+        if self.noise == "auto" and found:
+            self.noise_log_evidences_ = found
 
 
 def _variances(errors, y_scaling, likelihood, free, values):

@@ -12,7 +12,7 @@ from skbayesnn.inference._batches import BatchSteps, SampledReestimation
 from skbayesnn.inference._constant_noise import Positions
 from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline, OutOfTime
-from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FOR_OUTLIERS
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
     EvidenceFit,
@@ -111,6 +111,7 @@ __all__ = [
     "BOLD",
     "BY_EVIDENCE",
     "DEGREES_OF_FREEDOM",
+    "FOR_OUTLIERS",
     "NOISE_MODELS",
     "OF_MANY_ROWS",
     "OF_SIZE",

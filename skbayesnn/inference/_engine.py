@@ -511,7 +511,7 @@ def _continuing(noise, problem, posed, previous):
 def _p_values(fit):
     """Of tests under constant noise of what speaks for each of the other noise models."""
     posterior, best = fit.posed.posterior, fit.best
-    testable = posterior.likelihood.n_levels and not fit.problem.noise_is_given
+    testable = posterior.likelihood.quadratic and not fit.problem.noise_is_given
     if not testable or best.precision is None:
         return {}
     own = own_posterior(posterior, best)

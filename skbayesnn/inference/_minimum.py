@@ -30,6 +30,7 @@ PRUNING = 1e-6  # nats above the minimum at which units are told to be redundant
 TO_ROUNDING = 1e-12  # nats above the minimum, and left to gain, at the end
 APPROXIMATELY = 1e-8  # the same with Gauss-Newton curvature
 TRIALS, FEW_TRIALS = 120, 30  # of steps towards a minimum, where Hessians are cheap or not
+TRIALS_BENT = 1000  # the same, cheap, where the noise bends the energy downwards beside minima
 
 
 class Trouble(Enum):
@@ -185,7 +186,7 @@ def _needed(posterior, theta, hyper, settings, search=None):
         if search is not None and not units:
             return posterior, search, pruned
         pruned, method = pruned + tuple(units), Method.choose(posterior, settings)
-        search = find_mode(posterior, method, theta, hyper, _trials(method), PRUNING)
+        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), PRUNING)
         theta = search.point.theta
 
 
@@ -194,7 +195,7 @@ def _polished(posterior, method, search, settings, refine):
     free, (theta, hyper) = settings.free, search.point[:2]
     if method.dense:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
-        search = find_mode(posterior, method, theta, hyper, _trials(method), tol)
+        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
     if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:
         return _solved(posterior, method, search)
     refine = refine and method.refines and method.exact and np.any(free.mask)
@@ -213,8 +214,10 @@ def _solved(posterior, method, search):
     return search._replace(point=solved)
 
 
-def _trials(method):
-    return TRIALS if method.cheap else FEW_TRIALS
+def _trials(posterior, method):
+    if not method.cheap:
+        return FEW_TRIALS
+    return TRIALS_BENT if posterior.likelihood.bends else TRIALS
 
 
 def evaluate(posterior, method, search, settings, pruned, settled=True):

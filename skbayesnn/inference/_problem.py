@@ -11,11 +11,13 @@ from skbayesnn.inference._limits import Limits
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
+    Gaussian,
     Hyperparameters,
     Hyperpriors,
     Likelihood,
     LogUniform,
     Posterior,
+    StudentT,
     WeightGroups,
     weight_groups,
 )
@@ -52,7 +54,8 @@ class Problem:
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
     likelihood : Likelihood
-        With constant noise, if with any.
+        Under which searches begin: with constant noise, if with any; with Student-t noise where
+        gross outliers were found.
     activation : str
     output_bias : bool
         Whether outputs have biases.
@@ -128,6 +131,14 @@ class Problem:
             given["variances"] = self.variances[rows]
         return replace(self, **given, log_scale=scale)
 
+    @property
+    def under_constant_noise(self):
+        """The same problem, gross outliers or not."""
+        old = self.likelihood
+        if not isinstance(old, StudentT):
+            return self
+        return replace(self, likelihood=Gaussian(old.levels, old.relative))
+
     def network(self, hidden_layer_sizes):
         """The network with these hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
@@ -147,7 +158,7 @@ class Problem:
         return Hyperpriors.of(self.noise_hyperprior or default)
 
     def posed(self, hidden_layer_sizes):
-        """The posterior of a network, under constant noise, and settings of its search."""
+        """The posterior of a network, under the likelihood of the problem, and its settings."""
         network = self.network(hidden_layer_sizes)
         groups = self.groups
         if groups is None:

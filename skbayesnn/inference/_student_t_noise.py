@@ -6,9 +6,9 @@ import numpy as np
 
 from skbayesnn.inference._constant_noise import ConstantNoise
 from skbayesnn.inference._degrees_of_freedom import (
-    DEGREES_OF_FREEDOM,
     FIRST,
     best_degrees_of_freedom,
+    grid_with,
 )
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import polish
@@ -44,7 +44,9 @@ class StudentTNoise(ConstantNoise):
         """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
         posterior, settings = posed
         old = posterior.likelihood
-        likelihood = StudentT(old.levels, old.relative, DEGREES_OF_FREEDOM[FIRST])
+        if isinstance(old, StudentT):  # because of gross outliers
+            return posed
+        likelihood = StudentT(old.levels, old.relative, FIRST)
         beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
         settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
         return posed._replace(
@@ -62,7 +64,8 @@ class StudentTNoise(ConstantNoise):
         """As `ConstantNoise.joint`, with a factor of every row's precision."""
         plain = super().joint(posed, tuned)
         given = {field.name: getattr(plain, field.name) for field in fields(plain)}
-        return StudentTJoint(**given, degrees_of_freedom=DEGREES_OF_FREEDOM)
+        first = posed.posterior.likelihood.degrees_of_freedom
+        return StudentTJoint(**given, degrees_of_freedom=grid_with(first))
 
 
 def _over_degrees_of_freedom(posed, minimum):
@@ -81,5 +84,6 @@ def _over_degrees_of_freedom(posed, minimum):
         return replace(found, n_iter=start.n_iter, pruned=start.pruned)
 
     with Method.choose(posterior, settings).threads():
-        found = best_degrees_of_freedom(minimum, at)
+        first = posterior.likelihood.degrees_of_freedom
+        found = best_degrees_of_freedom(minimum, first, at)
         return integrated(own_posterior(posterior, found), found, settings)

@@ -28,9 +28,10 @@ from skbayesnn.posterior._measured import MeasuredGaussian
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior._priors import INTERCEPT, WeightGroups, weight_groups
 from skbayesnn.posterior._ridge import ridge
-from skbayesnn.posterior._student_t import StudentT
+from skbayesnn.posterior._student_t import FARTHEST, StudentT, squared_scales
 
 __all__ = [
+    "FARTHEST",
     "INTERCEPT",
     "Bernoulli",
     "Categorical",
@@ -63,5 +64,6 @@ __all__ = [
     "instructions",
     "log_prior_of_correlations",
     "ridge",
+    "squared_scales",
     "weight_groups",
 ]

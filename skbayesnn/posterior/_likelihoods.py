@@ -68,6 +68,7 @@ class Likelihood:
     quadratic = False  # whether the misfit is, in the outputs
     linear = True  # whether the misfit is, in beta
     one_curvature = True  # whether that of steps is the exact one
+    bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
     variance_factor = 1.0  # variance of the noise times its precision
 
     def misfit(self, outputs, targets, beta):

@@ -11,7 +11,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import CorrelatedGaussian, StudentT
+from skbayesnn.posterior import CorrelatedGaussian, StudentT, squared_scales
 from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
 from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
@@ -138,8 +138,7 @@ class StudentTNoise(Noise):
     @property
     def typical_variances(self):
         """Variances ``(m, n_outputs)``."""
-        nu = self.degrees_of_freedom
-        factor = np.where(nu > 2.0, nu / np.where(nu > 2.0, nu - 2.0, 1.0), np.inf)
+        factor = np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
         return factor[:, None] * super().typical_variances
 
     def mixture(self, X):
