@@ -27,7 +27,7 @@ JOINTS = {
 
 def noise_minima(posed):
     """From how many minima under constant noise searches under other noise begin."""
-    return NOISE_NETWORKS if Method.choose(*posed).by_batches else NOISE_MINIMA
+    return NOISE_NETWORKS if Method.choose(*posed).early else NOISE_MINIMA
 
 
 class ConstantNoise:

@@ -120,7 +120,7 @@ def with_correlations(posed, old, optional=False):
         if found.precision is None:  # of an earlier fit
             found = _followed(own_posterior(posterior, found), found, settings, refine=False)
         z, moved = correlation_coordinates(start), np.inf
-        for i in range(ROUNDS_OF_BATCHES if method.by_batches else ROUNDS):
+        for i in range(ROUNDS_OF_BATCHES if method.early else ROUNDS):
             if found.precision is None or (i and settings.deadline.passed):
                 break
             own = own_posterior(posterior, found)
@@ -142,7 +142,7 @@ def with_correlations(posed, old, optional=False):
 
 def _followed(posterior, minimum, settings, refine):
     """The minimum of another posterior that is next to one, from its precisions on."""
-    if Method.choose(posterior, settings).by_batches:
+    if Method.choose(posterior, settings).early:
         return trained_further(posterior, minimum, settings)
     return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
 

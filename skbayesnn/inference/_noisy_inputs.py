@@ -41,7 +41,7 @@ def with_noisy_inputs(posed, old, optional=False):
     posterior, settings = posed
     if optional and settings.deadline.passed:
         return None
-    by_batches = Method.choose(posterior, settings).by_batches
+    by_batches = Method.choose(posterior, settings).early
     with Method.choose(posterior, settings).threads():
         found, pruned = replace(old, likelihood=posterior.likelihood), old.pruned
         own, moved, step = _at_minimum(posterior, found), np.inf, 1.0
