@@ -173,7 +173,7 @@ class EvidenceMLP(BayesianMLP):
     def _trouble(self):
         """A warning about the fit, with its category, or ``None``."""
         best = self._result.best
-        as_planned = best.trouble is Trouble.BATCHES  # no evidence, which the report says
+        as_planned = best.trouble is Trouble.EARLY  # no evidence, which the report says
         if np.isnan(self.log_evidence_) and not as_planned:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (

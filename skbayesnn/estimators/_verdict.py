@@ -18,7 +18,7 @@ REMEDIES = {
     Trouble.NOT_REACHED: ANOTHER_SEARCH,
     Trouble.SINGULAR: "Remove inputs that repeat others, or use fewer hidden units.",
     Trouble.STRUCTURED: FEWER,
-    Trouble.BATCHES: "Use predictions and error bars. Compare models on held-out rows.",
+    Trouble.EARLY: "Use predictions and error bars. Compare models on held-out rows.",
     Trouble.NOISE_NETWORK: "Try another random_state, or smaller noise_hidden_layer_sizes.",
 }
 

@@ -19,7 +19,7 @@ NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not dif
 
 def noise_minima(posed):
     """From how many minima under constant noise searches under other noise begin."""
-    return NOISE_NETWORKS if Method.choose(*posed).by_batches else NOISE_MINIMA
+    return NOISE_NETWORKS if Method.choose(*posed).early else NOISE_MINIMA
 
 
 class ConstantNoise:

@@ -26,7 +26,7 @@ from skbayesnn.posterior import (
     log_prior_of_correlations,
 )
 
-ROUNDS, ROUNDS_OF_BATCHES = 40, 3
+ROUNDS, EARLY_ROUNDS = 40, 3
 REFINING_ROUNDS = 4  # in which weight precisions are refined, too
 SETTLED = 1e-6  # change of correlations that ends the rounds
 
@@ -100,7 +100,7 @@ def with_correlations(posed, old, optional=False):
         if found.precision is None:  # of an earlier fit
             found = _followed(own_posterior(posterior, found), found, settings, refine=False)
         moved = np.inf
-        for i in range(ROUNDS_OF_BATCHES if method.by_batches else ROUNDS):
+        for i in range(EARLY_ROUNDS if method.early else ROUNDS):
             if found.precision is None or moved < SETTLED or (i and settings.deadline.passed):
                 break
             own = own_posterior(posterior, found)
@@ -118,7 +118,7 @@ def with_correlations(posed, old, optional=False):
 
 def _followed(posterior, minimum, settings, refine):
     """The minimum of another posterior that is next to one, from its precisions on."""
-    if Method.choose(posterior, settings).by_batches:
+    if Method.choose(posterior, settings).early:
         return trained_further(posterior, minimum, settings)
     return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
 

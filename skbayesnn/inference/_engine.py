@@ -186,7 +186,8 @@ def fit_evidence(
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         asked = hidden_layer_sizes, noise
         chosen = chosen_with_many_rows(problem, *asked, entropy, workers)
-        hidden_layer_sizes, noise, growth, on_part = chosen
+        hidden_layer_sizes, noise, growth, on_part, scouts = chosen
+        previous = previous or scouts
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, noise_minima(problem.posed(hidden_layer_sizes)))
     if hidden_layer_sizes == "auto":
@@ -377,7 +378,7 @@ def _has_many_rows(problem, hidden_layer_sizes, noise):
     """Whether choices are to be made by rows held out: the evidence does not serve or is none."""
     if hidden_layer_sizes == "auto":
         return len(problem.X) >= problem.limits.batch_rows
-    return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).by_batches
+    return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
@@ -398,6 +399,8 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     growth : tuple of Candidate
     tests : dict
         Fields of `EvidenceFit`.
+    fit : EvidenceFit
+        Of the network with these layers, under constant noise, on the rows that were kept.
     """
     held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
     if hidden_layer_sizes == "auto":
@@ -406,20 +409,21 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         minima = tried[hidden_layer_sizes]
     else:
         minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
-    if noise != "auto":
-        return hidden_layer_sizes, noise, growth, {}
     fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima)
-    p_values, densities = _p_values(fit), {"constant": held.log_density(minima)}
-    suspected = _suspected(problem, p_values)
+    if noise != "auto":
+        return hidden_layer_sizes, noise, growth, {}, fit
+    p_values, densities = _p_values(fit), {"constant": held.log_density(minima[:1])}
+    suspected, first = _suspected(problem, p_values), replace(fit, minima=minima[:1])
     with workers.progress.over("noise models", np.ones(len(suspected))) as step:
         for name in _while_there_is_time(suspected, problem):
-            densities[name] = held.log_density(_under(name, fit, None, workers)[1])
+            densities[name] = held.log_density(_under(name, first, None, workers)[1])
             step(
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
                 f"(constant noise {densities['constant']:.4f})"
             )
+    densities["constant"] += OF_MANY_ROWS.least_gain  # the simpler one where they agree
     noise = max(densities, key=densities.get)
-    return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}
+    return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}, fit
 
 
 def _suspected(problem, p_values):

@@ -7,6 +7,7 @@ a model predicts (Lotfi et al. 2022, "Bayesian model selection, the marginal lik
 generalization").
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,9 +52,11 @@ class HeldOut(NamedTuple):
         n = len(problem.X)
         order = np.random.default_rng(0).permutation(n)
         n_rest = min(int(SHARE * n), MOST)
-        return cls(
-            problem.of_rows(np.sort(order[n_rest:])), problem.of_rows(np.sort(order[:n_rest]))
-        )
+        kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
+        # trained as on all rows are, but no evidences: minima need not be reached
+        fewer = min(problem.limits.batch_rows, len(kept.X))
+        limits = problem.limits._replace(batch_rows=fewer, batch_rows_per_weight=n)
+        return cls(replace(kept, limits=limits), rest)
 
     def log_density(self, minima):
         """Mean log density of the rows held out under networks that count equally (nats per row).

@@ -116,7 +116,7 @@ def _with_noise(posed, plan, old, optional):
             return [settle(Pair.resume(own, old, settings, plan))]
         seed = np.random.SeedSequence(0)  # starts differ enough in the means
         starts = [(own, old.theta, old.pruned)]
-        if old.network != posterior.network and not Method.choose(own, settings).by_batches:
+        if old.network != posterior.network and not Method.choose(own, settings).early:
             wide = widened(old, posterior.network, np.random.default_rng(seed))
             starts.append((posterior, wide, ()))
         found = []

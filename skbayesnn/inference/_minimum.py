@@ -41,11 +41,11 @@ class Trouble(Enum):
     NOT_REACHED = "training did not reach the minimum"
     SINGULAR = "the curvature is numerically singular"
     STRUCTURED = "the curvature of so large a network is approximated by Kronecker factors"
-    BATCHES = "training on batches of rows ends before the minimum"
+    EARLY = "training on many rows ends before the minimum"
     NOISE_NETWORK = "the noise network has no evidence"
 
 
-OF_SIZE = Trouble.STRUCTURED, Trouble.BATCHES  # where no search could find an evidence
+OF_SIZE = Trouble.STRUCTURED, Trouble.EARLY  # where no search could find an evidence
 LOST = Trouble.INDEFINITE, Trouble.NOT_REACHED  # where another start may help
 
 
@@ -272,7 +272,7 @@ def _trouble(method, search, terms, determined):
     if np.isnan(terms.symmetry):
         return Trouble.ROTATION
     if not method.has_evidence:
-        return Trouble.BATCHES if method.by_batches else Trouble.STRUCTURED
+        return Trouble.EARLY if method.early else Trouble.STRUCTURED
     if np.isnan(terms.log_det):
         return Trouble.INDEFINITE
     if not search.converged:

@@ -133,7 +133,8 @@ def find_minima(
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         method = Method.choose(posterior, settings)
-        starts = random_starts(posterior, rngs, method.has_evidence)
+        low_noise = None if method.has_evidence else not method.by_gradients
+        starts = random_starts(posterior, rngs, low_noise)
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
@@ -265,7 +266,7 @@ def continued(posterior, old, settings, optional=False):
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper, method = settings.with_fixed(old.hyper), Method.choose(posterior, settings)
     with method.threads():
-        if method.by_batches:
+        if method.early:
             return trained_further(posterior, old, settings)
         moved = complete(posterior, old.theta, hyper, settings)
         stayed = evaluated(posterior, old.theta, hyper, settings)

@@ -78,7 +78,7 @@ def _over_degrees_of_freedom(posed, minimum):
         ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
         fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
         there = settings._replace(fixed=fixed)
-        if Method.choose(own, there).by_batches:
+        if Method.choose(own, there).early:
             return trained_further(own, start, there)
         found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
         return replace(found, n_iter=start.n_iter, pruned=start.pruned)
