@@ -73,10 +73,8 @@ GALLERY = {
     "Prepare and select inputs": [
         "plot_mixed_columns.py",
         "plot_measurement_errors.py",
-        "plot_noisy_inputs.py",
         "plot_error_ellipses.py",
         "plot_ard_feature_selection.py",
-        "plot_pruning.py",
     ],
     "Decide where to measure next": [
         "plot_information_gain.py",

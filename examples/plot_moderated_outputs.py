@@ -16,9 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn.inspection import DecisionBoundaryDisplay
 
 from skbayesnn import EvidenceMLPClassifier
-from skbayesnn.displays import ModeratedBoundaryDisplay
 
 # Okabe and Ito
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -98,9 +98,29 @@ def draw(n_rows, rng):
 X, y = draw(100, np.random.default_rng(2))
 settings = {"combine": "best", "measure_evidence": False}
 model = EvidenceMLPClassifier((10,), random_state=0, **settings).fit(X, y)
-display = ModeratedBoundaryDisplay.from_estimator(
-    model, X, y, margin=0.6, levels=(0.1, 0.5, 0.9)
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(7.1, 3.4), sharey=True, layout="constrained"
 )
+levels = 0.1, 0.5, 0.9
+display = DecisionBoundaryDisplay.from_estimator(
+    model,
+    X,
+    eps=3.0,
+    response_method="predict_proba",
+    plot_method="contour",
+    levels=levels,
+    ax=right,
+)
+grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
+sure, moderated = (
+    model.predict_proba(grid, moderated=some)[:, 1].reshape(display.xx0.shape)
+    for some in (False, True)
+)
+left.contour(display.xx0, display.xx1, sure, levels=levels)
+for ax, title in [(left, "most probable"), (right, "moderated")]:
+    ax.set(title=title, xlabel="$x_0$", ylabel="$x_1$" * (ax is left))
+    for label, colour, marker in [(0, BLUE, "o"), (1, ORANGE, "s")]:
+        ax.plot(*X[y == label].T, marker, color=colour, ms=3)
 plt.show()
 
 # %%
@@ -111,7 +131,7 @@ plt.show()
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
-sure, moderated = display.most_probable[edge], display.moderated[edge]
+sure, moderated = sure[edge], moderated[edge]
 print(
     "mean distance from 1/2 on the edge: most probable "
     f"{np.mean(np.abs(sure - 0.5)):.3f}, moderated "

@@ -20,7 +20,6 @@ class Rows(NamedTuple):
     weight: np.ndarray
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
-    before: object = None  # `Rows` that were the given ones
     errors: np.ndarray | None = None  # standard deviations of the measurements of y, if known
 
     @property
@@ -31,11 +30,11 @@ class Rows(NamedTuple):
     def of_given(self, values):
         """From a value of each distinct row to one of each given row, ``nan`` for dropped ones."""
         found = np.append(values, np.nan)[self.index]
-        if self.shares is not None:
-            found = found.reshape(self.shares.shape)
-            total = np.sum(np.where(self.shares > 0, self.shares * found, 0.0), axis=1)
-            found = np.where(np.all(np.isnan(found), axis=1), np.nan, total)
-        return found if self.before is None else self.before.of_given(found)
+        if self.shares is None:
+            return found
+        found = found.reshape(self.shares.shape)
+        total = np.sum(np.where(self.shares > 0, self.shares * found, 0.0), axis=1)
+        return np.where(np.all(np.isnan(found), axis=1), np.nan, total)
 
 
 def canonical_rows(X, y, sample_weight, errors=None):
@@ -47,7 +46,6 @@ def canonical_rows(X, y, sample_weight, errors=None):
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
-        What is missing is ``nan``.
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
     errors : ndarray of shape (n, n_outputs), optional
@@ -57,10 +55,6 @@ def canonical_rows(X, y, sample_weight, errors=None):
     -------
     Rows
     """
-    gaps = np.isnan(X)
-    if gaps.any():  # which are equal to each other
-        rows = canonical_rows(np.where(gaps, np.inf, X), y, sample_weight, errors)
-        return rows._replace(X=np.where(np.isinf(rows.X), np.nan, rows.X))
     kept = np.flatnonzero(sample_weight > 0)
     columns = [X, y] if errors is None else [X, y, errors]
     table = np.hstack([*columns, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
@@ -79,7 +73,7 @@ def check_magnitudes(rows, standardize):
     """Raise ``ValueError`` for training rows that cannot be calculated with."""
     largest = LARGEST if standardize else LARGEST_AS_GIVEN
     for name, values in (("X", rows.X), ("y", rows.y)):
-        found = np.nanmax(np.abs(values))
+        found = np.max(np.abs(values))
         if found > largest:
             advice = "" if standardize else ", or standardize=True"
             raise ValueError(

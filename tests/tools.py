@@ -20,7 +20,6 @@ from skbayesnn.posterior import (
     Posterior,
     StudentT,
     weight_groups,
-    with_input_noise,
 )
 
 DEPTHS = [(), (4,), (3, 4), (3, 2, 3)]
@@ -58,7 +57,6 @@ def draw_weights(network, X, rng, lead=()):
             return theta
 
 
-INPUT_VARIANCES = np.array([0.3, 1.5])
 CORRELATION = np.array([[1.0, 0.7, -0.2], [0.7, 1.0, 0.3], [-0.2, 0.3, 1.0]])
 
 
@@ -77,13 +75,6 @@ def make_likelihood(name):
             MeasuredGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), np.ones(3)),
             3,
         ),
-        "inputs": (with_input_noise(Gaussian.per_output(1), INPUT_VARIANCES), 1),
-        "inputs_shared": (
-            with_input_noise(
-                Gaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), INPUT_VARIANCES
-            ),
-            3,
-        ),
         "student_t": (StudentT.per_output(1), 1),
         "student_t_shared": (StudentT(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), 3.0), 3),
         "bernoulli": (Bernoulli(), 1),
@@ -94,11 +85,7 @@ def make_likelihood(name):
 LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical"]
 ALL_LIKELIHOODS = [
     *LIKELIHOODS,
-    *(
-        name + kind
-        for name in ("student_t", "measured", "correlated", "inputs")
-        for kind in ("", "_shared")
-    ),
+    *(name + kind for name in ("student_t", "measured", "correlated") for kind in ("", "_shared")),
 ]
 
 
@@ -114,19 +101,11 @@ def make_targets(name, outputs, rng):
 
 def make_variances(name, shape, rng):
     """Variances of measurement errors for likelihoods that take some, one of them zero."""
-    if not name.startswith(("measured", "inputs")):
+    if not name.startswith("measured"):
         return None
     variances = rng.gamma(1.0, 1.0, shape)
     variances[0] = 0.0
     return variances
-
-
-def make_by_inputs(name, shape, rng):
-    """Covariances of the outputs of a row that noise of its inputs makes, of rank 2 or less."""
-    if not name.startswith("inputs"):
-        return None
-    slopes = rng.standard_normal((*shape, len(INPUT_VARIANCES)))
-    return (slopes * INPUT_VARIANCES) @ np.swapaxes(slopes, -1, -2)
 
 
 def make_problem(
@@ -142,8 +121,7 @@ def make_problem(
     y = make_targets(name, truth, rng)
     groups = weight_groups(network, prior)
     weight, variances = rng.uniform(0.5, 3.0, n), make_variances(name, y.shape, rng)
-    known = {"variances": variances, "by_inputs": make_by_inputs(name, y.shape, rng)}
-    posterior = Posterior(network, likelihood, groups, X, y, weight, **known)
+    posterior = Posterior(network, likelihood, groups, X, y, weight, variances=variances)
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
     return posterior, theta, Hyperparameters(alpha, beta)

@@ -23,10 +23,10 @@ assert_type(std, NDArray[Any])
 assert_type(model.predict(X, return_cov=True), tuple[NDArray[Any], NDArray[Any]])
 assert_type(model.predict_interval(X, coverage=0.9), NDArray[Any])
 assert_type(model.sample_y(X, 3, random_state=np.random.RandomState(0)), NDArray[Any])
-EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1, input_std=[0.1])
+EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1)
 hyperprior = {"noise": Gamma(2.0, 1.0), "output": LogUniform(0.1, 10.0)}
 HMCMLPRegressor((), fit_intercept=False, hyperprior=hyperprior, prior_mean=1.0, prior_precision=[1])
-assert_type(model.predict_std(X, input_std=0.1), NDArray[Any])
+assert_type(model.predict_std(X, measurement_std=0.1), NDArray[Any])
 EvidenceMLPRegressor(hidden_layers=(4,))  # type: ignore[call-arg]
 EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]
 model.predict(X, True, True)  # type: ignore[call-overload]

@@ -6,14 +6,12 @@ Figures that a display opens itself are as wide as a column of a paper, with let
 give ``ax`` to draw elsewhere, in any style.
 """
 
-from skbayesnn.displays._boundary import ModeratedBoundaryDisplay
 from skbayesnn.displays._calibration import CalibrationDisplay
 from skbayesnn.displays._evidence import EvidenceDisplay
 from skbayesnn.displays._growth import GrowthDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
 from skbayesnn.displays._relevance import RelevanceDisplay
 from skbayesnn.displays._terms import EvidenceTermsDisplay
-from skbayesnn.displays._trace import TraceDisplay
 from skbayesnn.displays._warning_bell import EvidenceVersusTestDisplay
 
 __all__ = [
@@ -22,8 +20,6 @@ __all__ = [
     "EvidenceTermsDisplay",
     "EvidenceVersusTestDisplay",
     "GrowthDisplay",
-    "ModeratedBoundaryDisplay",
     "PredictiveDisplay",
     "RelevanceDisplay",
-    "TraceDisplay",
 ]

@@ -30,7 +30,7 @@ class Display:
     """Common part of all displays; ``plot`` sets ``ax_``, ``axes_`` and ``figure_``."""
 
     @contextmanager
-    def _panels(self, ax, grid, size, n=None, **options):
+    def _panels(self, ax, grid, size, **options):
         """Axes to draw in: those given, or as many as a new figure of `size` inches holds.
 
         Parameters
@@ -41,8 +41,6 @@ class Display:
             Rows and columns of panels.
         size : tuple of float
             Width and height in inches.
-        n : int, optional
-            How many panels are used, if not all.
         **options
             Of ``pyplot.subplots``.
 
@@ -51,7 +49,7 @@ class Display:
         ndarray of Axes
         """
         plt = require_pyplot()
-        n = prod(grid) if n is None else n
+        n = prod(grid)
         if ax is not None:
             axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
             if len(axes) not in {1, n} or not all(hasattr(item, "get_figure") for item in axes):
@@ -63,9 +61,7 @@ class Display:
                 _, axes = plt.subplots(
                     *grid, figsize=size, layout="constrained", squeeze=False, **options
                 )
-                for unused in axes.ravel()[n:]:
-                    unused.remove()
-                axes = axes.ravel()[:n]
+                axes = axes.ravel()
                 for panel in axes:  # ticks made later would take other letters
                     panel.tick_params(labelsize=PAPER["font.size"])
                     panel.spines[["top", "right"]].set_visible(False)
@@ -85,13 +81,6 @@ class Display:
             fitting_legend(self.figure_, ncols, handles=handles, labels=labels, **place)
         else:
             legend_above(self.ax_, min(ncols, 2))
-
-
-def rgb(color):
-    """Red, green and blue of a colour, between 0 and 1."""
-    from matplotlib.colors import to_rgb  # only where something is drawn
-
-    return to_rgb(color)
 
 
 def legend_above(axes, ncols=2, **options):

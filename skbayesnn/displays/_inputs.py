@@ -4,7 +4,6 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,17 +16,14 @@ from skbayesnn.estimators import (
 )
 
 NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
-TASKS = {"regressor": is_regressor, "classifier": is_classifier}
 
 
-def fitted_network(estimator, task=None):
+def fitted_network(estimator):
     """The network of an estimator, and the transformation of inputs before it.
 
     Parameters
     ----------
     estimator : estimator of this package, or Pipeline that ends in one, or EvidenceSearch
-    task : {"regressor", "classifier"}, optional
-        What it must be.
 
     Returns
     -------
@@ -43,11 +39,10 @@ def fitted_network(estimator, task=None):
     """
     estimator = getattr(estimator, "predictor_", estimator)
     network = final_step(estimator)
-    right = isinstance(network, NETWORKS) and (task is None or TASKS[task](network))
-    if not right:
+    if not isinstance(network, NETWORKS):
         raise TypeError(
-            f"This display needs a {task or 'network'} of skbayesnn, or a Pipeline whose last step "
-            f"is one; got {network!r}."
+            "This display needs a network of skbayesnn, or a Pipeline whose last step is one; got "
+            f"{network!r}."
         )
     if isinstance(network, BayesianMLP):
         check_is_fitted(network)  # averages hold fitted models
@@ -130,14 +125,16 @@ def typical(values):
     return Counter(values).most_common(1)[0][0]  # missing values and names cannot be sorted
 
 
-def slice_of_inputs(X, varied, fixed, names):
-    """Rows in which some features vary while the others stay at typical values.
+def slice_of_inputs(X, index, values, fixed, names):
+    """Rows in which one feature varies while the others stay at typical values.
 
     Parameters
     ----------
     X : table
-    varied : dict
-        From positions of features to their values, all of one length.
+    index : int
+        Of the feature that varies.
+    values : ndarray
+        That it takes.
     fixed : dict or None
         From numbers or names of other features to values instead of the typical ones.
     names : list of str
@@ -147,11 +144,10 @@ def slice_of_inputs(X, varied, fixed, names):
     ndarray or data frame like X
     """
     fixed = {feature_index(key, names): value for key, value in (fixed or {}).items()}
-    for i in fixed.keys() & varied.keys():
-        raise ValueError(f"Feature {names[i]} cannot be fixed: it varies in this display.")
-    n = len(next(iter(varied.values())))
+    if index in fixed:
+        raise ValueError(f"Feature {names[index]} cannot be fixed: it varies in this display.")
     columns = [
-        varied[i] if i in varied else np.repeat(fixed.get(i, typical(column(X, i))), n)
+        values if i == index else np.repeat(fixed.get(i, typical(column(X, i))), len(values))
         for i in range(len(names))
     ]
     if hasattr(X, "columns"):

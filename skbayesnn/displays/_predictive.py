@@ -147,12 +147,12 @@ class PredictiveDisplay(Display):
         PredictiveDisplay
             Drawn.
         """
-        model = predictor(estimator, "regressor")
+        model = predictor(estimator, only_regressors=True)
         X = table(X)
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
-        grid = slice_of_inputs(X, {index: x}, fixed, names)
+        grid = slice_of_inputs(X, index, x, fixed, names)
         mean, std = model.moments(grid)
         output = output_index(output, model.n_outputs)
         x_data, y_data = None, None

@@ -11,7 +11,7 @@ from skbayesnn.displays._inputs import NETWORKS, fitted_network
 from skbayesnn.estimators import final_step
 
 
-def predictor(estimator, task=None):
+def predictor(estimator, only_regressors=False):
     """What predicts, with one protocol for networks of this package and for others.
 
     Parameters
@@ -19,8 +19,7 @@ def predictor(estimator, task=None):
     estimator : fitted estimator, Pipeline or search
         A regressor whose ``predict`` knows ``return_std=True``, or a classifier with
         ``predict_proba``.
-    task : {"regressor", "classifier"}, optional
-        What it must be.
+    only_regressors : bool, default=False
 
     Returns
     -------
@@ -32,21 +31,21 @@ def predictor(estimator, task=None):
         If it is something else, or predicts without probabilities.
     NotFittedError
     """
+    if only_regressors and not is_regressor(getattr(estimator, "predictor_", estimator)):
+        raise TypeError(f"This display needs a regressor; got {estimator!r}.")
     if isinstance(final_step(getattr(estimator, "predictor_", estimator)), NETWORKS):
-        network, transform = fitted_network(estimator, task)
+        network, transform = fitted_network(estimator)
         kind = NetworkClassifier if is_classifier(network) else NetworkRegressor
         return kind(network, transform)
-    if is_classifier(estimator) and task != "regressor" and hasattr(estimator, "predict_proba"):
+    if is_classifier(estimator) and hasattr(estimator, "predict_proba"):
         kind = OtherClassifier
-    elif is_regressor(estimator) and task != "classifier" and _knows_std(estimator):
+    elif is_regressor(estimator) and _knows_std(estimator):
         kind = OtherRegressor
     else:
-        wanted = {
-            "classifier": "a classifier with predict_proba",
-            "regressor": "a regressor with predict(X, return_std=True)",
-        }
-        what = wanted.get(task, f"{wanted['regressor']}, or {wanted['classifier']}")
-        raise TypeError(f"This display needs {what}; got {estimator!r}.")
+        raise TypeError(
+            "This display needs a regressor with predict(X, return_std=True), or a classifier with "
+            f"predict_proba; got {estimator!r}."
+        )
     check_is_fitted(final_step(estimator))
     return kind(getattr(estimator, "best_estimator_", estimator))
 

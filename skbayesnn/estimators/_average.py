@@ -21,8 +21,8 @@ class _Average(BaseEstimator):
     def _last(self):
         return [final_step(model) for model in self.models]
 
-    def _check_X(self, X, gaps=False):
-        """Standardised inputs of all models side by side; none may be missing."""
+    def _check_X(self, X):
+        """Standardised inputs of all models side by side."""
         return np.hstack(
             [final_step(model)._check_X(before_final_step(model, X)) for model in self.models]
         )
@@ -103,15 +103,6 @@ class AveragedRegressor(Regression, _Average):
     @property
     def _y_scaling(self):
         return Scaling.none(self.n_outputs_)
-
-    def _at_inputs(self, input_std):
-        """Each model predicts at inputs with the noise that it was fitted with."""
-        if input_std is not None:
-            raise ValueError(
-                "An average takes input_std from its models. Leave it out, or predict with the "
-                "models themselves."
-            )
-        return self._ensemble
 
     @property
     def _noise_models(self):

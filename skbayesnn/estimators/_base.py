@@ -18,12 +18,11 @@ from skbayesnn.estimators._bounds import out_of_bounds
 from skbayesnn.estimators._callbacks import (
     CallbackSupportMixin,
     callbacks_told,
+    progress_of,
     with_callbacks,
-    with_those_of_callbacks,
 )
 from skbayesnn.estimators._combinations import check_combinations
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
-from skbayesnn.estimators._missing_inputs import MissingInputs
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
 from skbayesnn.estimators._rows import checked_weights, trouble_with_weights, validated
@@ -37,7 +36,6 @@ from skbayesnn.inference import (
     machine_memory,
     memory_of_search,
     readable,
-    reporter,
 )
 
 TOO_EXTREME = (
@@ -82,7 +80,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
+class BayesianMLP(CallbackSupportMixin, BaseEstimator):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
@@ -101,6 +99,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
     """
 
     _limits = Limits()
+    _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the weights, precisions and noise levels to training data.
@@ -167,12 +166,10 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             trouble = trouble or self._trouble_with_targets(rows)
-            rows, inputs = self._filled(rows)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             _check_enough(rows, problem, hidden_layer_sizes)
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
             self._keep(result, rows)
-            self._average_over_missing(inputs)
             if batch is not None:
                 self._add_up(earlier)
                 trouble = self._wait(checked, earlier) or trouble
@@ -221,9 +218,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
         first = not hasattr(self, "n_features_in_")
         X, y = validated(self, X, y, reset=first, multi_output=True)
-        sample_weight = checked_weights(sample_weight, len(X))
-        self._check_gaps(X, sample_weight)
-        return X, self._encode(y), sample_weight
+        return X, self._encode(y), checked_weights(sample_weight, len(X))
 
     def _canonical(self, X, y, sample_weight, errors=None):
         """Distinct rows, in an order that does not depend on that of the given ones."""
@@ -284,8 +279,7 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
 
     def _workers(self, problem):
         """Processes, and who is told of progress."""
-        progress = reporter(self.verbose, problem.deadline)
-        progress = with_those_of_callbacks(self, progress)
+        progress = progress_of(self, problem.deadline)
         return Workers(self.n_jobs, self._announce, progress, problem.log_scale)
 
     def _announce(self, posterior, settings, n_starts):
@@ -391,11 +385,10 @@ class BayesianMLP(MissingInputs, CallbackSupportMixin, BaseEstimator):
         log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
         return WeightUnits(network, self._X_scaling, log_precisions)
 
-    def _check_X(self, X, gaps=False):
-        """Rows to predict, standardised; with ``gaps`` inputs may be missing."""
+    def _check_X(self, X):
+        """Rows to predict, standardised."""
         check_is_fitted(self)
         X = validated(self, X, reset=False)
-        self._check_gaps_to_predict(X, gaps)
         return self._X_scaling.bounded(X)
 
     def _draw_prior(self, X, n_samples, rng):

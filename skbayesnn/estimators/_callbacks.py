@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from functools import wraps
 
-from skbayesnn.inference import Progress, Together
+from skbayesnn.inference import Lines, reporter
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -40,14 +40,16 @@ def callbacks_told(estimator, X, y):
     root.call_on_fit_task_end(**given, reconstruction_attributes=dict)  # fitted as it is
 
 
-def with_those_of_callbacks(estimator, progress):
-    """Who is told of progress, and the callbacks of the estimator if there are any."""
+def progress_of(estimator, deadline):
+    """Who is told how far a fit is: the user, and the callbacks of the estimator if any are set."""
     root = getattr(estimator, "_callback_fit_ctx", None)
-    return progress if root is None else Together(progress, CallbackTasks(estimator, root))
+    if root is None:
+        return reporter(estimator.verbose, deadline)
+    return CallbackTasks(estimator, root, deadline)
 
 
-class CallbackTasks(Progress):
-    """Every stage of a fit is a task of callbacks, and every step of it a task inside.
+class CallbackTasks(Lines):
+    """Lines, and a task of callbacks for every stage of a fit, with a task inside for every step.
 
     Stages within steps are left out: scikit-learn asks for a task before its parts are begun.
 
@@ -56,16 +58,17 @@ class CallbackTasks(Progress):
     estimator : estimator
     root : sklearn.callback.CallbackContext
         Of the fit.
+    deadline : Deadline
+        Of the fit.
     """
 
-    listens = True
-
-    def __init__(self, estimator, root):
-        super().__init__()
+    def __init__(self, estimator, root, deadline):
+        super().__init__(estimator.verbose, deadline)
         self._estimator, self._root, self._stage = estimator, root, None
 
     def begin(self, stage, seconds):
         """A task begins, whose steps are known in number unless there may be more."""
+        super().begin(stage, seconds)
         if stage.depth == 1:
             n_steps = None if stage.is_open or not len(stage.works) else len(stage.works)
             self._stage = self._root.subcontext(stage.name, max_subtasks=n_steps)
@@ -73,6 +76,7 @@ class CallbackTasks(Progress):
 
     def step(self, stage, text):
         """A part of it is done."""
+        super().step(stage, text)
         if stage.depth == 1:
             part = self._stage.subcontext(text or "step")
             part.call_on_fit_task_begin(estimator=self._estimator)

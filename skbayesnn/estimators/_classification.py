@@ -98,7 +98,7 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        X = self._check_X(X, gaps=True)
+        X = self._check_X(X)
         averaged = moderated and not isinstance(moderated, str)
         ensemble = self._ensemble if averaged else self._gaussians
         probabilities = ensemble.probabilities(X, moderated)
@@ -150,7 +150,7 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        X = self._check_X(X, gaps=True)
+        X = self._check_X(X)
         return self._ensemble.probability_std(X)
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
@@ -234,10 +234,8 @@ class Classification(ClassifierMixin):
             return super()._check_rows(X, y, sample_weight)
         classes, shares = class_shares(y)
         X, shares = validated(self, X, shares, multi_output=True)
-        sample_weight = checked_weights(sample_weight, len(X))
-        self._check_gaps(X, sample_weight)
         self.classes_ = classes
-        return X, shares, sample_weight
+        return X, shares, checked_weights(sample_weight, len(X))
 
     def _canonical(self, X, y, sample_weight, errors=None):
         """A row with class probabilities becomes a row for each class, with them as weights."""
@@ -279,10 +277,6 @@ class Classification(ClassifierMixin):
                 f"{self.classes_.tolist()}."
             )
         return np.searchsorted(self.classes_, y)[:, None].astype(float)
-
-    def _known(self, rows):
-        """What tells of missing inputs besides the other inputs, ``(n, k)``."""
-        return np.eye(len(self.classes_))[rows.y[:, 0].astype(int), 1:]
 
     def _check_domain(self, rows, known):
         present = np.unique(rows.y)

@@ -79,8 +79,6 @@ PARTIAL_FIT = Choice("partial_fit")
 
 PRIOR_MEAN, PRIOR_PRECISION = _given("prior_mean"), _given("prior_precision")
 EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator.prior))
-INPUT_STD, IMPUTED = _given("input_std"), _is("missing", "impute")
-PRUNED = Choice("prune={prune!r}", _given("prune").made)
 MEASURED = Choice(
     "measure_evidence=True",
     lambda estimator: getattr(estimator, "measure_evidence", False) is True,
@@ -100,7 +98,6 @@ OWN_GROUPS = Choice(
 
 LEVELS = "Use noise='constant' or 'shared'"
 NOT_MEASURED = "Use measure_evidence='auto' or False"
-CENTRED = "it is for priors of mean zero"
 
 REFUSALS = (
     Refusal(
@@ -134,26 +131,11 @@ REFUSALS = (
         "there the noise has no level of its own",
         "Use noise='constant', 'shared' or 'student_t', or a LogUniform prior",
     ),
-    *(
-        Refusal(
-            errors,
-            WITHOUT_LEVEL,
-            "it adds to Gaussian noise of a constant level",
-            f"{LEVELS}, or leave {errors.words} out",
-        )
-        for errors in (MEASUREMENTS, INPUT_STD)
-    ),
     Refusal(
-        INPUT_STD,
-        IMPUTED,
-        "inputs that are filled in have another noise than those that were measured",
-        "Use missing='error'",
-    ),
-    Refusal(
-        INPUT_STD,
-        EARLIER,
-        "it was learnt with the slopes of earlier weights",
-        "Fit all rows at once",
+        MEASUREMENTS,
+        WITHOUT_LEVEL,
+        "it adds to Gaussian noise of a constant level",
+        f"{LEVELS}, or leave measurement_std out",
     ),
     # priors
     *(
@@ -170,8 +152,7 @@ REFUSALS = (
         for informed in (PRIOR_MEAN, PRIOR_PRECISION, EARLIER)
         for one, why, instead in (
             (MEASURED, "sampling begins at a prior of mean zero", NOT_MEASURED),
-            (CORRELATED, CENTRED, "Use noise='constant'"),
-            (PRUNED, CENTRED, "Use prune=None"),
+            (CORRELATED, "it is for priors of mean zero", "Use noise='constant'"),
         )
     ),
     *(
@@ -185,15 +166,6 @@ REFUSALS = (
         "Give prior_precision as a dict by group, or prior='layer'",
     ),
     # ways to fit
-    Refusal(MEASURED, PRUNED, "the evidence of a pruned network cannot be measured", NOT_MEASURED),
-    Refusal(PRUNED, PARTIAL_FIT, "later batches keep the weights of the first", "Use prune=None"),
-    Refusal(
-        IMPUTED,
-        PARTIAL_FIT,
-        "inputs are filled in from all rows",
-        "Use missing='error'",
-    ),
-    Refusal(INPUT_STD, PARTIAL_FIT, "the slopes of earlier batches change", "Use input_std=None"),
     Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
     Refusal(MEASURED, PARTIAL_FIT, "sampling does not include earlier batches", NOT_MEASURED),
 )

@@ -1,7 +1,6 @@
 """The evidence engine of the estimators: several minima, each with a Gaussian around it."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -30,29 +29,6 @@ COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered"
 HESSIANS = ("auto", "exact", "gauss_newton")
 
 
-class PruneStep(NamedTuple):
-    """One step of pruning weights.
-
-    Attributes
-    ----------
-    name : str or None
-        Of the weight that was taken out, as in ``posterior_``, in the network as it was before;
-        ``None`` in the first step, where nothing was yet.
-    n_weights : int
-        Weights and biases that are left, those of hidden units that have become redundant taken
-        out, too.
-    saliency : float
-        By how many nats taking it out was to raise the misfit with the penalty.
-    log_evidence : float
-        With what is left, in nats, targets in their own units; Laplace's approximation.
-    """
-
-    name: str | None
-    n_weights: int
-    saliency: float
-    log_evidence: float
-
-
 def learns_in_batches(estimator):
     """Whether an estimator has ``partial_fit``: `AttributeError` says why not."""
     words = refusal(estimator, PARTIAL_FIT)
@@ -75,23 +51,19 @@ class EvidenceMLP(BayesianMLP):
             raise ValueError(
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
             )
-        if self.prune is not None and not (
-            isinstance(self.prune, str) and self.prune == "saliency"
-        ):
-            raise ValueError(f"prune must be None or 'saliency', got {self.prune!r}.")
         integer(self, "n_restarts", 1)
         integer(self, "max_iter", 1)
         positive(self, "tol")
 
     def _search_options(self):
-        prunes = self.prune is not None
-        options = {"max_iter": self.max_iter, "tol": self.tol, "prunes": prunes}
+        options = {"max_iter": self.max_iter, "tol": self.tol}
         if self.hessian != "auto":
             options["limits"] = self._limits._replace(batch_rows_per_weight=0)
         return options | {"exact": self.hessian != "gauss_newton"}
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
+        problem = problem.under_constant_noise if in_batches else problem
         noise = self._noise_model(problem)
         if noise == "auto" and in_batches:
             noise = "constant"
@@ -155,8 +127,6 @@ class EvidenceMLP(BayesianMLP):
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
             for m, share in zip(minima, shares, strict=True)
         ]
-        if result.removals:
-            self.prune_path_ = [self._as_step(removal, scale) for removal in result.removals]
         self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
         units = self._units(best.network)
         deviations = units.standard_deviations(best.precision)
@@ -166,18 +136,13 @@ class EvidenceMLP(BayesianMLP):
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
         given = predictors.left_out, result.problem.y, result.problem.sample_weight
-        predictions = Predictions.of(*given, classes=is_classifier(self))
+        given = *given, is_classifier(self), self._outliers
+        predictions = Predictions.of(*given)
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)
 
     @property
     def _gamma(self):
         return self._result.best.gamma
-
-    def _as_step(self, removal, scale):
-        names = self._weight_names(removal.network)
-        name = None if removal.weight is None else names[removal.weight]
-        evidence = removal.log_evidence + scale
-        return PruneStep(name, removal.n_weights, removal.saliency, evidence)
 
     @property
     def posterior_(self):
@@ -208,18 +173,13 @@ class EvidenceMLP(BayesianMLP):
     def _trouble(self):
         """A warning about the fit, with its category, or ``None``."""
         best = self._result.best
-        as_planned = best.trouble is Trouble.BATCHES  # no evidence, which the report says
+        as_planned = best.trouble is Trouble.EARLY  # no evidence, which the report says
         if np.isnan(self.log_evidence_) and not as_planned:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
                 f"{REMEDIES[best.trouble]}"
             ), category
-        if self.prune is not None and not self._result.removals:
-            return (
-                "No weights were pruned, as there is no evidence to go by. Use fewer hidden units, "
-                "or some of the rows."
-            ), UserWarning
         if not best.converged and np.isnan(self.log_evidence_std_):
             return (
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "

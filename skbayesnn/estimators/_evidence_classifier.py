@@ -88,15 +88,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Do not compare evidences under different class weights.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
@@ -129,11 +120,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    prune : {"saliency"} or None, default=None
-        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
-        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions inferred again. The network of highest
-        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
         than two classes and more than 1e8 rows times squared weights, one step is a descent of up
@@ -155,7 +141,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         1: print a line per network, start and noise model that is tried, with its log evidence,
         the time so far, and about how much is left; searches of more than 10 s are announced with
         an estimate. 2: the starts of every network that is tried, too, with method and memory.
-        With ``tqdm`` installed a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 
@@ -206,9 +191,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
-    prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the removed weights of the best minimum in order, with
-        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -220,8 +202,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     ----------
     D. J. C. MacKay (1992), "The evidence framework applied to classification networks", Neural
     Computation 4.
-    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
-    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -248,12 +228,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
-        missing: str = "error",
         n_restarts: int = 5,
         combine: str = "posterior",
         hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        prune: str | None = None,
         max_iter: int = 300,
         tol: float = 1e-3,
         random_state: RandomState = None,
@@ -272,12 +250,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self.prior_precision = prior_precision
         self.class_weight = class_weight
         self.standardize = standardize
-        self.missing = missing
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

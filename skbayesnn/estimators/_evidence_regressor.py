@@ -100,39 +100,24 @@ default="auto"
         * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
           function of the inputs (MacKay 1992, chapter 6).
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
-          chosen by evidence from 2.5 to 40. A row is an outlier in all its outputs (Lange, Little &
-          Taylor 1989).
+          chosen by evidence from 2.5 to 40, or from 1 where gross outliers are found; standard
+          deviations are then those of the noise within 1,000 of its scales. A row is an outlier in
+          all its outputs (Lange, Little & Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.05), Student-t (p < 0.5) or, for several outputs, correlated noise
-          (p < 0.01). These are then fitted as well, and the noise model of highest evidence is
-          chosen, or constant noise if it is within 1 nat of that. Means under input-dependent noise
-          are combined with those under constant noise.
-          If ``noise_std`` is given, the noise is constant.
+          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well,
+          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
+          of that. Means under input-dependent noise are combined with those under constant noise.
+          If ``noise_std`` is given, the noise is constant. Where targets far from all others, at
+          no particular inputs, make most of the variance (gross outliers), it is Student-t.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
         level is linear in the inputs. The noise network has the activation and kind of prior of the
         first network.
-    input_std : float or array-like of shape (n_features,), default=None
-        Known standard deviation of the noise of the inputs, in units of X: one number, or one per
-        column (0: exact). To first order it adds ``(df/dx)^T S (df/dx)`` to the variance of a
-        target, with the slopes at the minimum (Wright 1999); minimum and slopes are found in turns,
-        and the change of this variance with the weights enters neither their posterior nor the
-        evidence, which is not measured. The inferred noise level is what is left. Predictions are
-        for inputs of the same noise, unless they are given another ``input_std``.
     standardize : bool, default=True
-        Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
-        keeps the units of the user.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
+        Shift and scale inputs and targets internally to mean 0 and standard deviation 1, gross
+        outliers left out under Student-t noise. ``False`` keeps the units of the user.
     n_restarts : int, default=5
         Number of random starts.
     combine : str, default="posterior"
@@ -169,13 +154,6 @@ default="auto"
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    prune : {"saliency"} or None, default=None
-        ``"saliency"`` removes single weights from every minimum. The weight of least saliency,
-        ``w_i^2 / (2 [A^-1]_ii)``, goes first (Hassibi & Stork 1993). After each removal the other
-        weights are optimised again and their precisions inferred again. The network of highest
-        evidence on the way remains (``prune_path_``). Its evidence is Laplace's approximation.
-        Weights are removed under constant noise. Fits with other noise models start from the
-        remaining network.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
         than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
@@ -196,7 +174,6 @@ default="auto"
         1: print a line per network, start and noise model that is tried, with its log evidence,
         the time so far, and about how much is left; searches of more than 10 s are announced with
         an estimate. 2: the starts of every network that is tried, too, with method and memory.
-        With ``tqdm`` installed a terminal or notebook shows a progress bar, too.
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 
@@ -258,9 +235,6 @@ default="auto"
     posterior_ : sequence of GaussianPosterior
         The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
         draws.
-    prune_path_ : list of PruneStep
-        With ``prune="saliency"``: the removed weights of the best minimum in order, with
-        ``name``, ``n_weights`` left, ``saliency`` and ``log_evidence``, under constant noise.
     n_iter_ : int
         Largest number of training steps of any start.
     n_outputs_ : int
@@ -273,8 +247,6 @@ default="auto"
     of Technology; "A practical Bayesian framework for backpropagation networks", Neural
     Computation 4. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical
     modeling using the t distribution", Journal of the American Statistical Association 84.
-    B. Hassibi & D. G. Stork (1993), "Second order derivatives for network pruning: optimal brain
-    surgeon", Advances in Neural Information Processing Systems 5.
 
     Examples
     --------
@@ -303,14 +275,11 @@ default="auto"
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
-        input_std: float | ArrayLike | None = None,
         standardize: bool = True,
-        missing: str = "error",
         n_restarts: int = 5,
         combine: str = "posterior",
         hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        prune: str | None = None,
         max_iter: int = 300,
         tol: float = 1e-3,
         random_state: RandomState = None,
@@ -330,14 +299,11 @@ default="auto"
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
-        self.input_std = input_std
         self.standardize = standardize
-        self.missing = missing
         self.n_restarts = n_restarts
         self.combine = combine
         self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.prune = prune
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

@@ -62,15 +62,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1. ``False`` keeps the
         units of the user.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     sampler : str, default="auto"
         * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size during warm-up. All chains
           have the same step size. With hidden layers, trajectories have at most 64 steps; with 64
@@ -131,8 +122,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
         If positive, print some ten lines while sampling, with the time so far and about how much is
-        left; what is chosen before is told as by the evidence estimators. With ``tqdm`` installed
-        a terminal or notebook shows a progress bar, too.
+        left, or one for every process; what is chosen before is told as by the evidence estimators.
     warm_start : bool, default=False
         Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended
         before, at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any
@@ -212,7 +202,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
         prior_precision: float | ArrayLike | dict[str, Any] | None = None,
         class_weight: Any = None,
         standardize: bool = True,
-        missing: str = "error",
         sampler: str = "auto",
         step_size: float | None = None,
         n_steps: Any = None,
@@ -240,7 +229,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
         self.prior_precision = prior_precision
         self.class_weight = class_weight
         self.standardize = standardize
-        self.missing = missing
         self.sampler = sampler
         self.step_size = step_size
         self.n_steps = n_steps

@@ -73,8 +73,8 @@ default="auto"
         * ``"input_dependent"``: Gaussian; the logarithm of the level is the output of a second
           network, whose weights are sampled with those of the first.
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom (2.5, 5,
-          10, 20 or 40) are sampled. A row is an outlier in all its outputs (Lange, Little & Taylor
-          1989; Geweke 1993).
+          10, 20 or 40; 1, too, where gross outliers are found) are sampled. A row is an outlier in
+          all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
         * ``"auto"``: that of the estimator given as ``init``. Without one it is chosen before
           sampling, as `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit
           is kept.
@@ -82,24 +82,9 @@ default="auto"
         Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
         level is linear in the inputs. The noise network has the activation and kind of prior of the
         first network.
-    input_std : float or array-like of shape (n_features,), default=None
-        Known standard deviation of the noise of the inputs, in units of X: one number, or one per
-        column (0: exact). To first order it adds ``(df/dx)^T S (df/dx)`` to the variance of a
-        target (Wright 1999); here it follows the weights of every draw, so that the output layer is
-        sampled, too. Predictions are for inputs of the same noise, unless they are given another
-        ``input_std``.
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
         keeps the units of the user.
-    missing : {"error", "impute"}, default="error"
-        What to do with inputs that are ``nan``.
-
-        * ``"error"``: raise an error.
-        * ``"impute"``: fit a normal distribution of inputs and targets to the training rows by
-          expectation maximisation. A training row with missing inputs becomes six rows, each with a
-          sixth of its weight; its missing inputs are drawn given the rest of the row. Predictions
-          average over the missing inputs given the known ones. The evidence treats the drawn
-          inputs as known.
     sampler : str, default="auto"
         * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size and metric during warm-up,
           with the output layer integrated out. All chains have the same step size. With hidden
@@ -158,8 +143,7 @@ default="auto"
         Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
         If positive, print some ten lines while sampling, with the time so far and about how much is
-        left; what is chosen before is told as by the evidence estimators. With ``tqdm`` installed
-        a terminal or notebook shows a progress bar, too.
+        left, or one for every process; what is chosen before is told as by the evidence estimators.
     warm_start : bool, default=False
         Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended
         before, at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any
@@ -250,9 +234,7 @@ default="auto"
         noise_std: str | ArrayLike | dict[Any, float] = "auto",
         noise: str = "auto",
         noise_hidden_layer_sizes: LayerSizes = (8,),
-        input_std: float | ArrayLike | None = None,
         standardize: bool = True,
-        missing: str = "error",
         sampler: str = "auto",
         step_size: float | None = None,
         n_steps: Any = None,
@@ -281,9 +263,7 @@ default="auto"
         self.noise_std = noise_std
         self.noise = noise
         self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
-        self.input_std = input_std
         self.standardize = standardize
-        self.missing = missing
         self.sampler = sampler
         self.step_size = step_size
         self.n_steps = n_steps

@@ -47,7 +47,6 @@ def check_parameters(estimator):
     estimator._check_engine_parameters()
     if estimator.max_time is not None:
         positive(estimator, "max_time")
-    one_of(estimator, "missing", ("error", "impute"))
     for name in ("fit_intercept", "standardize", "warm_start"):
         is_boolean(estimator, name)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):

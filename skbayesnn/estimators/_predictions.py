@@ -43,7 +43,7 @@ class Predictions(NamedTuple):
     simplest: float = np.nan
 
     @classmethod
-    def of(cls, left_out, y, weight, classes):
+    def of(cls, left_out, y, weight, classes, outliers=None):
         """Compare with the simplest model.
 
         Parameters
@@ -53,8 +53,12 @@ class Predictions(NamedTuple):
             Standardised targets; classes one-hot (one column of 0 and 1 for two classes).
         weight : ndarray of shape (n,)
         classes : bool
+        outliers : ndarray of bool, shape (n,), optional
+            Rows that do not count for R2, which they would decide.
         """
-        total = float(np.sum(weight))
+        total, counted = float(np.sum(weight)), weight
+        if outliers is not None:
+            counted = weight * ~outliers
         if classes:
             y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
             frequency = weight @ y / total
@@ -62,16 +66,16 @@ class Predictions(NamedTuple):
             losses = float(weight @ mine / total), float(weight @ theirs / total)
             coverage = np.nan
         else:
-            deviation = y - weight @ y / total
+            deviation = y - counted @ y / np.sum(counted)
             theirs = np.sum(deviation**2, axis=1)  # y is standardised by all rows, here as there
             mine, losses = np.sum((y - left_out.mean) ** 2, axis=1), (np.nan, np.nan)
             inside = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE
             coverage = float(weight @ inside.mean(axis=1) / total)
-        gain, most = theirs - mine, weight @ theirs
+        gain, most = theirs - mine, counted @ theirs
         if total <= 1.0 or not (classes or np.all(np.ptp(y, axis=0) > 0)):
             return cls(np.nan, np.nan, coverage, total, *losses)
-        spread = gain - (weight @ gain / most) * theirs  # delta method for a ratio of sums
-        error, share = float(np.sqrt(weight @ spread**2) / most), float(weight @ gain / most)
+        spread = gain - (counted @ gain / most) * theirs  # delta method for a ratio of sums
+        error, share = float(np.sqrt(counted @ spread**2) / most), float(counted @ gain / most)
         if share < BROKEN:
             return cls(np.nan, np.nan, np.nan, total)
         return cls(share, error, coverage, total, *losses)

@@ -10,10 +10,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators._measurements import as_errors, as_input_errors
 from skbayesnn.estimators._networks import RegressionNetwork
 from skbayesnn.estimators._parameters import count, probabilities, tails
-from skbayesnn.estimators._rows import generator
+from skbayesnn.estimators._rows import checked_errors, generator
 from skbayesnn.inference import check_memory
 
 NO_NOISE = 0.99e16  # precision (standardised units) that stands for no noise
@@ -52,8 +51,6 @@ class Regression(RegressorMixin):
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the mean, and optionally its standard deviation or covariance.
 
-        A model with ``input_std`` takes the inputs to be as noisy as those it was fitted to.
-
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -74,7 +71,7 @@ class Regression(RegressorMixin):
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
-        X, scaling = self._check_X(X, gaps=not return_cov), self._y_scaling
+        X, scaling = self._check_X(X), self._y_scaling
         if not (return_std or return_cov):
             return self._shaped(scaling.inverse(self._ensemble.mean(X)))
         if return_cov:
@@ -97,7 +94,6 @@ class Regression(RegressorMixin):
         X: ArrayLike,
         kind: str = "total",
         measurement_std: float | ArrayLike | None = None,
-        input_std: float | ArrayLike | None = None,
     ) -> Array:
         """Predictive standard deviation, or one of its parts.
 
@@ -111,16 +107,13 @@ class Regression(RegressorMixin):
             Known standard deviations of measurement errors at these rows, in units of y, which add
             to the noise; of shape (n_samples, n_outputs) to tell outputs apart. Those of the
             training rows are assumed nowhere else.
-        input_std : float or array-like of shape (n_features,), optional
-            Known standard deviation of the noise of these inputs, in units of X, which adds to the
-            noise through the slopes. By default the parameter ``input_std``; 0 for exact inputs.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             In units of y. The squares of the parts add up to the square of the total.
         """
-        covariance = self.predict_output_cov(X, kind, measurement_std, input_std)
+        covariance = self.predict_output_cov(X, kind, measurement_std)
         return self._shaped(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)))
 
     def predict_output_cov(
@@ -128,7 +121,6 @@ class Regression(RegressorMixin):
         X: ArrayLike,
         kind: str = "total",
         measurement_std: float | ArrayLike | None = None,
-        input_std: float | ArrayLike | None = None,
     ) -> Array:
         """Covariance between the outputs of each row: error ellipses (MacKay 1992, figure 3.1).
 
@@ -138,7 +130,7 @@ class Regression(RegressorMixin):
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
             As in `predict_std`.
-        measurement_std, input_std : float or array-like, optional
+        measurement_std : float or array-like, optional
             As in `predict_std`.
 
         Returns
@@ -148,8 +140,8 @@ class Regression(RegressorMixin):
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-        X, ensemble = self._check_X(X, gaps=True), self._at_inputs(input_std)
-        _, covariance = ensemble.moments(X, kind, self._variances(X, measurement_std))
+        X = self._check_X(X)
+        _, covariance = self._ensemble.moments(X, kind, self._variances(X, measurement_std))
         scale = self._y_scaling.scale
         return covariance * scale[:, None] * scale
 
@@ -158,7 +150,6 @@ class Regression(RegressorMixin):
         X: ArrayLike,
         coverage: ArrayLike = 0.95,
         measurement_std: float | ArrayLike | None = None,
-        input_std: float | ArrayLike | None = None,
     ) -> Array:
         """Central interval of the predictive distribution.
 
@@ -168,7 +159,7 @@ class Regression(RegressorMixin):
             Inputs.
         coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
-        measurement_std, input_std : float or array-like, optional
+        measurement_std : float or array-like, optional
             As in `predict_std`.
 
         Returns
@@ -176,14 +167,13 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
         """
-        return self.predict_quantiles(X, tails(coverage), measurement_std, input_std)
+        return self.predict_quantiles(X, tails(coverage), measurement_std)
 
     def predict_quantiles(
         self,
         X: ArrayLike,
         q: ArrayLike = 0.5,
         measurement_std: float | ArrayLike | None = None,
-        input_std: float | ArrayLike | None = None,
     ) -> Array:
         """Quantiles of the predictive distribution.
 
@@ -193,7 +183,7 @@ class Regression(RegressorMixin):
             Inputs.
         q : float or array-like, default=0.5
             Probabilities of a smaller target, between 0 and 1; 0.5 is the median.
-        measurement_std, input_std : float or array-like, optional
+        measurement_std : float or array-like, optional
             As in `predict_std`.
 
         Returns
@@ -202,8 +192,8 @@ class Regression(RegressorMixin):
             In units of y, for each output by itself; the axes of ``q``, if any, come last.
         """
         q = probabilities(q, "q")
-        X, ensemble = self._check_X(X, gaps=True), self._at_inputs(input_std)
-        found = ensemble.quantiles(X, q.ravel(), self._variances(X, measurement_std))
+        X = self._check_X(X)
+        found = self._ensemble.quantiles(X, q.ravel(), self._variances(X, measurement_std))
         found = np.stack([self._shaped(self._y_scaling.inverse(some)) for some in found], axis=-1)
         return found.reshape(*found.shape[:-1], *q.shape)
 
@@ -239,7 +229,7 @@ class Regression(RegressorMixin):
             If most networks have Student-t noise; or if ``function`` does not return finite numbers
             of the shape that it was given.
         """
-        X, ensemble = self._check_X(X, gaps=True), self._ensemble.with_moments
+        X, ensemble = self._check_X(X), self._ensemble.with_moments
         if ensemble is None:
             raise ValueError(
                 "Most of the networks that predict have Student-t noise, under which the mean of a "
@@ -266,7 +256,6 @@ class Regression(RegressorMixin):
         X: ArrayLike,
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
-        input_std: float | ArrayLike | None = None,
     ) -> Array:
         """Log density of targets under their predictive distribution.
 
@@ -278,8 +267,6 @@ class Regression(RegressorMixin):
             Targets.
         measurement_std : float or array-like, optional
             As in `predict_std`; needed if the model was fitted with ``noise_std=0``.
-        input_std : float or array-like, optional
-            As in `predict_std`.
 
         Returns
         -------
@@ -287,8 +274,8 @@ class Regression(RegressorMixin):
             In nats, y in its own units; joint over the outputs.
         """
         X, y = self._check_pairs(X, y)
-        errors, ensemble = self._needed_variances(X, measurement_std), self._at_inputs(input_std)
-        density = ensemble.log_density(X, y, errors)
+        errors = self._needed_variances(X, measurement_std)
+        density = self._ensemble.log_density(X, y, errors)
         return density - np.sum(np.log(self._y_scaling.scale))
 
     def predictive_cdf(
@@ -296,7 +283,6 @@ class Regression(RegressorMixin):
         X: ArrayLike,
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
-        input_std: float | ArrayLike | None = None,
     ) -> Array:
         """Predictive probability of a target no larger than ``y``.
 
@@ -309,7 +295,7 @@ class Regression(RegressorMixin):
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
-        measurement_std, input_std : float or array-like, optional
+        measurement_std : float or array-like, optional
             As in `log_predictive_density`.
 
         Returns
@@ -318,8 +304,8 @@ class Regression(RegressorMixin):
             Between 0 and 1, for each output by itself.
         """
         X, y = self._check_pairs(X, y)
-        errors, ensemble = self._needed_variances(X, measurement_std), self._at_inputs(input_std)
-        return self._shaped(ensemble.cdf(X, y, errors))
+        errors = self._needed_variances(X, measurement_std)
+        return self._shaped(self._ensemble.cdf(X, y, errors))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Functions drawn from the posterior, without noise.
@@ -341,7 +327,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
             In units of y.
         """
-        X, n_samples = self._check_X(X, gaps=True), count(n_samples, "n_samples")
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
     def sample_prior(
@@ -372,13 +358,9 @@ class Regression(RegressorMixin):
     def _output_names(self, n_outputs):
         return range(n_outputs)
 
-    def _known(self, rows):
-        """What tells of missing inputs besides the other inputs, ``(n, k)``."""
-        return rows.y
-
     def _check_pairs(self, X, y):
         """Rows with their targets, standardised."""
-        X = self._check_X(X, gaps=True)
+        X = self._check_X(X)
         y = numeric(np.asarray(y))
         check_consistent_length(X, y)
         if y.shape[1] != self.n_outputs_:
@@ -386,21 +368,6 @@ class Regression(RegressorMixin):
                 f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
             )
         return X, self._y_scaling.transform(y)
-
-    def _at_inputs(self, input_std):
-        """What predicts at inputs with noise of some size; ``None``: as the fit took them."""
-        if input_std is None:
-            return self._ensemble
-        given = as_input_errors(input_std, self.n_features_in_)
-        errors = np.zeros(self.n_features_in_) if given is None else given
-        found = self._ensemble.at_inputs((errors / self._X_scaling.scale) ** 2)
-        if found is None:
-            raise ValueError(
-                "input_std in predictions is for Gaussian noise of constant level, alone or with "
-                "that of the inputs, and networks with other noise predict here. Fit with "
-                "noise='constant'."
-            )
-        return found
 
     def _variances(self, X, measurement_std):
         """Of known errors at rows to predict, in standardised units, or ``None``."""
@@ -411,7 +378,7 @@ class Regression(RegressorMixin):
                 "measurement_std in predictions is for Gaussian noise; this model was fitted with "
                 "Student-t noise."
             )
-        errors = as_errors(measurement_std, "measurement_std", (len(X), self.n_outputs_))
+        errors = checked_errors(measurement_std, (len(X), self.n_outputs_))
         return (errors / self._y_scaling.scale) ** 2
 
     def _needed_variances(self, X, measurement_std):

@@ -6,18 +6,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._data import standardised, standardised_variances
-from skbayesnn.estimators._combinations import MEASUREMENTS, check_combinations
+from skbayesnn.estimators._combinations import (
+    FIXED_NOISE,
+    GAMMA_NOISE,
+    MEASUREMENTS,
+    check_combinations,
+)
 from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
-from skbayesnn.estimators._measurements import as_errors, as_input_errors
+from skbayesnn.estimators._outliers import outliers_of
 from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators._regression import Regression, numeric, without_noise
+from skbayesnn.estimators._rows import checked_errors
 from skbayesnn.estimators._spikes import spikes_of
-from skbayesnn.inference import NOISE_MODELS
-from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian
+from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
+from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian, StudentT
 
 MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
 PLAIN_LAWS = ("constant",)  # that may be tried where targets have a spike
-PLAIN = {"auto": "constant"}  # what noise beside that of the inputs is called
 
 
 class RegressionFit(Regression):
@@ -61,11 +66,10 @@ class RegressionFit(Regression):
     def _check_rows(self, X, y, sample_weight, measurement_std=None):
         """Known errors besides, or ``None``."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
-        as_input_errors(self.input_std, X.shape[1])
         if measurement_std is None:
             return X, y, sample_weight
         check_combinations(self, MEASUREMENTS)
-        return X, y, sample_weight, as_errors(measurement_std, "measurement_std", y.shape)
+        return X, y, sample_weight, checked_errors(measurement_std, y.shape)
 
     def _encode(self, y):
         self._y_is_1d = y.ndim == 1
@@ -77,9 +81,13 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        given = rows.weight, self.standardize, scaling, self.fit_intercept
+        asked = scaling is None and rows.errors is None and self._may_have_outliers
+        self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
+        given = rows.weight * ~self._outliers, self.standardize, scaling, self.fit_intercept
         scaling, y = standardised(rows.y, *given)
         likelihood = Gaussian.per_output(n_outputs)
+        if self._outliers.any():
+            likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
         if self.noise == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
@@ -87,6 +95,12 @@ class RegressionFit(Regression):
             mean = np.average(rows.errors / scaling.scale, axis=0, weights=rows.weight)
             likelihood = MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
         return y, scaling, likelihood
+
+    @property
+    def _may_have_outliers(self):
+        """Whether Student-t noise is possible, and nothing of its level is known."""
+        known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE))
+        return self.noise in ("auto", "student_t") and not known
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Noise levels given by the user, the noise network, and the change to units of y."""
@@ -107,7 +121,6 @@ class RegressionFit(Regression):
             "noise_precision": (free, ratio**-2.0),
             "noise_hyperprior": self._noise_hyperpriors(rows, likelihood, free),
             "variances": variances,
-            "input_variances": _input_variances(self.input_std, self._X_scaling),
             "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
             "laws": PLAIN_LAWS if any(spikes_of(rows)) else None,
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
@@ -126,16 +139,15 @@ class RegressionFit(Regression):
         return next(((str(spike), UserWarning) for spike in spikes), None)
 
     def _noise_model(self, problem):
-        """With known errors there is a choice of one."""
-        if problem.input_variances is not None:
-            return "noisy_inputs"
+        """With known errors, or gross outliers, there is a choice of one."""
+        if isinstance(problem.likelihood, StudentT):
+            return "student_t"
         alone = self.noise == "auto" and problem.variances is not None
         return "constant" if alone else self.noise
 
     def _check_noise(self):
         """Raise ``ValueError`` if a parameter of the noise makes no sense."""
-        names = [name for name, model in NOISE_MODELS.items() if model.by_name]
-        one_of(self, "noise", (*names, "auto"))
+        one_of(self, "noise", (*NOISE_MODELS, "auto"))
         layer_sizes(self, "noise_hidden_layer_sizes")
 
     def _as_levels(self, noise):
@@ -144,10 +156,12 @@ class RegressionFit(Regression):
 
     def _keep_noise(self, result):
         """Attributes that tell the noise model."""
-        by_name = NOISE_MODELS[result.noise].by_name and self.noise != "shared"
-        self.noise_ = result.noise if by_name else PLAIN.get(self.noise, self.noise)
-        if self.noise == "auto" and result.noise_log_evidences:
-            self.noise_log_evidences_ = result.noise_log_evidences
+        self.noise_ = "shared" if self.noise == "shared" else result.noise
+        found = result.noise_log_evidences
+        if self._outliers.any() and result.noise == "student_t":  # without a choice
+            found = {result.noise: result.log_evidence}
+        if self.noise == "auto" and found:
+            self.noise_log_evidences_ = found
 
 
 def _variances(errors, y_scaling, likelihood, free, values):
@@ -169,17 +183,3 @@ def _variances(errors, y_scaling, likelihood, free, values):
             "Give measurement_std in the units of y."
         )
     return standardised_variances(errors, y_scaling)
-
-
-def _input_variances(input_std, X_scaling):
-    """Of the noise of inputs in standardised units; ``None`` if there is none."""
-    errors = as_input_errors(input_std, len(X_scaling.scale))
-    if errors is None:
-        return None
-    if np.any(errors / X_scaling.scale > MOST_APART):
-        raise ValueError(
-            f"input_std={input_std} and the standard deviations of the columns of X "
-            f"({X_scaling.scale}) differ by too many orders of magnitude. Give input_std in the "
-            "units of X."
-        )
-    return standardised_variances(errors, X_scaling)

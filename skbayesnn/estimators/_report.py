@@ -12,7 +12,6 @@ from skbayesnn.inference import SIGNIFICANT, sampled_sizes
 SUSPICIONS = {
     "input_dependent": "larger at some inputs",
     "student_t": "heavy tails",
-    "correlated": "correlated between outputs",
 }
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
@@ -131,10 +130,9 @@ class EvidenceReport(Printed):
         Weights of the best minimum.
     noise_p_values : dict
         Of tests at the best minimum under constant noise: whether residuals are larger at some
-        inputs than at others (``"input_dependent"``; `noise_trend`), whether they have heavier
-        tails than a Gaussian (``"student_t"``; `heavy_tails`), and whether those of several outputs
-        are correlated (``"correlated"``; `correlated_outputs`). Empty for classifiers, and where
-        one of these noise models, or ``noise_std``, is given.
+        inputs than at others (``"input_dependent"``; `noise_trend`), and whether they have heavier
+        tails than a Gaussian (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
+        of these noise models, or ``noise_std``, is given.
     noise_log_evidences : dict
         The attribute of the estimator; empty unless ``noise="auto"``.
     informed : bool
@@ -328,9 +326,8 @@ def make_report(fit, minima, shares, noise_std, predictions):
     measured = None
     if np.isfinite(fit.log_evidence_std):
         measured = verdict_of_measurement(fit.log_evidence_std)
-    exact = posterior.is_quadratic and fit.problem.input_variances is None
     hidden = posterior.network.hidden_layer_sizes
-    kind = exact, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
+    kind = posterior.is_quadratic, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
     reports = [
         _report_of(
             minimum,
@@ -349,7 +346,7 @@ def make_report(fit, minima, shares, noise_std, predictions):
         overall(reports[0].verdict, predictions, chosen),
         tuple(reports),
         n_targets,
-        minima[0].n_weights,
+        minima[0].network.n_weights,
         fit.noise_p_values,
         fit.noise_log_evidences,
         not posterior.groups.centred,
@@ -420,7 +417,8 @@ def _bic(minimum, n_targets):
     """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
     terms = minimum.terms
     log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
-    n_weights = minimum.n_weights + (0 if minimum.noise is None else minimum.noise.n_weights)
+    networks = [minimum.network, *([] if minimum.noise is None else [minimum.noise.network])]
+    n_weights = sum(network.n_weights for network in networks)
     return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
 
 

@@ -1,4 +1,4 @@
-"""Checks of given rows and of their weights, and random numbers for them."""
+"""Checks of given rows, their weights and known errors, and random numbers for them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def generator(random_state):
 
 
 def validated(estimator, X, *y, **options):
-    """Arrays of numbers from `validate_data`; inputs may be ``nan``.
+    """Arrays of numbers from `validate_data`.
 
     Parameters
     ----------
@@ -45,9 +45,8 @@ def validated(estimator, X, *y, **options):
     array([[1.],
            [2.]])
     """
-    numbers = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
     try:
-        return validate_data(estimator, X, *y, **numbers, **options)
+        return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except ValueError:
         found = _columns_of_strings(X)
         if not found:
@@ -117,6 +116,55 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array:
     if not np.any(sample_weight > 0):
         raise ValueError("All sample weights are zero; at least one must be positive.")
     return sample_weight
+
+
+def checked_errors(measurement_std, shape):
+    """Known standard deviations of the measurement errors of all targets.
+
+    Parameters
+    ----------
+    measurement_std : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+        As given by the user.
+    shape : tuple of int
+        ``(n_samples, n_outputs)``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Raises
+    ------
+    TypeError
+        If they are no numbers.
+    ValueError
+        If they are negative or not finite, or of another number of rows.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators._rows import checked_errors
+    >>> checked_errors([0.1, 0.2], (2, 3))
+    array([[0.1, 0.1, 0.1],
+           [0.2, 0.2, 0.2]])
+    """
+    try:
+        errors = np.asarray(measurement_std, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"measurement_std must hold numbers, got {measurement_std!r}.") from error
+    n, n_outputs = shape
+    if errors.shape not in ((), (n,), (n, 1), (n, n_outputs)):
+        raise ValueError(
+            f"measurement_std must be one number, or have shape ({n},) or ({n}, {n_outputs}): a "
+            f"standard deviation for every row; got {errors.shape}."
+        )
+    if not np.all(np.isfinite(errors)):
+        raise ValueError(
+            "measurement_std contains NaN or infinity. Leave out rows whose error is not known, or "
+            "give them sample_weight 0."
+        )
+    if np.any(errors < 0):
+        raise ValueError("measurement_std must not be negative: it holds standard deviations.")
+    errors = errors[:, None] if errors.ndim == 1 else errors
+    return np.broadcast_to(errors, shape)
 
 
 def trouble_with_weights(sample_weight):

@@ -64,8 +64,8 @@ class Spike(NamedTuple):
         if not (common or two_values):
             return None
         ends = largest == 0, largest == len(values) - 1
-        agreement = _agreement(X, index == largest)
-        return cls(float(values[largest]), share, *ends, two_values, agreement)
+        alike = agreement(X, index == largest)
+        return cls(float(values[largest]), share, *ends, two_values, alike)
 
     @property
     def least_noise(self):
@@ -99,10 +99,10 @@ def spikes_of(rows):
     return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
 
 
-def _agreement(X, same):
+def agreement(X, same):
     """Cohen's kappa between the membership of rows and of their nearest neighbours."""
-    spread = np.nanstd(X, axis=0)
-    Z = np.nan_to_num((X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0))
+    spread = np.std(X, axis=0)
+    Z = (X - np.mean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     nearest = KDTree(Z).query(Z[some], k=2)[1][:, 1]
     mine, theirs = same[some], same[nearest]

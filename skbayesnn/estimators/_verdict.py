@@ -18,7 +18,7 @@ REMEDIES = {
     Trouble.NOT_REACHED: ANOTHER_SEARCH,
     Trouble.SINGULAR: "Remove inputs that repeat others, or use fewer hidden units.",
     Trouble.STRUCTURED: FEWER,
-    Trouble.BATCHES: "Use predictions and error bars. Compare models on held-out rows.",
+    Trouble.EARLY: "Use predictions and error bars. Compare models on held-out rows.",
     Trouble.NOISE_NETWORK: "Try another random_state, or smaller noise_hidden_layer_sizes.",
 }
 
@@ -95,7 +95,7 @@ def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
     """
     if minimum.trouble is not None:
         return Verdict(f"no evidence: {minimum.trouble.value}", REMEDIES[minimum.trouble])
-    doubts = _doubts(minimum, n_targets / minimum.n_weights)
+    doubts = _doubts(minimum, n_targets / minimum.network.n_weights)
     if doubts:
         advice = dict.fromkeys(doubt.advice for doubt in doubts)  # each once
         return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))

@@ -9,11 +9,10 @@ from skbayesnn.inference._ascent import (
     without_idle_groups,
 )
 from skbayesnn.inference._batches import BatchSteps, SampledReestimation
-from skbayesnn.inference._constant_noise import Positions, Residuals
-from skbayesnn.inference._correlations import log_occam_of_covariance, noise_covariance
+from skbayesnn.inference._constant_noise import Positions
 from skbayesnn.inference._damped import Search
 from skbayesnn.inference._deadline import Deadline, OutOfTime
-from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM, FOR_OUTLIERS
 from skbayesnn.inference._engine import (
     SIGNIFICANT,
     EvidenceFit,
@@ -74,18 +73,14 @@ from skbayesnn.inference._precision_moves import PrecisionMoves
 from skbayesnn.inference._problem import Posed, Problem
 from skbayesnn.inference._profile import integrated
 from skbayesnn.inference._progress import (
-    Bars,
     Lines,
     Progress,
     Stage,
-    Together,
     reporter,
 )
 from skbayesnn.inference._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.inference._reestimation import fair_moves, reestimate
-from skbayesnn.inference._relay import Relay, relayed
-from skbayesnn.inference._residual_tests import correlated_outputs, heavy_tails, noise_trend
-from skbayesnn.inference._saliency import Removal, prune_weights, saliencies
+from skbayesnn.inference._residual_tests import heavy_tails, noise_trend
 from skbayesnn.inference._sampled_models import Drawn, Model
 from skbayesnn.inference._sampling import SamplingSettings, run_chains
 from skbayesnn.inference._sampling_engine import Recipe, SampledFit, fit_by_sampling
@@ -116,12 +111,12 @@ __all__ = [
     "BOLD",
     "BY_EVIDENCE",
     "DEGREES_OF_FREEDOM",
+    "FOR_OUTLIERS",
     "NOISE_MODELS",
     "OF_MANY_ROWS",
     "OF_SIZE",
     "SIGNIFICANT",
     "WARY",
-    "Bars",
     "BatchSteps",
     "Candidate",
     "CheckedCounts",
@@ -158,10 +153,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Recipe",
-    "Relay",
-    "Removal",
     "Renewals",
-    "Residuals",
     "SampledFit",
     "SampledReestimation",
     "SamplingSettings",
@@ -172,7 +164,6 @@ __all__ = [
     "SpectralPrecision",
     "Stage",
     "Tempered",
-    "Together",
     "Trained",
     "Trouble",
     "UnitMoves",
@@ -184,7 +175,6 @@ __all__ = [
     "best_of",
     "check_memory",
     "complete",
-    "correlated_outputs",
     "distinct",
     "evidence_derivatives",
     "fair_moves",
@@ -205,26 +195,21 @@ __all__ = [
     "linear_start",
     "log_evidence_fixed",
     "log_occam_gaussian",
-    "log_occam_of_covariance",
     "log_occam_profile",
     "log_symmetry",
     "machine_memory",
     "memory_of_search",
-    "noise_covariance",
     "noise_occam",
     "noise_posterior",
     "noise_trend",
     "own_posterior",
     "prune",
-    "prune_weights",
     "random_starts",
     "readable",
     "reestimate",
-    "relayed",
     "reporter",
     "rounding_variance",
     "run_chains",
-    "saliencies",
     "same_minimum",
     "sample_population",
     "sampled_sizes",

@@ -5,48 +5,41 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference._method import Method
-from skbayesnn.inference._search import ALONE, distinct, find_minima, fits
+from skbayesnn.inference._search import ALONE, find_minima, fits
 from skbayesnn.posterior import (
     Hyperparameters,
     JointPosterior,
     MeasuredGaussian,
     MeasuredJoint,
-    NoisyInputGaussian,
-    NoisyInputsGaussian,
-    NoisyInputsJoint,
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
 NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
-JOINTS = {
-    MeasuredGaussian: MeasuredJoint,
-    NoisyInputGaussian: NoisyInputsJoint,
-    NoisyInputsGaussian: NoisyInputsJoint,
-}  # of likelihoods that need one of their own
 
 
 def noise_minima(posed):
     """From how many minima under constant noise searches under other noise begin."""
-    return NOISE_NETWORKS if Method.choose(*posed).by_batches else NOISE_MINIMA
+    return NOISE_NETWORKS if Method.choose(*posed).early else NOISE_MINIMA
 
 
 class ConstantNoise:
     """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
 
-    by_name = True  # whether users may ask for it by its name
     tried_below = 0.0  # the p value of its test below which it is tried
     plain = True  # whether minima under constant noise are its own
     hides = False  # whether under constant noise it hides what larger networks could learn
     sampled = True  # whether networks are drawn under it by default
 
-    def p_value(self, posed, residuals):
-        """Of a test for this noise; ``None`` where it is not to be chosen.
+    def p_value(self, X, residuals, sample_weight):
+        """Of a test for this noise; ``None`` where there is none.
 
         Parameters
         ----------
-        posed : Posed
-            Under constant noise.
-        residuals : Residuals
+        X : ndarray of shape (n, n_features)
+        residuals : ndarray of shape (n, n_outputs)
+            Under constant noise, each divided by its expected standard deviation.
+        sample_weight : ndarray of shape (n,)
+            Repetitions of the rows.
         """
         return None
 
@@ -54,7 +47,7 @@ class ConstantNoise:
         """Of a network of its own: there is none."""
         return ()
 
-    def pose(self, problem, posed):
+    def pose(self, posed):
         """Posterior and settings of a search under this noise, from those under constant noise."""
         return posed
 
@@ -84,7 +77,8 @@ class ConstantNoise:
         """The posterior that samplers move in, in non-centred coordinates."""
         posterior, search = posed
         information = np.zeros(len(posterior.groups.names))
-        kind = JOINTS.get(type(posterior.likelihood), JointPosterior)
+        measured = isinstance(posterior.likelihood, MeasuredGaussian)
+        kind = MeasuredJoint if measured else JointPosterior
         return kind(posterior, search.free, search.fixed, information, tuned)
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
@@ -109,43 +103,6 @@ class ConstantNoise:
         joint, (theta, hyper) = self.joint(posed, tuned), stacked(starts)
         known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
         return Positions(joint, theta, hyper, known)
-
-
-def followed(follow, posed, previous, workers=ALONE):
-    """Distinct minima to which others lead under another noise.
-
-    Parameters
-    ----------
-    follow : callable
-        From a `Posed`, a minimum and whether it is optional to a minimum, or to ``None`` without
-        time.
-    posed : Posed
-    previous : list of Minimum
-        Best first; all but the first are optional.
-    workers : Workers
-    """
-    workers.announced(*posed, len(previous))
-    tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
-    with workers.searching(*posed, len(previous)) as told:
-        return distinct(workers.told_of(told, follow, tasks), posed)
-
-
-class Residuals(NamedTuple):
-    """Residuals under constant noise.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n, n_outputs)
-        Each divided by its expected standard deviation.
-    weight : ndarray of shape (n,)
-        Repetitions of the rows.
-    degrees : float
-        Rows less the weights of each output that they determine.
-    """
-
-    values: np.ndarray
-    weight: np.ndarray
-    degrees: float
 
 
 class Positions(NamedTuple):

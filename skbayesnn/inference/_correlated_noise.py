@@ -1,44 +1,43 @@
-"""Noise that is correlated between the outputs."""
+"""Noise that is correlated between the outputs, its covariance re-estimated with everything else.
+
+Let ``S = sum_n s_n (e_n e_n^T + J_n A^-1 J_n^T)``, what the residuals of all rows and the error
+bars of the outputs there add up to. The evidence has its maximum over the noise covariance at
+``Sigma = S / N``: expectation maximisation (Dempster, Laird & Rubin 1977), whose fixed point for
+one output is MacKay's ``beta = (N - gamma) / 2 E_D`` (1992, section 4.3 of the thesis has it for
+full matrices).
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
-from skbayesnn.inference._constant_noise import ConstantNoise, followed
-from skbayesnn.inference._correlations import correlation_of, with_correlations
-from skbayesnn.inference._residual_tests import correlated_outputs
-from skbayesnn.inference._search import ALONE
-from skbayesnn.network import outputs
+from skbayesnn.inference._constant_noise import ConstantNoise
+from skbayesnn.inference._method import Method
+from skbayesnn.inference._minimum import polish
+from skbayesnn.inference._profile import integrated
+from skbayesnn.inference._search import ALONE, distinct, own_posterior, trained_further
+from skbayesnn.network import forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     CorrelatedGaussian,
     CorrelatedJoint,
     LogUniform,
     correlation_coordinates,
+    correlation_of,
+    log_prior_of_correlations,
 )
 
-FARTHEST = 3.0  # coordinate of a correlation, a priori standard normal, of starts
+ROUNDS, EARLY_ROUNDS = 40, 3
+REFINING_ROUNDS = 4  # in which weight precisions are refined, too
+SETTLED = 1e-6  # change of correlations that ends the rounds
 
 
 class CorrelatedNoise(ConstantNoise):
     """Gaussian noise with one covariance matrix between the outputs for all rows."""
 
-    tried_below = 0.01
     plain = False
     sampled = False
 
-    def p_value(self, posed, residuals):
-        """Of a test for this noise: `correlated_outputs`.
-
-        It is not chosen where the prior has a mean or a matrix, or tells the outputs of a unit
-        apart: samplers integrate output weights out, of all outputs together.
-        """
-        network, groups = posed.posterior.network, posed.posterior.groups
-        last = network.layers(groups.labels)[-1]
-        if network.n_outputs == 1 or not groups.centred or np.any(last != last[:, :1]):
-            return None
-        return correlated_outputs(*residuals)
-
-    def pose(self, problem, posed):
+    def pose(self, posed):
         """As `ConstantNoise.pose`; searches begin without correlations."""
         old = posed.posterior.likelihood
         likelihood = CorrelatedGaussian(old.levels, old.relative, np.eye(len(old.levels)))
@@ -46,7 +45,10 @@ class CorrelatedNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """As `ConstantNoise.search`; see `with_correlations`."""
-        return followed(with_correlations, posed, previous, workers)
+        workers.announced(*posed, len(previous))
+        tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
+        with workers.searching(*posed, len(previous)) as told:
+            return distinct(workers.told_of(told, with_correlations, tasks), posed)
 
     def joint(self, posed, tuned):
         """As `ConstantNoise.joint`, with coordinates of the correlations."""
@@ -56,7 +58,6 @@ class CorrelatedNoise(ConstantNoise):
             plain.free.with_groups(np.zeros(1, dtype=bool), LogUniform()),
             plain.fixed._replace(alpha=np.append(plain.fixed.alpha, 1.0)),
             np.append(plain.information, 0.0),
-            tuned,
         )
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
@@ -67,10 +68,87 @@ class CorrelatedNoise(ConstantNoise):
         weighted = posterior.sample_weight[:, None] * residuals
         moments = np.swapaxes(residuals, -1, -2) @ weighted / posterior.n_rows
         floor = np.diag(np.exp(-posed.settings.free.beta_prior.high))
-        z = np.stack([correlation_coordinates(correlation_of(m + floor)) for m in moments])
+        z = correlation_coordinates(correlation_of(moments + floor))
         ones = np.ones((len(z), 1))
         return there._replace(
-            theta=there.joint.merged(there.theta, np.clip(z, -FARTHEST, FARTHEST)),
+            theta=there.joint.merged(there.theta, z),
             hyper=there.hyper._replace(alpha=np.hstack([there.hyper.alpha, ones])),
             known=np.hstack([there.known, 0.0 * ones]),
         )
+
+
+def with_correlations(posed, old, optional=False):
+    """Where a minimum leads when the noise covariance is inferred with everything else.
+
+    ``None`` if there is no time for what is optional.
+
+    Parameters
+    ----------
+    posed : Posed
+        With `CorrelatedGaussian` noise.
+    old : Minimum
+        Under that, or under constant noise.
+    optional : bool, default=False
+    """
+    posterior, settings = posed
+    if optional and settings.deadline.passed:
+        return None
+    method = Method.choose(posterior, settings)
+    with method.threads():
+        correlation = getattr(old.likelihood, "correlation", posterior.likelihood.correlation)
+        found = replace(old, likelihood=replace(posterior.likelihood, correlation=correlation))
+        if found.precision is None:  # of an earlier fit
+            found = _followed(own_posterior(posterior, found), found, settings, refine=False)
+        moved = np.inf
+        for i in range(EARLY_ROUNDS if method.early else ROUNDS):
+            if found.precision is None or moved < SETTLED or (i and settings.deadline.passed):
+                break
+            own = own_posterior(posterior, found)
+            covariance = _noise_covariance(own, found.theta, found.precision)
+            before, correlation = correlation, correlation_of(covariance)
+            moved = np.max(np.abs(correlation - before))
+            own = replace(own, likelihood=replace(own.likelihood, correlation=correlation))
+            beta = settings.free.beta_prior.clip(1.0 / np.diagonal(covariance))
+            found = replace(found, hyper=found.hyper._replace(beta=beta))
+            found = _followed(own, found, settings, refine=i < REFINING_ROUNDS)
+        found = _with_occam(own_posterior(posterior, found), found, settings)
+        settled = found.converged and bool(moved < 100.0 * SETTLED)
+        return replace(found, n_iter=old.n_iter, pruned=old.pruned, converged=settled)
+
+
+def _followed(posterior, minimum, settings, refine):
+    """The minimum of another posterior that is next to one, from its precisions on."""
+    if Method.choose(posterior, settings).early:
+        return trained_further(posterior, minimum, settings)
+    return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
+
+
+def _noise_covariance(posterior, theta, precision):
+    """``S / N``, see above."""
+    n_outputs, total = posterior.network.n_outputs, 0.0
+    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
+        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
+        weight, residual = posterior.sample_weight[rows], trace.outputs - posterior.y[rows]
+        total = total + (residual.T * weight) @ residual
+        total = total + np.tensordot(weight, precision.project(jacobian(trace)), 1)
+    return 0.5 * (total + total.T) / posterior.n_rows
+
+
+def _with_occam(posterior, minimum, settings):
+    """With the Occam factor of the whole covariance, and those of weight precisions integrated.
+
+    A priori the logarithm of every output's precision is uniform, and the correlation matrix is.
+    The Fisher information of ``nu`` rows, less what the weights have used up, in these coordinates
+    has the determinant ``2^-p nu^(p(p+1)/2) (det R)^-(p+1)``.
+    """
+    if minimum.trouble is not None:
+        return minimum
+    minimum = integrated(posterior, minimum, settings)
+    correlation = minimum.likelihood.correlation
+    p = len(correlation)
+    n_free, degrees = p * (p + 1) / 2, posterior.n_rows - np.sum(minimum.gamma) / p
+    log_det = n_free * np.log(max(degrees, 1e-3)) - p * np.log(2.0)
+    log_det -= (p + 1) * np.linalg.slogdet(correlation)[1]
+    density = log_prior_of_correlations(p) - np.sum(settings.free.beta_prior.log_width)
+    occam = min(density + 0.5 * (n_free * np.log(2.0 * np.pi) - log_det), 0.0)
+    return replace(minimum, terms=replace(minimum.terms, noise_occam=float(occam)))

@@ -9,7 +9,8 @@ from skbayesnn.inference._evidence import EvidenceTerms
 from skbayesnn.inference._minimum import OF_SIZE
 
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
-FIRST = 1  # place in the grid of the value that is trained with
+FIRST = 5.0  # value that is trained with
+FOR_OUTLIERS = 1.0  # the same where gross outliers were found
 OUT_OF_REACH = 6.0  # nats below the best at which the search in that direction ends
 
 
@@ -27,13 +28,20 @@ class StudentTTerms(EvidenceTerms):
     degrees_of_freedom_occam: float = 0.0
 
 
-def best_degrees_of_freedom(minimum, minimum_at):
+def grid_with(first):
+    """Values of equal prior probability, that which is trained with among them."""
+    return tuple(sorted({first, *DEGREES_OF_FREEDOM}))
+
+
+def best_degrees_of_freedom(minimum, first, minimum_at):
     """Follow a minimum along the grid of degrees of freedom.
 
     Parameters
     ----------
     minimum : Minimum
-        At the first value of the grid that is tried.
+        At the first value that is tried.
+    first : float
+        This value.
     minimum_at : callable
         From degrees of freedom and the minimum at a neighbouring value to the minimum there.
 
@@ -42,12 +50,13 @@ def best_degrees_of_freedom(minimum, minimum_at):
     Minimum
         That of highest evidence; ``degrees_of_freedom_occam`` averages over the others.
     """
-    n = len(DEGREES_OF_FREEDOM)
-    found = {FIRST: minimum}
+    grid = grid_with(first)
+    n, start = len(grid), grid.index(first)
+    found = {start: minimum}
     for direction, end in ((1, n), (-1, -1)):
-        for place in range(FIRST + direction, end, direction):
+        for place in range(start + direction, end, direction):
             neighbour = found[place - direction]
-            found[place] = minimum_at(DEGREES_OF_FREEDOM[place], neighbour)
+            found[place] = minimum_at(grid[place], neighbour)
             best = max(_evidence(m) for m in found.values())
             if _evidence(found[place]) < best - OUT_OF_REACH:
                 break

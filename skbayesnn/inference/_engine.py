@@ -6,7 +6,6 @@ The order of calls::
     grown                       hidden layers, if they are to be chosen
     chosen_with_many_rows       instead, hidden layers and noise where there are many rows
     find_minima                 under constant noise, from the remaining starts
-    prune_weights               if single weights are to be taken out
     with_chosen_noise           if the noise is to be chosen; or the search of the model asked for
 """
 
@@ -16,7 +15,7 @@ from itertools import takewhile
 import numpy as np
 from scipy.special import logsumexp
 
-from skbayesnn.inference._constant_noise import Residuals, noise_minima
+from skbayesnn.inference._constant_noise import noise_minima
 from skbayesnn.inference._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -30,7 +29,6 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._noise_models import NOISE_MODELS
 from skbayesnn.inference._noise_network import residuals_and_gamma
 from skbayesnn.inference._problem import Posed, Problem
-from skbayesnn.inference._saliency import prune_weights, with_zeros
 from skbayesnn.inference._sampled_models import (
     GENEROUS,
     Model,
@@ -67,8 +65,6 @@ class EvidenceFit:
     noise_p_values, noise_log_evidences : dict
         By noise model: of tests for it under constant noise, and log evidences (units of the user,
         Laplace's approximation) where the noise was to be chosen.
-    removals : tuple of Removal
-        How the weights of the best minimum were pruned, if they were to be.
     drawn : tuple of Drawn
         Networks drawn from the posterior, by models, highest evidence first: that of the first one
         is measured. Empty if none were drawn.
@@ -82,7 +78,6 @@ class EvidenceFit:
     growth: tuple = ()
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
-    removals: tuple = ()
     drawn: tuple = ()
 
     @property
@@ -191,7 +186,8 @@ def fit_evidence(
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         asked = hidden_layer_sizes, noise
         chosen = chosen_with_many_rows(problem, *asked, entropy, workers)
-        hidden_layer_sizes, noise, growth, on_part = chosen
+        hidden_layer_sizes, noise, growth, on_part, scouts = chosen
+        previous = previous or scouts
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, noise_minima(problem.posed(hidden_layer_sizes)))
     if hidden_layer_sizes == "auto":
@@ -210,8 +206,6 @@ def fit_evidence(
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
-    if problem.prunes:
-        fit = replace(fit, minima=[with_zeros(minimum) for minimum in fit.minima])
     return replace(fit, **on_part)
 
 
@@ -228,7 +222,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
         ``True``: whatever time it takes.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
-    if not wanted or not possible or problem.prunes:
+    if not wanted or not possible:
         return None
     if hidden_layer_sizes == "auto":
         hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
@@ -314,12 +308,10 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
     seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
     seeds = seeds[: max(0, len(seeds) - len(old))]
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima, removals = distinct([*scouted, *found], posed), ()
-    if problem.prunes:
-        minima, removals = _pruned(posed, minima, workers)
+    minima = distinct([*scouted, *found], posed)
     others = [(there, m) for size, (there, some) in tried.items() if size != sizes for m in some]
     others = _unrepeated(minima, others, posed.settings)
-    return EvidenceFit(problem, posed, minima, others, removals=removals)
+    return EvidenceFit(problem, posed, minima, others)
 
 
 def _with_noise(fit, noise, previous, workers, models=None):
@@ -382,18 +374,11 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     return better
 
 
-def _pruned(posed, minima, workers):
-    """Minima without weights that are not worth it, and how the best one has lost its own."""
-    found = workers.run(prune_weights, [(posed.posterior, m, posed.settings) for m in minima])
-    kept = distinct([minimum for minimum, _ in found], posed)
-    return kept, next(path for minimum, path in found if minimum is kept[0])
-
-
 def _has_many_rows(problem, hidden_layer_sizes, noise):
     """Whether choices are to be made by rows held out: the evidence does not serve or is none."""
     if hidden_layer_sizes == "auto":
         return len(problem.X) >= problem.limits.batch_rows
-    return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).by_batches
+    return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
@@ -414,6 +399,8 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     growth : tuple of Candidate
     tests : dict
         Fields of `EvidenceFit`.
+    fit : EvidenceFit
+        Of the network with these layers, under constant noise, on the rows that were kept.
     """
     held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
     if hidden_layer_sizes == "auto":
@@ -422,20 +409,21 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         minima = tried[hidden_layer_sizes]
     else:
         minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
-    if noise != "auto":
-        return hidden_layer_sizes, noise, growth, {}
     fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima)
-    p_values, densities = _p_values(fit), {"constant": held.log_density(minima)}
-    suspected = _suspected(problem, p_values)
+    if noise != "auto":
+        return hidden_layer_sizes, noise, growth, {}, fit
+    p_values, densities = _p_values(fit), {"constant": held.log_density(minima[:1])}
+    suspected, first = _suspected(problem, p_values), replace(fit, minima=minima[:1])
     with workers.progress.over("noise models", np.ones(len(suspected))) as step:
         for name in _while_there_is_time(suspected, problem):
-            densities[name] = held.log_density(_under(name, fit, None, workers)[1])
+            densities[name] = held.log_density(_under(name, first, None, workers)[1])
             step(
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
                 f"(constant noise {densities['constant']:.4f})"
             )
+    densities["constant"] += OF_MANY_ROWS.least_gain  # the simpler one where they agree
     noise = max(densities, key=densities.get)
-    return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}
+    return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}, fit
 
 
 def _suspected(problem, p_values):
@@ -507,7 +495,7 @@ def _under(noise, fit, previous, workers, at_least=None):
     others are left out.
     """
     model = NOISE_MODELS[noise]
-    posed = model.pose(fit.problem, fit.posed)
+    posed = model.pose(fit.posed)
     starts = [*_continuing(noise, fit.problem, posed, previous), *fit.minima[: noise_minima(posed)]]
     n_first = len(starts) if at_least is None else 1
     minima = model.search(fit.problem, posed, starts[:n_first], workers)
@@ -527,7 +515,7 @@ def _continuing(noise, problem, posed, previous):
 def _p_values(fit):
     """Of tests under constant noise of what speaks for each of the other noise models."""
     posterior, best = fit.posed.posterior, fit.best
-    testable = posterior.likelihood.n_levels and not fit.problem.noise_is_given
+    testable = posterior.likelihood.quadratic and not fit.problem.noise_is_given
     if not testable or best.precision is None:
         return {}
     own = own_posterior(posterior, best)
@@ -535,9 +523,7 @@ def _p_values(fit):
         residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
     beta = own.likelihood.precisions(best.hyper.beta)
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    weight = posterior.sample_weight
-    degrees = float(weight @ np.maximum(gamma, 0.0).mean(axis=1))
-    given = fit.posed, Residuals(residuals, weight, degrees)
+    given = posterior.X, residuals, posterior.sample_weight
     found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())
     return {name: p_value for name, p_value in found if p_value is not None}
 

@@ -213,7 +213,10 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
 
     def attempt(sizes, narrower):
         posed = held.kept.posed(sizes)
-        tried[sizes] = find_minima(*posed, seeds if sizes else seeds[:1], workers=workers)
+        same_depth = narrower and len(narrower) == len(sizes)
+        start = tried[narrower][0] if same_depth else None
+        some = seeds if sizes else seeds[:1]
+        tried[sizes] = find_minima(*posed, some, narrower=start, workers=workers)
         density = held.log_density(tried[sizes])
         n_weights = posed.posterior.network.n_weights
         return Candidate(sizes, np.nan, n_weights, density)

@@ -7,6 +7,7 @@ a model predicts (Lotfi et al. 2022, "Bayesian model selection, the marginal lik
 generalization").
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,9 +52,11 @@ class HeldOut(NamedTuple):
         n = len(problem.X)
         order = np.random.default_rng(0).permutation(n)
         n_rest = min(int(SHARE * n), MOST)
-        return cls(
-            problem.of_rows(np.sort(order[n_rest:])), problem.of_rows(np.sort(order[:n_rest]))
-        )
+        kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
+        # trained as on all rows are, but no evidences: minima need not be reached
+        fewer = min(problem.limits.batch_rows, len(kept.X))
+        limits = problem.limits._replace(batch_rows=fewer, batch_rows_per_weight=n)
+        return cls(replace(kept, limits=limits), rest)
 
     def log_density(self, minima):
         """Mean log density of the rows held out under networks that count equally (nats per row).
@@ -75,7 +78,7 @@ class HeldOut(NamedTuple):
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
         found, factors = outputs(own.network, minimum.theta, own.X), own.factors
-        given = own.y, np.ones(len(own.y)), factors, own.variances, own.by_inputs
+        given = own.y, np.ones(len(own.y)), factors, own.variances
         # a set of one row, many times
         y, one, *each = (None if some is None else some[:, None] for some in given)
         targets = Targets(y, one[0], *each)

@@ -27,9 +27,9 @@ class InputDependentNoise(ConstantNoise):
     tried_below = 0.05  # only whether it is tried: the evidence decides
     plain = False
 
-    def p_value(self, posed, residuals):
+    def p_value(self, X, residuals, sample_weight):
         """Of a test for this noise: `noise_trend`."""
-        return noise_trend(posed.posterior.X, residuals.values, residuals.weight)
+        return noise_trend(X, residuals, sample_weight)
 
     def hidden_layer_sizes(self, problem):
         """Of the noise network."""
@@ -116,7 +116,7 @@ def _with_noise(posed, plan, old, optional):
             return [settle(Pair.resume(own, old, settings, plan))]
         seed = np.random.SeedSequence(0)  # starts differ enough in the means
         starts = [(own, old.theta, old.pruned)]
-        if old.network != posterior.network and not Method.choose(own, settings).by_batches:
+        if old.network != posterior.network and not Method.choose(own, settings).early:
             wide = widened(old, posterior.network, np.random.default_rng(seed))
             starts.append((posterior, wide, ()))
         found = []

@@ -55,6 +55,9 @@ class Limits(NamedTuple):
         (``cheap_work``), more rows per weight are required.
     batch_steps : int
         Steps of training on batches: some seconds.
+    early_work : float
+        Rows times squared weights up to which networks that end their training early are trained by
+        damped steps, which lead further than batches: a step takes a tenth of a second.
     part_rows, part_rows_per_weight : int
         Least number of rows on which training begins, in total and per weight. Their minimum is
         within a few steps of that of all rows.
@@ -95,6 +98,7 @@ class Limits(NamedTuple):
     batch_rows: int = 5000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
+    early_work: float = 5e9
     part_rows: int = 10_000
     part_rows_per_weight: int = 20
     part_worth: int = 5

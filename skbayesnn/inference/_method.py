@@ -66,8 +66,10 @@ class Method:
     by_gradients : bool
         Whether training descends by gradients, with one curvature for each re-estimation.
     by_batches : bool
-        Whether they are those of batches of the rows. The weights at which it ends are taken as
-        they are.
+        Whether they are those of batches of the rows.
+    early : bool
+        Whether training of a large network on many rows ends before the minimum: the weights there
+        are taken as they are, and have no evidence.
     cheap : bool
         Whether a fit can use hundreds of Hessians.
     profiled : bool
@@ -104,6 +106,7 @@ class Method:
     exact: bool
     by_gradients: bool
     by_batches: bool
+    early: bool
     cheap: bool
     profiled: bool
     refines: bool
@@ -130,27 +133,30 @@ class Method:
         dense = k <= limits.dense and work <= limits.dense_work
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work
-        dense &= not many or plenty
+        early = many and not (dense and plenty)
+        softmax = n_outputs > 1 and not posterior.likelihood.n_levels
+        creeps = hidden and softmax and work > limits.softmax_work
+        dense &= not early or (work <= limits.early_work and not creeps)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
-        dual = pays and targets * k <= limits.dual_doubles
+        dual = pays and not early and targets * k <= limits.dual_doubles
         curvature = Curvature.DUAL if dual else Curvature.DENSE
         if not (dense or dual):
             curvature = Curvature.KRONECKER
-        softmax = n_outputs > 1 and not posterior.likelihood.n_levels
-        creeps = hidden and softmax and work > limits.softmax_work
         by_gradients = curvature is Curvature.KRONECKER or (dense and creeps)
         if posterior.groups.coupled:  # no other form holds a matrix of the prior
-            dense, curvature, by_gradients = True, Curvature.DENSE, False
-        cheap = dense and work <= limits.cheap_work and not by_gradients
+            dense, curvature, by_gradients, early = True, Curvature.DENSE, False, False
+        exact = dense and settings.exact and not early
+        cheap = dense and not early and work <= limits.cheap_work and not by_gradients
         part = max(limits.part_rows, limits.part_rows_per_weight * k)
         return cls(
             curvature=curvature,
             dense=dense,
-            exact=dense and settings.exact,
+            exact=exact,
             by_gradients=by_gradients,
             by_batches=many and curvature is Curvature.KRONECKER,
+            early=early,
             cheap=cheap,
-            profiled=cheap and settings.exact and work <= limits.profile_work,
+            profiled=cheap and exact and work <= limits.profile_work,
             refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
             part_rows=part if hidden and n >= limits.part_worth * part else 0,
             n_rows=n,
@@ -181,7 +187,7 @@ class Method:
     @property
     def has_evidence(self):
         """Whether log determinants are good enough for an evidence."""
-        return self.curvature is not Curvature.KRONECKER
+        return not (self.early or self.curvature is Curvature.KRONECKER)
 
     def threads(self):
         """Context manager: as many threads of the linear algebra library as pay."""

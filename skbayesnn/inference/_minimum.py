@@ -23,7 +23,6 @@ from skbayesnn.inference._evidence import (
 )
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._redundancy import layers_switched_off, prune
-from skbayesnn.inference._settings import NO_WIDTH
 from skbayesnn.inference._steps import find_mode
 
 ASCENT = 20.0  # times the tolerance: that of the first ascent, which the exact one follows
@@ -31,6 +30,7 @@ PRUNING = 1e-6  # nats above the minimum at which units are told to be redundant
 TO_ROUNDING = 1e-12  # nats above the minimum, and left to gain, at the end
 APPROXIMATELY = 1e-8  # the same with Gauss-Newton curvature
 TRIALS, FEW_TRIALS = 120, 30  # of steps towards a minimum, where Hessians are cheap or not
+TRIALS_BENT = 1000  # the same, cheap, where the noise bends the energy downwards beside minima
 
 
 class Trouble(Enum):
@@ -41,11 +41,11 @@ class Trouble(Enum):
     NOT_REACHED = "training did not reach the minimum"
     SINGULAR = "the curvature is numerically singular"
     STRUCTURED = "the curvature of so large a network is approximated by Kronecker factors"
-    BATCHES = "training on batches of rows ends before the minimum"
+    EARLY = "training on many rows ends before the minimum"
     NOISE_NETWORK = "the noise network has no evidence"
 
 
-OF_SIZE = Trouble.STRUCTURED, Trouble.BATCHES  # where no search could find an evidence
+OF_SIZE = Trouble.STRUCTURED, Trouble.EARLY  # where no search could find an evidence
 LOST = Trouble.INDEFINITE, Trouble.NOT_REACHED  # where another start may help
 
 
@@ -110,11 +110,6 @@ class Minimum:
     def fits_everything(self):
         """Whether hardly any degree of freedom is left to tell the noise level from."""
         return bool(np.any(self.noise_gamma > 0.9 * self.noise_counts))
-
-    @property
-    def n_weights(self):
-        """Weights and biases that have not been taken out, see `prune_weights`."""
-        return int(np.sum(self.groups.expand(self.hyper.alpha) < NO_WIDTH))
 
     @property
     def log_evidence(self):
@@ -191,7 +186,7 @@ def _needed(posterior, theta, hyper, settings, search=None):
         if search is not None and not units:
             return posterior, search, pruned
         pruned, method = pruned + tuple(units), Method.choose(posterior, settings)
-        search = find_mode(posterior, method, theta, hyper, _trials(method), PRUNING)
+        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), PRUNING)
         theta = search.point.theta
 
 
@@ -200,7 +195,7 @@ def _polished(posterior, method, search, settings, refine):
     free, (theta, hyper) = settings.free, search.point[:2]
     if method.dense:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
-        search = find_mode(posterior, method, theta, hyper, _trials(method), tol)
+        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
     if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:
         return _solved(posterior, method, search)
     refine = refine and method.refines and method.exact and np.any(free.mask)
@@ -219,8 +214,10 @@ def _solved(posterior, method, search):
     return search._replace(point=solved)
 
 
-def _trials(method):
-    return TRIALS if method.cheap else FEW_TRIALS
+def _trials(posterior, method):
+    if not method.cheap:
+        return FEW_TRIALS
+    return TRIALS_BENT if posterior.likelihood.bends else TRIALS
 
 
 def evaluate(posterior, method, search, settings, pruned, settled=True):
@@ -236,15 +233,11 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     if determined is not None:
         given = posterior, method, point, free, determined
         occam = alpha_occam(*given), noise_occam(*given)
-    n_removed = np.sum(groups.expand(hyper.alpha) >= NO_WIDTH)
-    cancels = 0.5 * n_removed * np.log(NO_WIDTH)  # of weights that were taken out
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
         noise_normaliser=float(posterior.noise_normaliser(hyper.beta)),
-        weight_prior=float(
-            -hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha) - cancels
-        ),
-        log_det=cancels - 0.5 * precision.log_det if precision.definite else np.nan,
+        weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
+        log_det=-0.5 * precision.log_det if precision.definite else np.nan,
         symmetry=log_symmetry(posterior.network, groups, off),
         weight_precision_occam=occam[0],
         noise_occam=occam[1],
@@ -279,7 +272,7 @@ def _trouble(method, search, terms, determined):
     if np.isnan(terms.symmetry):
         return Trouble.ROTATION
     if not method.has_evidence:
-        return Trouble.BATCHES if method.by_batches else Trouble.STRUCTURED
+        return Trouble.EARLY if method.early else Trouble.STRUCTURED
     if np.isnan(terms.log_det):
         return Trouble.INDEFINITE
     if not search.converged:

@@ -3,7 +3,6 @@
 from skbayesnn.inference._constant_noise import ConstantNoise
 from skbayesnn.inference._correlated_noise import CorrelatedNoise
 from skbayesnn.inference._input_dependent_noise import InputDependentNoise
-from skbayesnn.inference._input_noise import NoisyInputs
 from skbayesnn.inference._student_t_noise import StudentTNoise
 
 NOISE_MODELS = {
@@ -12,5 +11,4 @@ NOISE_MODELS = {
     "input_dependent": InputDependentNoise(),
     "student_t": StudentTNoise(),
     "correlated": CorrelatedNoise(),
-    "noisy_inputs": NoisyInputs(),
 }

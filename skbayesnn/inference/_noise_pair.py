@@ -225,7 +225,7 @@ def settle(pair):
     Minimum
         Of the means, whose ``noise`` is the minimum of the noise network.
     """
-    if pair.mean.method.by_batches:  # which leads to no minimum
+    if pair.mean.method.early:  # which leads to no minimum
         return pair.round(Side.completed).minimum
     pair = train_with_noise(pair, SETTLED, 1.0)
     best, highest = None, -np.inf

@@ -8,14 +8,16 @@ import numpy as np
 
 from skbayesnn.inference._deadline import NEVER, Deadline
 from skbayesnn.inference._limits import Limits
-from skbayesnn.inference._settings import NO_WIDTH, REMOVED, FreeHyperparameters, Settings
+from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
+    Gaussian,
     Hyperparameters,
     Hyperpriors,
     Likelihood,
     LogUniform,
     Posterior,
+    StudentT,
     WeightGroups,
     weight_groups,
 )
@@ -52,14 +54,13 @@ class Problem:
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
     likelihood : Likelihood
-        With constant noise, if with any.
+        Under which searches begin: with constant noise, if with any; with Student-t noise where
+        gross outliers were found.
     activation : str
     output_bias : bool
         Whether outputs have biases.
     prior : str or ndarray
         See `weight_groups`.
-    prunes : bool
-        Whether single weights are to be taken out, see `prune_weights`.
     feature_names : list of str, optional
     groups : WeightGroups, optional
         The prior of the weights of the one network that there is, in place of ``prior``.
@@ -74,8 +75,6 @@ class Problem:
         Of the noise levels; by default all are `LogUniform`.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
-    input_variances : ndarray of shape (n_features,), optional
-        Of the noise of the inputs, where it is known.
     noise_hidden_layer_sizes : tuple of int
         Of the network of input-dependent noise.
     laws : tuple of str, optional
@@ -107,7 +106,6 @@ class Problem:
     activation: str = "tanh"
     output_bias: bool = True
     prior: object = "layer"
-    prunes: bool = False
     feature_names: list | None = None
     groups: WeightGroups | None = None
     weight_precision: Callable = all_free
@@ -115,7 +113,6 @@ class Problem:
     hyperprior: Callable = all_log_uniform
     noise_hyperprior: tuple | None = None
     variances: np.ndarray | None = None
-    input_variances: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     laws: tuple | None = None
     exact: bool = True
@@ -134,6 +131,14 @@ class Problem:
             given["variances"] = self.variances[rows]
         return replace(self, **given, log_scale=scale)
 
+    @property
+    def under_constant_noise(self):
+        """The same problem, gross outliers or not."""
+        old = self.likelihood
+        if not isinstance(old, StudentT):
+            return self
+        return replace(self, likelihood=Gaussian(old.levels, old.relative))
+
     def network(self, hidden_layer_sizes):
         """The network with these hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
@@ -144,8 +149,7 @@ class Problem:
         """Whether a noise level is fixed or has a Gamma prior, or some errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
         informed = bool(np.any(self.noise_priors.informative))
-        known = self.variances is not None or self.input_variances is not None
-        return fixed or informed or known
+        return fixed or informed or self.variances is not None
 
     @property
     def noise_priors(self):
@@ -154,7 +158,7 @@ class Problem:
         return Hyperpriors.of(self.noise_hyperprior or default)
 
     def posed(self, hidden_layer_sizes):
-        """The posterior of a network, under constant noise, and settings of its search."""
+        """The posterior of a network, under the likelihood of the problem, and its settings."""
         network = self.network(hidden_layer_sizes)
         groups = self.groups
         if groups is None:
@@ -164,10 +168,6 @@ class Problem:
         weights = Hyperpriors.of(self.hyperprior(groups.names, free_alpha))
         prior = Hyperpriors.joined([weights, self.noise_priors])
         free = FreeHyperparameters(free_alpha, free_beta, prior)
-        if self.prunes:
-            groups = WeightGroups(groups.labels, [*groups.names, REMOVED])
-            alpha = np.append(alpha, NO_WIDTH)
-            free = free.with_groups(np.zeros(1, dtype=bool), LogUniform())
         settings = Settings(
             free,
             Hyperparameters(alpha, beta),

@@ -6,9 +6,7 @@ The order of calls::
         step(text)                                  one of them is completed
 """
 
-import sys
 from contextlib import contextmanager
-from multiprocessing import parent_process
 from time import monotonic
 
 import numpy as np
@@ -159,12 +157,12 @@ class Lines(Progress):
         line = f"{text}; {monotonic() - self._begun:.0f} s so far"
         if left >= 1.0:
             line += f", about {left:.0f} s left for {stage.name}"
-        self._print(line)
+        print(line, flush=True)
 
     def say(self, text):
         """Print a text where the steps of another stage would be told of."""
         if self._depth < self._verbose:
-            self._print(text)
+            print(text, flush=True)
 
     def _announce(self, stage, seconds):
         """Say once that a stage takes long."""
@@ -172,10 +170,8 @@ class Lines(Progress):
         if seconds > LONG and stage.depth <= self._verbose and not stage.announced:
             stage.announced = True
             least = "at least " if stage.is_open else ""
-            self._print(f"{stage.name}: this will take {least}about {_rounded(seconds)}")
-
-    def _print(self, line):
-        print(line, flush=True)
+            words = f"{stage.name}: this will take {least}about {_rounded(seconds)}"
+            print(words, flush=True)
 
 
 def _rounded(seconds):
@@ -187,108 +183,12 @@ def _rounded(seconds):
     return f"{seconds / 3600:.0f} hours"
 
 
-class Bars(Lines):
-    """The same above a progress bar of the present stage.
-
-    Parameters
-    ----------
-    verbose : int
-    deadline : Deadline
-    bar : type
-        ``tqdm`` or another class of its interface.
-    """
-
-    def __init__(self, verbose, deadline, bar):
-        super().__init__(verbose, deadline)
-        self._bar, self._shown = bar, None
-
-    def begin(self, stage, seconds):
-        """Show a bar."""
-        if stage.depth == 1:
-            total = len(stage.works) or None
-            self._shown = self._bar(total=total, desc=stage.name, leave=False)
-        super().begin(stage, seconds)
-
-    def step(self, stage, text):
-        """Move it on."""
-        super().step(stage, text)
-        if stage.depth == 1:
-            if self._shown.total is not None:
-                self._shown.total = max(self._shown.total, stage.n_done)
-            self._shown.update()
-
-    def end(self, stage):
-        """Take it away."""
-        if stage.depth == 1:
-            self._shown.close()
-            self._shown = None
-
-    def _print(self, line):
-        if self._shown is None:
-            super()._print(line)
-        else:
-            self._shown.write(line)
-
-
-class Together(Progress):
-    """Several who are told the same."""
-
-    listens = True
-
-    def __init__(self, *some):
-        super().__init__()
-        self._some = some
-
-    def begin(self, stage, seconds):
-        """Tell all."""
-        for progress in self._some:
-            progress._depth = stage.depth
-            progress.begin(stage, seconds)
-
-    def step(self, stage, text):
-        """Tell all."""
-        for progress in self._some:
-            progress.step(stage, text)
-
-    def end(self, stage):
-        """Tell all."""
-        for progress in self._some:
-            progress.end(stage)
-            progress._depth = stage.depth - 1
-
-    def say(self, text):
-        """Tell all."""
-        for progress in self._some:
-            progress.say(text)
-
-
 def reporter(verbose, deadline=NEVER):
-    """Who tells the user how far a fit is.
-
-    Lines; a progress bar, too, if ``tqdm`` is installed and there is a terminal or a notebook to
-    show it.
+    """Who tells the user how far a fit is: `Lines`, or with ``verbose=0`` nobody.
 
     Parameters
     ----------
     verbose : int
-        0: nobody.
     deadline : Deadline
     """
-    if not verbose:
-        return Progress()
-    bar = progress_bar()
-    return Lines(verbose, deadline) if bar is None else Bars(verbose, deadline, bar)
-
-
-def progress_bar():
-    """``tqdm`` where it is installed and can be shown, else ``None``."""
-    if parent_process() is not None:  # the bar is that of the first process
-        return None
-    try:
-        from tqdm import tqdm as of_terminal
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    in_notebook = not issubclass(of_terminal, tqdm) and tqdm.__mro__[1] is not of_terminal
-    in_notebook = in_notebook and "notebook" in tqdm.__mro__[1].__module__
-    return tqdm if in_notebook or sys.stderr.isatty() else None
+    return Lines(verbose, deadline) if verbose else Progress()

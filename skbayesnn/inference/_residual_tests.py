@@ -88,54 +88,6 @@ def heavy_tails(residuals, sample_weight):
     return _of_any(norm.cdf((ratio - expected) * np.sqrt(n / (1.0 - 3.0 / np.pi))))
 
 
-def correlated_outputs(residuals, sample_weight, degrees):
-    """Test whether the residuals of different outputs are correlated.
-
-    The likelihood ratio of independence, ``-(nu - (2 p + 5) / 6) ln det R`` with the matrix ``R``
-    of correlations between ``p`` outputs, follows a chi-squared distribution of ``p (p - 1) / 2``
-    degrees of freedom if the noise is Gaussian and independent (Bartlett 1950, "Tests of
-    significance in factor analysis", British Journal of Psychology 3).
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n, n_outputs)
-        As for `noise_trend`.
-    sample_weight : ndarray of shape (n,)
-        Repetitions of the rows.
-    degrees : float
-        ``nu``: rows less the weights of each output that they determine, intercepts among them.
-
-    Returns
-    -------
-    float
-        The p value: the probability, under independent noise, of as strong correlations; ``nan``
-        for one output, or where hardly any degrees of freedom are left.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import correlated_outputs
-    >>> apart, shared = np.random.default_rng(0).standard_normal((2, 100, 2))
-    >>> together = apart + shared[:, :1]
-    >>> bool(correlated_outputs(apart, np.ones(100), 99.0) > 0.05)
-    True
-    >>> bool(correlated_outputs(together, np.ones(100), 99.0) < 0.001)
-    True
-    """
-    p = residuals.shape[1]
-    factor = degrees - (2.0 * p + 5.0) / 6.0
-    if p == 1 or factor <= 0:
-        return np.nan
-    moments = residuals.T @ (sample_weight[:, None] * residuals)
-    sd = np.sqrt(np.diagonal(moments))
-    sd = np.where(sd > 0.0, sd, 1.0)
-    correlation = moments / sd[:, None] / sd
-    np.fill_diagonal(correlation, 1.0)
-    with np.errstate(divide="ignore"):
-        log_det = np.log(max(np.linalg.det(correlation), 0.0))
-    return float(chi2.sf(-factor * log_det, p * (p - 1) / 2))
-
-
 def _of_any(p_values):
     """P value of the most significant of several tests (Bonferroni)."""
     return float(min(1.0, len(p_values) * np.min(p_values)))

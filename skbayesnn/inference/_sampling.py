@@ -1,8 +1,6 @@
 """Drawing networks from the posterior of weights and hyperparameters."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +9,6 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference._deadline import OutOfTime
 from skbayesnn.inference._moves import moves_beside
 from skbayesnn.inference._noise_models import NOISE_MODELS
-from skbayesnn.inference._relay import relayed
 from skbayesnn.inference._search import ALONE
 from skbayesnn.inference._settings import Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
@@ -161,32 +158,23 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
         ``False``: go on sampling.
     workers : Workers
     """
-    with _observed(settings, warm, len(chains), workers.progress) as tell:
+    n_warmup, alone, tell = settings.n_warmup if warm else 0, len(chains) == 1, None
+    total = n_warmup + settings.n_draws * settings.thin
+    with workers.progress.over("sampling", np.ones(total) if alone else ()) as step:
+        if alone and workers.progress.listens:
+            tell = _Teller(step, n_warmup, total)
         if warm:
             tasks = [(joint, batch, settings, tell) for batch in chains]
             chains = _in_step(workers.run(_warm_up, tasks), settings)
-        parts = workers.run(_draw, [(joint, batch, settings, tell) for batch in chains])
+        parts, tasks = [], [(joint, batch, settings, tell) for batch in chains]
+        for part in workers.results(_draw, tasks):
+            parts.append(part)
+            if not alone:
+                step(f"chains drawn by process {len(parts)} of {len(chains)}")
     shortest = min(draws.energy.shape[1] for draws, _, _ in parts)
     draws = Draws.join([draws.first(shortest) for draws, _, _ in parts], axis=0)
     interrupted = any(broken for _, _, broken in parts)
     return Sampled(draws, joint, [batch for _, batch, _ in parts], interrupted)
-
-
-@contextmanager
-def _observed(settings, warm, n_batches, progress):
-    """What is called with the chains after every transition, in whatever process; or ``None``."""
-    n_warmup = settings.n_warmup if warm else 0
-    total = n_warmup + settings.n_draws * settings.thin
-    if not progress.listens:
-        yield None
-        return
-    with progress.over("sampling", np.ones(total * n_batches)) as step:
-        teller = _Teller(step, n_warmup, total, n_batches)
-        if n_batches == 1:
-            yield partial(_summarised, teller)
-            return
-        with relayed(teller, N_NUMBERS) as relay:
-            yield partial(_summarised, relay)
 
 
 def _warm_up(joint, chains, settings, tell):
@@ -277,30 +265,21 @@ class _Record:
         return Draws(*(np.stack(fields, axis=1) for fields in zip(*self.kept, strict=True)))
 
 
-N_NUMBERS = 3  # that `_summarised` tells
-
-
-def _summarised(tell, chains, info):
-    """Tell of a transition in a few numbers: means over the chains."""
-    tell(np.mean(info.acceptance), np.mean(info.n_steps), np.mean(chains.phase.value))
-
-
 class _Teller:
     """Turns transitions into steps of progress, with some ten lines of text."""
 
-    def __init__(self, step, n_warmup, total, n_batches):
-        self.step, self.n_warmup, self.total, self.n_batches = step, n_warmup, total, n_batches
-        self.n_told = 0
+    def __init__(self, step, n_warmup, total):
+        self.step, self.n_warmup, self.total, self.n_told = step, n_warmup, total, 0
 
-    def __call__(self, acceptance, n_steps, value):
-        """One of the batches of chains has made a transition."""
+    def __call__(self, chains, info):
+        """The chains have made a transition."""
         self.n_told += 1
-        count, rest = divmod(self.n_told, self.n_batches)
-        if rest or count % max(1, self.total // LINES):
+        if self.n_told % max(1, self.total // LINES):
             self.step()
             return
-        stage = "warm-up" if count <= self.n_warmup else "sampling"
+        stage = "warm-up" if self.n_told <= self.n_warmup else "sampling"
         self.step(
-            f"transition {count} of {self.total} ({stage}): acceptance {acceptance:.2f}, "
-            f"{n_steps:.0f} leapfrog steps, minus log posterior {value:.2f}"
+            f"transition {self.n_told} of {self.total} ({stage}): "
+            f"acceptance {np.mean(info.acceptance):.2f}, {np.mean(info.n_steps):.0f} leapfrog "
+            f"steps, minus log posterior {np.mean(chains.phase.value):.2f}"
         )

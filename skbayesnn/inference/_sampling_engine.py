@@ -288,7 +288,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
         if kept is not None and noise is None:
             noise = "constant" if NOISE_MODELS[kept.noise].plain else kept.noise
     if noise is not None:
-        return replace(fit, posed=NOISE_MODELS[noise].pose(problem, posed), noise=noise)
+        return replace(fit, posed=NOISE_MODELS[noise].pose(posed), noise=noise)
     seeds = seeds_of(entropy, hidden_layer_sizes, N_SCOUTS)
     found = minima or find_minima(*posed, seeds, workers=workers)
     best = with_chosen_noise(replace(fit, minima=found), workers=workers)

@@ -21,7 +21,6 @@ from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.inference._training import Trained, random_starts, train, train_on_part_first
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
-from skbayesnn.posterior import NOISY_INPUTS, at_slopes
 
 FAR_BEHIND = 50.0  # nats
 LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
@@ -134,7 +133,8 @@ def find_minima(
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         method = Method.choose(posterior, settings)
-        starts = random_starts(posterior, rngs, method.has_evidence)
+        low_noise = None if method.has_evidence else not method.by_gradients
+        starts = random_starts(posterior, rngs, low_noise)
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
@@ -266,7 +266,7 @@ def continued(posterior, old, settings, optional=False):
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper, method = settings.with_fixed(old.hyper), Method.choose(posterior, settings)
     with method.threads():
-        if method.by_batches:
+        if method.early:
             return trained_further(posterior, old, settings)
         moved = complete(posterior, old.theta, hyper, settings)
         stayed = evaluated(posterior, old.theta, hyper, settings)
@@ -276,11 +276,9 @@ def continued(posterior, old, settings, optional=False):
 def own_posterior(posterior, minimum):
     """The posterior with the layout, the likelihood and the noise of every row of a minimum."""
     own = posterior.with_network(minimum.network, minimum.groups.labels)
-    own, factors = replace(own, likelihood=minimum.likelihood), None
-    if isinstance(own.likelihood, NOISY_INPUTS):
-        own = at_slopes(own, minimum.theta)
+    factors = None
     if minimum.noise is not None:
         log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
         level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))
         factors = np.exp(log_precision - level)
-    return replace(own, factors=factors)
+    return replace(own, likelihood=minimum.likelihood, factors=factors)

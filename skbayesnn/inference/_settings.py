@@ -8,9 +8,6 @@ from skbayesnn.inference._deadline import Deadline
 from skbayesnn.inference._limits import Limits
 from skbayesnn.posterior import Hyperparameters, Hyperpriors
 
-REMOVED = "removed"  # the prior group of weights that were taken out, the last one
-NO_WIDTH = 1e10  # its precision: leaves some 1e-4 nats of a weight, and 1e-6 of an eigenvalue
-
 
 class FreeHyperparameters(NamedTuple):
     """Which hyperparameters are inferred, and the prior of each.

@@ -240,7 +240,7 @@ def find_mode(
     array([1.95, 1.08])
     """
     late = method.deadline.with_grace()
-    if method.by_batches:
+    if method.early:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
         theta, towards = nearer(posterior, theta, towards, hyper), None

@@ -6,9 +6,9 @@ import numpy as np
 
 from skbayesnn.inference._constant_noise import ConstantNoise
 from skbayesnn.inference._degrees_of_freedom import (
-    DEGREES_OF_FREEDOM,
     FIRST,
     best_degrees_of_freedom,
+    grid_with,
 )
 from skbayesnn.inference._method import Method
 from skbayesnn.inference._minimum import polish
@@ -26,10 +26,9 @@ class StudentTNoise(ConstantNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import NOISE_MODELS, Residuals
-    >>> values = np.random.default_rng(0).standard_t(2, (100, 1))
-    >>> residuals = Residuals(values, np.ones(100), degrees=98.0)
-    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals) < 0.001)
+    >>> from skbayesnn.inference import NOISE_MODELS
+    >>> residuals = np.random.default_rng(0).standard_t(2, (100, 1))
+    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals, np.ones(100)) < 0.001)
     True
     """
 
@@ -37,15 +36,17 @@ class StudentTNoise(ConstantNoise):
     hides = True
     plain = False
 
-    def p_value(self, posed, residuals):
+    def p_value(self, X, residuals, sample_weight):
         """Of a test for this noise: `heavy_tails`."""
-        return heavy_tails(residuals.values, residuals.weight)
+        return heavy_tails(residuals, sample_weight)
 
-    def pose(self, problem, posed):
+    def pose(self, posed):
         """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
         posterior, settings = posed
         old = posterior.likelihood
-        likelihood = StudentT(old.levels, old.relative, DEGREES_OF_FREEDOM[FIRST])
+        if isinstance(old, StudentT):  # because of gross outliers
+            return posed
+        likelihood = StudentT(old.levels, old.relative, FIRST)
         beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
         settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
         return posed._replace(
@@ -63,7 +64,8 @@ class StudentTNoise(ConstantNoise):
         """As `ConstantNoise.joint`, with a factor of every row's precision."""
         plain = super().joint(posed, tuned)
         given = {field.name: getattr(plain, field.name) for field in fields(plain)}
-        return StudentTJoint(**given, degrees_of_freedom=DEGREES_OF_FREEDOM)
+        first = posed.posterior.likelihood.degrees_of_freedom
+        return StudentTJoint(**given, degrees_of_freedom=grid_with(first))
 
 
 def _over_degrees_of_freedom(posed, minimum):
@@ -76,11 +78,12 @@ def _over_degrees_of_freedom(posed, minimum):
         ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
         fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
         there = settings._replace(fixed=fixed)
-        if Method.choose(own, there).by_batches:
+        if Method.choose(own, there).early:
             return trained_further(own, start, there)
         found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
         return replace(found, n_iter=start.n_iter, pruned=start.pruned)
 
     with Method.choose(posterior, settings).threads():
-        found = best_degrees_of_freedom(minimum, at)
+        first = posterior.likelihood.degrees_of_freedom
+        found = best_degrees_of_freedom(minimum, first, at)
         return integrated(own_posterior(posterior, found), found, settings)

@@ -23,6 +23,7 @@ UNEXPLAINED = 0.5  # share of the squared targets that features of usual weights
 LOOKED_AT = 500  # rows on which features are compared
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between looks at the evidence
+EARLY, FURTHER_STEPS = 60, 10  # steps of training that ends early, and of a network trained before
 FALLEN = 50.0  # nats that training loses of its own best evidence before it may be given up
 
 
@@ -46,7 +47,7 @@ class Trained(NamedTuple):
     tau_factor: object = 1.0
 
 
-def random_starts(posterior, rngs, compared=True):
+def random_starts(posterior, rngs, low_noise=None):
     """Random weights, and hyperparameters of a strong prior (MacKay 1992, section 3.3).
 
     Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). Starts
@@ -54,19 +55,19 @@ def random_starts(posterior, rngs, compared=True):
     starts with all of that spread and a stronger prior: the former may end where everything is
     fitted, the latter where everything is taken for noise. The latter come first if weights
     outnumber the data. With more than two hidden layers only every third start is of this kind: a
-    strong prior of every layer silences such a network. If the evidence cannot tell which is which
-    all are. Without noise levels all start with weight precision 1. Of starts with little noise the
-    weights into the first hidden layer are larger where that fits clearly better (`steepness`).
-    Under a prior with a mean they
-    start near it, the first one there if it tells all hidden units apart.
+    strong prior of every layer silences such a network. Where no evidence can tell which is which,
+    all are of one kind. Without noise levels all start with weight precision 1. Of starts with
+    little noise the weights into the first hidden layer are larger where that fits clearly better
+    (`steepness`). Under a prior with a mean they start near it, the first one there if it tells all
+    hidden units apart.
 
     Parameters
     ----------
     posterior : Posterior
     rngs : list of numpy.random.Generator
         One per start, so that a start does not depend on how many others there are.
-    compared : bool, default=True
-        Whether the minima will have evidences.
+    low_noise : bool, optional
+        Whether all start with little noise; by default they take turns.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
@@ -76,8 +77,10 @@ def random_starts(posterior, rngs, compared=True):
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
-        low = i % 3 < 2 if deep else i % 2 == few
-        if n_levels and compared and low:
+        low = low_noise
+        if low is None:
+            low = i % 3 < 2 if deep else i % 2 == few
+        if n_levels and low:
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR
@@ -168,11 +171,13 @@ def train(posterior, start, settings, least=-np.inf):
         rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         search = rule.begun(search, start.tau_factor)
-    given = posterior, steps, rule
+    given, max_iter = (posterior, steps, rule), settings.max_iter
     if method.by_gradients:
-        search = lower(*given, search, settings.max_iter, settings.deadline)
+        search = lower(*given, search, max_iter, settings.deadline)
     else:
-        search = _unless_fallen(given, search, settings, least)
+        if method.early:
+            max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
+        search = _unless_fallen(given, search, max_iter, settings.deadline, least)
     if search is None:
         return None
     tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
@@ -180,13 +185,13 @@ def train(posterior, start, settings, least=-np.inf):
     return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
 
 
-def _unless_fallen(given, search, settings, least):
+def _unless_fallen(given, search, max_iter, deadline, least):
     """`lower`, or ``None`` where the evidence has `FALLEN`, and below the least."""
     posterior, best = given[0], -np.inf
     copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
-    while not search.done and search.n_iter < settings.max_iter and not settings.deadline.passed:
-        until = min(search.n_iter + LOOK, settings.max_iter)
-        search = lower(*given, search, until, settings.deadline)
+    while not search.done and search.n_iter < max_iter and not deadline.passed:
+        until = min(search.n_iter + LOOK, max_iter)
+        search = lower(*given, search, until, deadline)
         point = search.point
         if point.precision.definite:
             fixed = posterior, point.hyper, point.energies, point.precision.log_det

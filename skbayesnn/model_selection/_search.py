@@ -92,8 +92,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         best of those fitted, and warns.
     verbose : int, default=0
         If positive, print a line per candidate: its log evidence, the verdict, its time, the time
-        so far, and about how much is left. With ``tqdm`` installed a terminal or notebook shows a
-        progress bar, too.
+        so far, and about how much is left.
 
     Attributes
     ----------

@@ -6,7 +6,6 @@ Nothing here knows targets, noise or priors.
 from skbayesnn.network._activations import ACTIVATIONS
 from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
 from skbayesnn.network._forward import BLOCK_DOUBLES, Inputs, forward, outputs, row_blocks
-from skbayesnn.network._input_slopes import InputSlopes, input_slopes, slope_gradient
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
@@ -21,7 +20,6 @@ from skbayesnn.network._products import (
 __all__ = [
     "ACTIVATIONS",
     "BLOCK_DOUBLES",
-    "InputSlopes",
     "Inputs",
     "Network",
     "forward",
@@ -29,7 +27,6 @@ __all__ = [
     "hessian_product",
     "hessian_width",
     "hidden_gradient",
-    "input_slopes",
     "jacobian",
     "jacobian_vector",
     "kronecker_factors",
@@ -37,6 +34,5 @@ __all__ = [
     "outputs",
     "row_blocks",
     "second_derivative_along",
-    "slope_gradient",
     "vector_jacobian",
 ]

@@ -21,7 +21,7 @@ class CorrelatedGaussian(Gaussian):
     ----------
     levels, relative
         As for `Gaussian`.
-    correlation : ndarray of shape (n_outputs, n_outputs)
+    correlation : ndarray of shape (..., n_outputs, n_outputs)
         ``R``, positive definite.
 
     Examples

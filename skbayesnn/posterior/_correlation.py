@@ -1,96 +1,80 @@
-"""Correlation matrices: their prior, and coordinates in which that is standard normal.
+"""Correlation matrices: their uniform prior, and coordinates that are standard normal under it.
 
-The prior is uniform over all correlation matrices (Lewandowski, Kurowicka & Joe 2009, with
-``eta = 1``). Partial correlations of every pair of outputs, given those that come before both, are
-then independent of each other with symmetric Beta distributions on (-1, 1) (Joe 2006).
+Let ``W`` be a matrix of ``p`` rows and ``p + 1`` columns of independent standard normal numbers.
+Then ``W W^T`` has a Wishart distribution of ``p + 1`` degrees of freedom, and its correlation
+matrix is uniform over all correlation matrices (Barnard, McCulloch & Meng 2000, section 2.2). The
+coordinates leave rotations and lengths of the rows open, which the prior alone determines.
 """
 
 import numpy as np
-from scipy.special import betainc, betaincinv, betaln, ndtr, ndtri
+from scipy.special import gammaln, multigammaln
 
-FARTHEST = 30.0  # coordinate beyond which correlations stay what they are
+WELL_APART = 1e-10  # least eigenvalue of a correlation matrix
 
 
-def n_correlations(n_outputs):
-    """Number of pairs of outputs."""
-    return n_outputs * (n_outputs - 1) // 2
+def n_coordinates(n_outputs):
+    """Number of coordinates of a correlation matrix."""
+    return n_outputs * (n_outputs + 1)
 
 
 def log_prior(n_outputs):
-    """Log density of the uniform distribution over correlation matrices (Joe 2006).
+    """Log density of the uniform distribution over correlation matrices.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skbayesnn.posterior import log_prior_of_correlations
-    >>> print(np.exp(-log_prior_of_correlations(2)))  # one correlation between -1 and 1
+    >>> print(np.exp(-log_prior_of_correlations(2)).round(12))  # one correlation between -1 and 1
     2.0
     """
-    k = np.arange(1, n_outputs)
-    a = 0.5 * (n_outputs - k + 1.0)
-    power = (n_outputs - k) * ((n_outputs - k) * np.log(2.0) + betaln(a, a))
-    return -float(np.sum(power))
+    a = 0.5 * (n_outputs + 1)
+    return float(n_outputs * gammaln(a) - multigammaln(a, n_outputs))
 
 
-def _pairs(n_outputs):
-    """Rows and columns of all pairs, and the parameter of the Beta distribution of each."""
-    rows, columns = np.tril_indices(n_outputs, -1)
-    return rows, columns, 1.0 + 0.5 * (n_outputs - 2 - columns)
+def correlation_of(covariance):
+    """Correlation matrices of covariance matrices, kept from being singular."""
+    sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    correlation = covariance / sd[..., :, None] / sd[..., None, :]
+    return correlation + WELL_APART * (np.eye(sd.shape[-1]) - correlation)
 
 
-def correlation_root(z, n_outputs):
-    """Cholesky factor of a correlation matrix, and its derivatives in standard normal coordinates.
+def correlation_matrix(z, n_outputs):
+    """Correlation matrices of standard normal coordinates, and their derivatives.
 
     Parameters
     ----------
     z : ndarray of shape (..., m)
-        One coordinate for every pair of outputs.
     n_outputs : int
 
     Returns
     -------
-    root : ndarray of shape (..., n_outputs, n_outputs)
+    correlation : ndarray of shape (..., n_outputs, n_outputs)
     slopes : ndarray of shape (..., m, n_outputs, n_outputs)
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.posterior import correlation_root
-    >>> L, _ = correlation_root(np.array([0.6744897501960817]), 2)  # quartile of the normal
-    >>> (L @ L.T).round(6)  # and of the uniform distribution on (-1, 1)
-    array([[1. , 0.5],
-           [0.5, 1. ]])
+    >>> from skbayesnn.posterior import correlation_matrix
+    >>> correlation_matrix(np.array([3.0, 0.0, 0.0, 0.3, 0.4, 0.0]), 2)[0].round(6)
+    array([[1. , 0.6],
+           [0.6, 1. ]])
     """
-    rows, _, a = _pairs(n_outputs)
-    size = np.minimum(np.abs(z), FARTHEST)
-    below = betaincinv(a, a, ndtr(-size))  # (1 - |c|) / 2, exact near 0
-    rest = 4.0 * below * (1.0 - below)  # 1 - c^2
-    partial = np.sign(z) * (1.0 - 2.0 * below)
-    log_density = (a - 1.0) * np.log(0.25 * rest) - betaln(a, a)
-    slope = 2.0 * np.exp(-0.5 * size**2 - log_density) / np.sqrt(2.0 * np.pi)
-    root = np.zeros((*z.shape[:-1], n_outputs, n_outputs))
-    slopes = np.zeros((*z.shape[:-1], len(rows), n_outputs, n_outputs))
-    root[..., 0, 0] = 1.0
-    for i in range(1, n_outputs):
-        left = np.ones(z.shape[:-1])  # of the row's length
-        mine = np.flatnonzero(rows == i)  # their columns rise from 0
-        for j, m in enumerate(mine):
-            root[..., i, j] = partial[..., m] * left
-            slopes[..., m, i, j] = slope[..., m] * left
-            left = left * np.sqrt(rest[..., m])
-        root[..., i, i] = left
-        for j, m in enumerate(mine):  # later columns have the factor (1 - c^2)^(1/2)
-            fall = -partial[..., m] * slope[..., m] / rest[..., m]
-            slopes[..., m, i, j + 1 : i + 1] = fall[..., None] * root[..., i, j + 1 : i + 1]
-    return root, slopes
+    lead = z.shape[:-1]
+    rows = z.reshape(*lead, n_outputs, n_outputs + 1)
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    unit = rows / length
+    correlation = correlation_of(unit @ np.swapaxes(unit, -1, -2))
+    # d R_ab / d W_ad = (U_bd - R_ab U_ad) / |W_a|
+    pull = unit[..., None, :, :] - correlation[..., None] * unit[..., :, None, :]
+    pull = (1.0 - WELL_APART) * pull / length[..., None]
+    slopes = np.einsum("ac,...abd->...adcb", np.eye(n_outputs), pull)
+    slopes = (slopes + np.swapaxes(slopes, -1, -2)).reshape(*z.shape, n_outputs, n_outputs)
+    return correlation, slopes
 
 
 def correlation_coordinates(correlation):
-    """Coordinates ``(m,)`` of a correlation matrix, the inverse of `correlation_root`."""
-    n_outputs = len(correlation)
-    rows, columns, a = _pairs(n_outputs)
+    """Coordinates of typical size that `correlation_matrix` takes to correlation matrices."""
+    p = correlation.shape[-1]
     root = np.linalg.cholesky(correlation)
-    left = np.array([np.sqrt(np.sum(root[i, j:] ** 2)) for i, j in zip(rows, columns, strict=True)])
-    partial = root[rows, columns] / left
-    below = betainc(a, a, 0.5 * (1.0 - np.abs(partial)))
-    return -np.sign(partial) * ndtri(below)
+    rows = np.concatenate([root, np.zeros((*root.shape[:-1], 1))], axis=-1)
+    return np.sqrt(p + 1.0) * rows.reshape(*rows.shape[:-2], n_coordinates(p))

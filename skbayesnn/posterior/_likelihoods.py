@@ -31,15 +31,12 @@ class Targets(NamedTuple):
         those of the noise levels. ``None``: all 1.
     variances : ndarray of shape (n, n_outputs), or None
         Of the measurement errors of every target, where these are known.
-    by_inputs : ndarray of shape (n, n_outputs, n_outputs), or None
-        Covariance of the outputs of a row that noise of its inputs makes.
     """
 
     y: np.ndarray
     weight: np.ndarray
     factors: np.ndarray | None = None
     variances: np.ndarray | None = None
-    by_inputs: np.ndarray | None = None
 
     @property
     def counts(self):
@@ -71,6 +68,7 @@ class Likelihood:
     quadratic = False  # whether the misfit is, in the outputs
     linear = True  # whether the misfit is, in beta
     one_curvature = True  # whether that of steps is the exact one
+    bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
     variance_factor = 1.0  # variance of the noise times its precision
 
     def misfit(self, outputs, targets, beta):

@@ -98,9 +98,5 @@ class MeasuredGaussian(Gaussian):
         """Noise precisions ``(..., 1, n_outputs)`` and shares ``F`` ``(..., n, n_outputs)``."""
         tau = self.precisions(beta)[..., None, :]
         # One layout for any number of networks: on it depend the last bits of products.
-        known = np.multiply(tau, self._variances(targets), order="C")
+        known = np.multiply(tau, targets.variances, order="C")
         return tau, 1.0 / (1.0 + known)
-
-    def _variances(self, targets):
-        """Known variances of the targets, ``(n, n_outputs)``."""
-        return targets.variances

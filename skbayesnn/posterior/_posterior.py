@@ -98,8 +98,6 @@ class Posterior:
         Of the misfit of every target, see `Targets`.
     variances : ndarray of shape (n, n_outputs), optional
         Of known measurement errors.
-    by_inputs : ndarray of shape (n, n_outputs, n_outputs), optional
-        See `Targets`.
 
     Examples
     --------
@@ -126,7 +124,6 @@ class Posterior:
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
     variances: np.ndarray | None = None
-    by_inputs: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
@@ -181,7 +178,7 @@ class Posterior:
 
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
-        known = self.factors, self.variances, self.by_inputs
+        known = self.factors, self.variances
         known = (None if some is None else some[rows] for some in known)
         return Targets(self.y[rows], self.sample_weight[rows], *known)
 

@@ -1,12 +1,40 @@
 """Student-t noise: targets among which some are far off."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.special import gammaln
+from scipy.stats import t
 
 from skbayesnn.posterior._likelihoods import Gaussian, Misfit
 from skbayesnn.posterior._output_layer import Rows
+
+FARTHEST = 1e3  # residual, in scales of the noise, up to which its law is followed
+
+
+@lru_cache(maxsize=64)
+def squared_scales(degrees_of_freedom):
+    """Variance of Student-t noise over its squared scale: ``nu / (nu - 2)``.
+
+    Up to two degrees of freedom there is no variance. Then it is that of the noise within
+    `FARTHEST` scales.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import squared_scales
+    >>> squared_scales(4.0)
+    2.0
+    >>> print(round(squared_scales(1.0)))  # (a - arctan a) / arctan a, within a scales
+    636
+    """
+    nu = degrees_of_freedom
+    if nu > 2.0:
+        return nu / (nu - 2.0)
+    end = np.log(FARTHEST)
+    half = quad(lambda x: np.exp(3.0 * x) * t.pdf(np.exp(x), nu), end - 40.0, end, limit=200)[0]
+    return float(half / (t.cdf(FARTHEST, nu) - 0.5))
 
 
 @dataclass(frozen=True)
@@ -48,9 +76,13 @@ class StudentT(Gaussian):
 
     @property
     def variance_factor(self):
-        """Variance of the noise times its precision: ``nu / (nu - 2)``, infinite up to 2."""
-        nu = self.degrees_of_freedom
-        return nu / (nu - 2.0) if nu > 2.0 else np.inf
+        """Variance of the noise times its precision, see `squared_scales`."""
+        return squared_scales(self.degrees_of_freedom)
+
+    @property
+    def bends(self):
+        """Where gross outliers cost little more than others."""
+        return self.degrees_of_freedom <= 2.0
 
     @property
     def _nu(self):

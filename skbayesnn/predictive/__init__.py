@@ -5,7 +5,6 @@ from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, leave_one_out, left_out
 from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
 from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
-from skbayesnn.predictive._missing import FillingEnsemble, InputGaussian
 from skbayesnn.predictive._mixture import (
     evidence_weights,
     log_normal_density,
@@ -27,7 +26,6 @@ from skbayesnn.predictive._noise import (
     CorrelatedNoise,
     Noise,
     NoiseNetworks,
-    NoiseOfInputs,
     StudentTNoise,
 )
 from skbayesnn.predictive._pooling import Pooled
@@ -39,14 +37,11 @@ __all__ = [
     "CorrelatedNoise",
     "Draws",
     "Ensemble",
-    "FillingEnsemble",
-    "InputGaussian",
     "LeftOut",
     "Marginals",
     "Member",
     "Noise",
     "NoiseNetworks",
-    "NoiseOfInputs",
     "Part",
     "Pooled",
     "Rescaled",

@@ -198,7 +198,7 @@ def _ensemble_of_models(drawn):
 
 def _draws_of(noise, joint, theta, beta, state, best=0):
     """Networks drawn from the posterior of one model."""
-    law = noise_of_draws(noise, joint, theta, beta, state)
+    law = noise_of_draws(noise, joint, beta, state)
     return Draws(joint.posterior.network, theta, law, best)
 
 

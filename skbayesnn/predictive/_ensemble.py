@@ -9,7 +9,7 @@ from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive._marginals import mixture_quantiles
-from skbayesnn.predictive._members import Adapted
+from skbayesnn.predictive._members import Part
 from skbayesnn.predictive._mixture import HERMITE_NODES, HERMITE_WEIGHTS, mixture_moments
 
 
@@ -53,17 +53,6 @@ class Ensemble:
     def n_outputs(self):
         """Number of outputs, the same for all parts."""
         return self.parts[0].network.n_outputs
-
-    def at_inputs(self, variances):
-        """The same for inputs with noise of some variances ``(d,)``; ``None`` if there is no way.
-
-        There is one where each part has constant noise, or that of `NoiseOfInputs`.
-        """
-        noises = [part.noise.of_inputs(part, variances) for part in self.parts]
-        if any(noise is None for noise in noises):
-            return None
-        parts = zip(self.parts, noises, strict=True)
-        return replace(self, parts=tuple(replace(part, noise=noise) for part, noise in parts))
 
     @property
     def doubles_per_row(self):
@@ -249,7 +238,7 @@ def _mean_over(marginals, function):
 
 
 @dataclass(frozen=True)
-class Rescaled(Adapted):
+class Rescaled(Part):
     """A part that takes some columns of the inputs, in other units of the targets.
 
     Parameters
@@ -260,8 +249,24 @@ class Rescaled(Adapted):
         Of its outputs.
     """
 
+    part: Part
     columns: slice
     scaling: Scaling
+
+    @property
+    def network(self):
+        """That of the part."""
+        return self.part.network
+
+    @property
+    def size(self):
+        """How many networks there are."""
+        return self.part.size
+
+    @property
+    def doubles_per_row(self):
+        """Memory that a row to predict takes."""
+        return self.part.doubles_per_row
 
     @property
     def noise(self):

@@ -74,33 +74,6 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Adapted(Part):
-    """Another part, whose inputs or outputs a subclass changes.
-
-    Parameters
-    ----------
-    part : Part
-    """
-
-    part: Part
-
-    @property
-    def network(self):
-        """That of the part."""
-        return self.part.network
-
-    @property
-    def size(self):
-        """How many networks there are."""
-        return self.part.size
-
-    @property
-    def doubles_per_row(self):
-        """Memory that a row to predict takes."""
-        return self.part.doubles_per_row
-
-
-@dataclass(frozen=True)
 class Member(Part):
     """One network whose weights have a Gaussian posterior, linearised in them.
 

@@ -11,7 +11,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import NOISY_INPUTS, CorrelatedGaussian, StudentT, slope_covariances
+from skbayesnn.posterior import CorrelatedGaussian, StudentT, squared_scales
 from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
 from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
@@ -38,13 +38,6 @@ class Noise:
 
     n_gaussians = 1
     heavy_tails = False  # whether moments of high order do not exist
-
-    def of_inputs(self, part, variances):
-        """`NoiseOfInputs` of the networks of a `Part`; ``None`` for other than constant noise."""
-        if type(self) not in (Noise, NoiseOfInputs):
-            return None
-        theta = np.atleast_2d(part.theta)
-        return NoiseOfInputs(self.squared_scales, self.unit, part.network, theta, variances)
 
     @property
     def laws(self):
@@ -145,8 +138,7 @@ class StudentTNoise(Noise):
     @property
     def typical_variances(self):
         """Variances ``(m, n_outputs)``."""
-        nu = self.degrees_of_freedom
-        factor = np.where(nu > 2.0, nu / np.where(nu > 2.0, nu - 2.0, 1.0), np.inf)
+        factor = np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
         return factor[:, None] * super().typical_variances
 
     def mixture(self, X):
@@ -240,20 +232,7 @@ class NoiseNetworks(Noise):
 
 
 @dataclass(frozen=True)
-class _WithCovariances(Noise):
-    """Gaussian noise that is correlated between the outputs of a row."""
-
-    def draw(self, X, shape, rng):
-        normal = rng.standard_normal(shape)[..., None]
-        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
-
-    def log_density(self, residual, covariance, X):
-        noise = self.covariances(X)
-        return log_normal_density(residual, noise if covariance is None else covariance + noise)
-
-
-@dataclass(frozen=True)
-class CorrelatedNoise(_WithCovariances):
+class CorrelatedNoise(Noise):
     """Gaussian noise that is correlated between outputs.
 
     Parameters
@@ -277,52 +256,13 @@ class CorrelatedNoise(_WithCovariances):
         sd = np.sqrt(self.typical_variances)
         return (sd[:, :, None] * self.correlation * sd[:, None, :])[:, None]
 
+    def draw(self, X, shape, rng):
+        normal = rng.standard_normal(shape)[..., None]
+        return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
 
-@dataclass(frozen=True)
-class NoiseOfInputs(_WithCovariances):
-    """Gaussian noise of constant level, and what noise of the inputs adds to it.
-
-    That is ``J S J^T`` with the slopes ``J`` of each network, to first order. It is correlated
-    between the outputs of a row.
-
-    Parameters
-    ----------
-    network : Network
-        That of the means.
-    theta : ndarray of shape (m, k)
-    input_variances : ndarray of shape (d,)
-        ``S``, a diagonal; zeros for inputs that are known exactly.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import NoiseOfInputs
-    >>> given = Network((1, 1)), np.array([[3.0, 0.0]]), np.array([0.5])
-    >>> noise = NoiseOfInputs(np.array([[1.0]]), 1.0, *given)
-    >>> noise.variances(np.zeros((1, 1)))  # 1 + 3^2 / 2
-    array([[[5.5]]])
-    """
-
-    network: Network | None = None
-    theta: np.ndarray | None = None
-    input_variances: np.ndarray | None = None
-
-    @property
-    def widths(self):
-        return [len(self.input_variances) * max(self.network.layer_sizes)]
-
-    def covariances(self, X):
-        own, unit = self.typical_variances, np.broadcast_to(self.unit, self.network.n_outputs)
-        given = self.theta.astype(float), X, self.input_variances
-        by_inputs = slope_covariances(self.network, *given) * (unit[:, None] * unit)
-        return own[:, None, :, None] * np.eye(len(unit)) + by_inputs
-
-    def variances(self, X):
-        return np.diagonal(self.covariances(X), axis1=-2, axis2=-1)
-
-    def scales(self, X):
-        return np.sqrt(self.variances(X))
+    def log_density(self, residual, covariance, X):
+        noise = self.covariances(X)
+        return log_normal_density(residual, noise if covariance is None else covariance + noise)
 
 
 def noise_of_minimum(minimum, log_range):
@@ -341,9 +281,6 @@ def noise_of_minimum(minimum, log_range):
     if network is not None:
         given = network.network, network.theta[None], log_range, network.precision
         return NoiseNetworks(squared_scales, 1.0, *given)
-    if isinstance(likelihood, NOISY_INPUTS):
-        given = minimum.network, minimum.theta[None], likelihood.input_variances
-        return NoiseOfInputs(squared_scales, 1.0, *given)
     if isinstance(likelihood, CorrelatedGaussian):
         return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
     if isinstance(likelihood, StudentT):
@@ -351,7 +288,7 @@ def noise_of_minimum(minimum, log_range):
     return Noise(squared_scales)
 
 
-def noise_of_draws(noise, joint, theta, beta, state):
+def noise_of_draws(noise, joint, beta, state):
     """The noise of drawn networks; ``None`` for classes.
 
     Parameters
@@ -359,8 +296,6 @@ def noise_of_draws(noise, joint, theta, beta, state):
     noise : str
         One of `NOISE_MODELS`.
     joint : JointPosterior
-    theta : ndarray of shape (m, k)
-        Weights.
     beta : ndarray of shape (m, n_levels)
     state : ndarray of shape (m, ...)
         See `JointPosterior.noise_state`.
@@ -372,11 +307,8 @@ def noise_of_draws(noise, joint, theta, beta, state):
     if noise == "input_dependent":
         given = joint.noise_network, state, joint.free.beta_prior.log_range
         return NoiseNetworks(squared_scales, 1.0, *given)
-    if noise == "noisy_inputs":
-        given = joint.posterior.network, theta, likelihood.input_variances
-        return NoiseOfInputs(squared_scales, 1.0, *given)
     if noise == "correlated":
-        correlation = np.tile(np.eye(beta.shape[-1]), (len(theta), 1, 1))
+        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
         rows, columns = np.tril_indices(beta.shape[-1], -1)
         correlation[:, rows, columns] = correlation[:, columns, rows] = state
         return CorrelatedNoise(squared_scales, 1.0, correlation)

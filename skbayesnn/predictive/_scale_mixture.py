@@ -6,8 +6,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
+from skbayesnn.posterior import FARTHEST
+
 N_SCALES = 80
-FARTHEST = 1e3  # residual, in units of the noise's scale, up to which densities are accurate
 LEFT_OUT = 40.0  # nats below the largest at which a scale is left out
 
 

@@ -4,7 +4,7 @@
 
 Parts: motorcycle (needs ``mcycle.npz`` with arrays ``X`` and ``y`` in the folder named by the
 environment variable SKBAYESNN_DATA), levels, constant, trend (needs the data of `side_by_side.py`
-in that folder), outliers, tails, time, correlated, inputs, sampling (which takes data like those of
+in that folder), outliers, tails, time, inputs, sampling (which takes data like those of
 the motorcycle where there are none). All by default.
 """
 
@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from problems import ROBOT_NOISE, robot_arm
-from reporting import counted_warnings, mean_and_error, print_table
+from reporting import counted_warnings, print_table
 from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -328,91 +327,6 @@ def times():
 # --- sampling ------------------------------------------------------------------------------------
 
 
-def correlated(n_sets=200):
-    """How often ``noise="auto"`` tries and chooses correlated noise of the robot arm."""
-    rows = []
-    for correlation, n_rows, n in (
-        (0.0, 200, n_sets),
-        (0.0, 60, n_sets),
-        (0.3, 200, 40),
-        (0.6, 200, 40),
-        (0.6, 60, 40),
-    ):
-        root = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
-        p_values, chosen, gains = [], 0, []
-        for seed in range(n):
-            rng = np.random.default_rng(seed)
-            X, truth = robot_arm(n_rows, rng, noise=0.0)
-            y = truth + ROBOT_NOISE * rng.standard_normal((n_rows, 2)) @ root.T
-            model = network("auto", (10,), n_restarts=1, measure_evidence=False).fit(X, y)
-            p_values.append(model.evidence_report_.noise_p_values["correlated"])
-            chosen += model.noise_ == "correlated"
-            found = model.noise_log_evidences_
-            if "correlated" in found:
-                gains.append(found["correlated"] - found["constant"])
-        rows.append(
-            {
-                "correlation": correlation,
-                "rows": n_rows,
-                "sets": n,
-                "tried": f"{np.mean(np.array(p_values) < 0.01):.1%}",
-                "chosen": f"{chosen / n:.1%}",
-                "log evidence gained": f"{np.median(gains):.1f}" if gains else "-",
-            }
-        )
-        print(rows[-1], flush=True)
-    print_table("Correlated noise of the robot arm, 10 hidden units", rows)
-
-
-def step(n, rng, input_sd=0.15, noise=0.05, set_inputs=True):
-    """A steep step between flat parts, with noisy inputs.
-
-    The inputs of the rows are those that were set, from which the true ones differ; or, unless
-    ``set_inputs``, those that were measured, which differ from the true ones.
-    """
-    x, error = rng.uniform(-2, 2, n), input_sd * rng.standard_normal(n)
-    true = x + error if set_inputs else x
-    y = np.tanh(4.0 * true) + 0.3 * true + noise * rng.standard_normal(n)
-    return (x if set_inputs else x + error)[:, None], y
-
-
-def inputs(n_sets=20):
-    """Noise of the inputs, taken into account or not: level, coverage, density of new rows."""
-    models = {
-        "input_std": {"noise": "constant", "input_std": 0.15},
-        "constant": {"noise": "constant"},
-        "input_dependent": {"noise": "input_dependent"},
-    }
-    rows = []
-    for set_inputs in (True, False):
-        for name, options in models.items():
-            found = []
-            for seed in range(n_sets):
-                rng = np.random.default_rng(seed)
-                X, y = step(150, rng, set_inputs=set_inputs)
-                new, target = step(2000, rng, set_inputs=set_inputs)
-                model = network(hidden=(6,), n_restarts=2, measure_evidence=False, **options)
-                model.fit(X, y)
-                low, high = model.predict_interval(new, 0.9).T
-                inside, steep = (low < target) & (target < high), np.abs(new[:, 0]) < 0.35
-                density = model.log_predictive_density(new, target)
-                level = model.noise_std_
-                found.append([level, inside[steep].mean(), inside[~steep].mean(), density.mean()])
-            level, steep, flat, density = np.transpose(found)
-            rows.append(
-                {
-                    "inputs": "set" if set_inputs else "measured",
-                    "noise": name,
-                    "noise sd": mean_and_error(level, 3),
-                    "coverage, steep": mean_and_error(steep, 3),
-                    "coverage, flat": mean_and_error(flat, 3),
-                    "log density": mean_and_error(density, 3),
-                }
-            )
-            print(rows[-1], flush=True)
-    print_table("A step with noisy inputs, noise 0.05, coverage 90 %", rows)
-
-
 def motorcycle_like():
     """The data, or 133 rows with a curve and noise levels like theirs."""
     folder = os.environ.get("SKBAYESNN_DATA")
@@ -477,8 +391,6 @@ PARTS = {
     "outliers": outliers,
     "tails": tails,
     "time": times,
-    "correlated": correlated,
-    "inputs": inputs,
     "sampling": sampling,
 }
 

@@ -12,14 +12,12 @@ from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.displays import (
     CalibrationDisplay,
     EvidenceVersusTestDisplay,
-    ModeratedBoundaryDisplay,
     PredictiveDisplay,
     RelevanceDisplay,
-    TraceDisplay,
 )
 
 X = np.random.default_rng(0).standard_normal((8, 2))
@@ -88,10 +86,8 @@ def test_wrong_number_of_axes_is_refused():
 
 DRAWN = {
     "predictive": (EvidenceMLPRegressor, lambda e: PredictiveDisplay.from_estimator(e, X)),
-    "boundary": (EvidenceMLPClassifier, lambda e: ModeratedBoundaryDisplay.from_estimator(e, X)),
     "calibration": (EvidenceMLPRegressor, lambda e: CalibrationDisplay.from_estimator(e, X, Y)),
     "relevance": (EvidenceMLPRegressor, RelevanceDisplay.from_estimator),
-    "trace": (HMCMLPRegressor, TraceDisplay.from_estimator),
     "bell": (
         EvidenceMLPRegressor,
         lambda e: EvidenceVersusTestDisplay.from_estimator([e], X, Y),
@@ -110,20 +106,17 @@ def test_unfitted_estimators_are_refused(name, in_pipeline):
         draw(estimator)
 
 
-@pytest.mark.parametrize("name", ["relevance", "trace"])
-def test_estimators_of_others_have_no_relevances_and_chains(name):
+def test_estimators_of_others_have_no_relevances():
     with pytest.raises(TypeError, match=r"needs a \w+ of skbayesnn"):
-        DRAWN[name][1](BayesianRidge().fit(X, Y))
+        DRAWN["relevance"][1](BayesianRidge().fit(X, Y))
 
 
-@pytest.mark.parametrize("name", ["predictive", "calibration", "boundary"])
+@pytest.mark.parametrize("name", ["predictive", "calibration"])
 def test_estimators_of_others_need_probabilities(name):
-    wrong = BayesianRidge() if name == "boundary" else LinearRegression()
     with pytest.raises(TypeError, match="This display needs a"):
-        DRAWN[name][1](wrong.fit(X, Y))
-    if name != "boundary":
-        with pytest.raises(NotFittedError):
-            DRAWN[name][1](BayesianRidge())
+        DRAWN[name][1](LinearRegression().fit(X, Y))
+    with pytest.raises(NotFittedError):
+        DRAWN[name][1](BayesianRidge())
 
 
 @pytest.mark.parametrize("layout", ["constrained", None])

@@ -6,12 +6,11 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.displays import (
     CalibrationDisplay,
     EvidenceDisplay,
     EvidenceVersusTestDisplay,
-    ModeratedBoundaryDisplay,
     PredictiveDisplay,
 )
 from skbayesnn.model_selection import EvidenceSearch
@@ -52,12 +51,3 @@ def test_predictions_of_an_average(search):
     display = PredictiveDisplay.from_estimator(search, X, Y)
     assert_allclose(display.mean, search.predict(display.x[:, None]))
     CalibrationDisplay.from_estimator(search, X, Y)
-
-
-def test_boundary_of_an_average():
-    X = RNG.standard_normal((60, 2))
-    model = EvidenceMLPClassifier(n_restarts=1, random_state=0)
-    grid = {"hidden_layer_sizes": [(), (2,)]}
-    found = EvidenceSearch(model, grid, averaging="equal").fit(X, X[:, 0] > X[:, 1])
-    display = ModeratedBoundaryDisplay.from_estimator(found, X)
-    assert display.axes_.size == 2

@@ -54,6 +54,14 @@ def test_stages_and_steps_are_tasks():
     pickle.loads(pickle.dumps(model))
 
 
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_lines_are_printed_besides(capsys, verbose):
+    options = {"n_restarts": 2, "noise": "constant", "measure_evidence": False, "random_state": 0}
+    model = EvidenceMLPRegressor((2,), verbose=verbose, **options).set_callbacks(Recorder())
+    model.fit(X, Y)
+    assert capsys.readouterr().out.count("start ") == 2 * verbose
+
+
 @pytest.mark.filterwarnings("ignore:The chains have not converged")
 def test_transitions_are_steps():
     recorder = Recorder()

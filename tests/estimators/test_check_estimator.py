@@ -58,18 +58,6 @@ def test_noise_models(noise):
     assert_all_pass(EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, max_iter=30))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        EvidenceMLPRegressor((2,), input_std=0.1, n_restarts=1),
-        HMCMLPRegressor((2,), input_std=0.1, sampler="langevin", **FEW),
-    ],
-)
-def test_noisy_inputs(estimator):
-    assert_all_pass(estimator)
-
-
 @pytest.mark.parametrize("estimator", SAMPLERS)
 def test_few_draws(estimator):
     assert_all_pass(estimator((2,), sampler="langevin", **FEW))

@@ -23,7 +23,6 @@ from skbayesnn.estimators._combinations import (
     ONE_GROUP,
     OWN_GROUPS,
     PARTIAL_FIT,
-    PRUNED,
     REFUSALS,
     refusal,
 )
@@ -35,8 +34,6 @@ VALUES = {
     "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),
     "noise_std": (0.1,),
     "hyperprior": ({"noise": Gamma(1.0, 1.0)},),
-    "input_std": (0.1,),
-    "missing": ("impute",),
     "prior": (
         *("single", "layer", "ard", "single+intercept", "layer+intercept", "ard+intercept"),
         *(np.array([0, 0, 1]), EvidenceMLPRegressor()),
@@ -45,7 +42,6 @@ VALUES = {
     "prior_precision": (1.0, np.ones(3), {"hidden1_weights": 2.0}),
     "hidden_layer_sizes": ("auto", (2,), ()),
     "measure_evidence": (True, False),
-    "prune": ("saliency",),
     "fit_intercept": (False,),
 }
 ALONE = {"hidden_layer_sizes": (2,)}  # with which all of these make sense
@@ -96,7 +92,6 @@ def test_choices_alone_are_possible(kind):
         (OWN_GROUPS, {"prior": "layer+intercept"}),
         (GROWN, {"hidden_layer_sizes": "auto"}),
         (MEASURED, {"measure_evidence": True}),
-        (PRUNED, {"prune": "saliency"}),
     ],
 )
 def test_choices_are_seen(choice, given):
@@ -105,5 +100,5 @@ def test_choices_are_seen(choice, given):
 
 
 def test_the_message_names_both():
-    with pytest.raises(ValueError, match=r"^prune='saliency' is not possible with prior_mean: it"):
-        EvidenceMLPRegressor((2,), prune="saliency", prior_mean=0.0).fit([[0.0]], [0.0])
+    with pytest.raises(ValueError, match=r"^noise='correlated' is not possible with prior_mean:"):
+        EvidenceMLPRegressor((2,), noise="correlated", prior_mean=0.0).fit([[0.0]], [0.0])

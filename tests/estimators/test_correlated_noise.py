@@ -243,52 +243,6 @@ def test_evidence_of_a_network():
     assert np.all(np.isfinite(own.leave_one_out_log_density_))
 
 
-@each_regressor
-def test_chosen_where_residuals_ask_for_it(kind):
-    model = fit(kind, make_rows(correlation=0.7), (3,), noise="auto")
-    assert model.noise_ == "correlated"
-    evidences = model.noise_log_evidences_
-    assert evidences["correlated"] > evidences["constant"] + 5.0
-    assert model.noise_correlation_[0, 1] == pytest.approx(0.7, abs=0.15)
-
-
-def test_not_chosen_without_correlations():
-    """At the level of the test it is tried, and then the evidence decides."""
-    model = fit(EvidenceMLPRegressor, make_rows(correlation=0.0), (3,), noise="auto")
-    report = model.evidence_report_
-    assert model.noise_ == "constant"
-    assert 0.01 < report.noise_p_values["correlated"] < 1.0
-    assert "correlated" not in report.noise_log_evidences
-
-
-def test_the_report_says_that_noise_is_correlated():
-    model = fit(EvidenceMLPRegressor, make_rows(), (3,), noise="constant")
-    assert model.evidence_report_.noise_p_values["correlated"] < 1e-6
-    said = repr(model.evidence_report_)
-    assert re.search(r"correlated between outputs \(p = .*try noise=", said, re.DOTALL)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"prior_mean": 0.1},
-        {"prior": np.arange(6), "standardize": False},
-        {"noise_std": 0.5},
-    ],
-)
-def test_auto_leaves_out_what_cannot_be(options):
-    """Priors that tell outputs apart or have a mean, and given levels."""
-    model = fit(EvidenceMLPRegressor, make_linear_rows(), noise="auto", **options)
-    assert model.noise_ != "correlated"
-    assert "correlated" not in model.evidence_report_.noise_p_values
-
-
-def test_one_output_is_not_tested_for_correlations():
-    X, y = make_rows()
-    model = fit(EvidenceMLPRegressor, (X, y[:, 0]), (2,), noise="auto")
-    assert set(model.evidence_report_.noise_p_values) == {"input_dependent", "student_t"}
-
-
 def test_leave_one_out_is_the_fall_of_the_evidence():
     """Of a linear model at the same covariance: here nearly so, as one row is one of 50."""
     X, y = make_linear_rows()

@@ -234,7 +234,7 @@ def test_average_of_models():
     assert_allclose(found, both.weights @ variances)
 
 
-# --- batches and missing inputs ------------------------------------------------------------------
+# --- batches -------------------------------------------------------------------------------------
 
 
 def by_batches(rows, options, cuts=(0, 25, 40, 60)):
@@ -275,27 +275,6 @@ def test_batches_with_errors_remember_the_noise_level():
     batches, last = np.abs(apart).T
     assert np.max(batches) < 0.05
     assert np.mean(batches) < 0.2 * np.mean(last)
-
-
-@each_regressor
-def test_missing_inputs_beside_errors(kind):
-    """A row keeps its error in all its imputations, and in all others it is as ever."""
-    X, y, errors = make_rows(n=60)
-    X = X.copy()
-    X[::4, 0] = np.nan
-    model = fit(kind, (X, y, errors), missing="impute")
-    problem = result_of(model).problem
-    filled = np.isin(problem.sample_weight, 1.0 / 6.0)
-    assert filled.sum() == 15 * 6
-    found, expected = np.unique(problem.variances[filled]), np.sort(errors[::4] ** 2)
-    assert_allclose(found / found[0], expected / expected[0], rtol=1e-6)
-    sd, more = (model.predict_std(X[:8], measurement_std=e) for e in (None, errors[:8]))
-    assert_allclose(more**2 - sd**2, errors[:8] ** 2, rtol=1e-6)
-    whole = fit(kind, make_rows(n=60)).predict(make_rows(n=60)[0])
-    unaware = fit(kind, (X, y, None), missing="impute", noise="constant")
-    rows = ~np.isnan(X[:, 0])
-    apart = [np.abs(m.predict(X[rows]) - whole[rows]).mean() for m in (model, unaware)]
-    assert apart[0] < 0.5 * apart[1]
 
 
 # --- promises ------------------------------------------------------------------------------------

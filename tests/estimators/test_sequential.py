@@ -391,8 +391,6 @@ def test_a_matrix_of_more_weights_than_are_formed():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prune": "saliency"}, "prune='saliency'"),
-        ({"missing": "impute"}, "missing='impute'"),
         ({"noise": "student_t"}, "noise='student_t'"),
         ({"measure_evidence": True}, "measure_evidence=True"),
     ],
@@ -402,15 +400,6 @@ def test_options_that_batches_do_not_allow_are_named(options, message):
     with pytest.raises(AttributeError, match="partial_fit") as caught:
         EvidenceMLPRegressor((), **options).partial_fit(X, X[:, 0])
     assert f"{message} is not possible with partial_fit" in str(caught.value.__cause__)
-
-
-def test_weights_are_not_pruned_under_an_informative_prior():
-    X = np.arange(6.0)[:, None]
-    given = EvidenceMLPRegressor((), prior_mean=0.0, prune="saliency")
-    learnt = EvidenceMLPRegressor((), prior=FrozenEstimator(FITTED), prune="saliency")
-    for model in (given, learnt):
-        with pytest.raises(ValueError, match="prune='saliency' is not possible with"):
-            model.fit(X, X[:, 0])
 
 
 def test_posterior_under_a_prior_that_couples_weights():
@@ -489,7 +478,7 @@ def test_gradients_under_a_coupled_prior(noise):
     prior = GaussianPrior(np.zeros(k, dtype=int), ["weights"], mean, root @ root.T + np.eye(k))
     problem = Problem(X, y[:, None], np.ones(40), Gaussian.per_output(1), groups=prior)
     model = NOISE_MODELS[noise]
-    posed = model.pose(problem, problem.posed((2,)))
+    posed = model.pose(problem.posed((2,)))
     starts = [Trained(mean, Hyperparameters(np.ones(1), np.ones(1)))] * 2
     seeds = np.random.SeedSequence(0).spawn(2)
     joint, theta, hyper, known = model.positions(problem, posed, True, starts, (), seeds, True)

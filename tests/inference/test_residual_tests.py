@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import chi2, kstest
 
-from skbayesnn.inference import correlated_outputs, heavy_tails, noise_trend
+from skbayesnn.inference import heavy_tails, noise_trend
 
 
 def make_residuals(seed, n=60, sd=lambda X: np.ones(len(X)), law="standard_normal", n_outputs=1):
@@ -37,42 +37,6 @@ def test_uniform_under_constant_noise(law):
 def test_tails_uniform_under_gaussian_noise(n):
     p = [heavy_tails(*make_residuals(seed, n=n)[1:]) for seed in range(400)]
     assert kstest(p, "uniform").pvalue > 0.001
-
-
-@pytest.mark.parametrize(("n", "p"), [(12, 2), (40, 3), (300, 5)])
-def test_correlations_uniform_under_independent_noise(n, p):
-    tests = []
-    for seed in range(400):
-        _, residuals, weight = make_residuals(seed, n=n, n_outputs=p)
-        residuals = residuals - residuals.mean(axis=0)
-        tests.append(correlated_outputs(residuals, weight, n - 1.0))
-    assert kstest(tests, "uniform").pvalue > 0.001
-
-
-def test_correlations_count_what_the_fit_has_used_up():
-    """Residuals of a regression on some inputs have as many degrees of freedom less."""
-    Z, tests = np.random.default_rng(0).standard_normal((30, 12)), []
-    for seed in range(400):
-        y = make_residuals(seed, n=30, n_outputs=2)[1]
-        residuals = y - Z @ np.linalg.lstsq(Z, y)[0]
-        tests.append(correlated_outputs(residuals, np.ones(30), 18.0))
-    assert kstest(tests, "uniform").pvalue > 0.001
-
-
-def test_finds_correlations():
-    _, residuals, weight = make_residuals(1, n=100, n_outputs=3)
-    together = residuals @ [[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    p = correlated_outputs(together, weight, 99.0)
-    assert p < 1e-3 < correlated_outputs(residuals, weight, 99.0)
-    moments = together.T @ together
-    sd = np.sqrt(np.diag(moments))
-    r = moments / sd[:, None] / sd
-    statistic = -(99.0 - 11.0 / 6.0) * np.log(np.linalg.det(r))
-    assert p == pytest.approx(chi2.sf(statistic, 3), rel=1e-9)
-    times = np.random.default_rng(0).integers(0, 3, 100)
-    repeated = np.repeat(together, times, axis=0) * [-2.0, 1e3, 1.0]
-    again = correlated_outputs(repeated, np.ones(len(repeated)), 90.0)
-    assert_allclose(again, correlated_outputs(together, times, 90.0))
 
 
 @pytest.mark.parametrize("sd", [growing, lambda X: 0.1 + np.abs(X[:, 1])])
@@ -118,7 +82,3 @@ def test_nothing_to_test():
     assert heavy_tails(none, weight) == 0.5
     constant = np.column_stack([X, np.ones(60)])
     assert_allclose(noise_trend(constant, residuals, weight), noise_trend(X, residuals, weight))
-    assert np.isnan(correlated_outputs(residuals, weight, 59.0))
-    assert np.isnan(correlated_outputs(np.hstack([residuals] * 2), weight, 1.0))
-    assert correlated_outputs(np.zeros((60, 2)), weight, 59.0) == 1.0
-    assert correlated_outputs(np.hstack([residuals] * 2), weight, 59.0) == 0.0

@@ -34,7 +34,7 @@ def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800
         noise_precision=(free, np.full(1, 1.0 if beta is None else beta)),
         noise_hidden_layer_sizes=(),
     )
-    posed = NOISE_MODELS[noise].pose(problem, problem.posed(()))
+    posed = NOISE_MODELS[noise].pose(problem.posed(()))
     plan = Plan() if tuned else Plan(n_steps=8)
     settings = SamplingSettings(posed.settings, plan, n_warmup, n_draws, tuned=tuned)
     seeds = np.random.SeedSequence(0).spawn(n_chains)

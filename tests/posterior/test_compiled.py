@@ -41,9 +41,7 @@ if instructions() is None:
     pytest.skip("the compiled core is switched off", allow_module_level=True)
 
 each_set = pytest.mark.parametrize("name", core.instructions())
-COMPILED = [
-    name for name in ALL_LIKELIHOODS if not name.startswith(("measured", "correlated", "inputs"))
-]
+COMPILED = [name for name in ALL_LIKELIHOODS if not name.startswith(("measured", "correlated"))]
 each_likelihood = pytest.mark.parametrize("likelihood", [*COMPILED, "rows", "squares"])
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 each_activation = pytest.mark.parametrize("activation", list(core.ACTIVATIONS))

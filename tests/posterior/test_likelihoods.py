@@ -7,7 +7,6 @@ from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
     Gaussian,
-    MeasuredGaussian,
     StudentT,
     Targets,
 )
@@ -15,7 +14,6 @@ from tests.tools import (
     ALL_LIKELIHOODS,
     assert_near,
     difference,
-    make_by_inputs,
     make_likelihood,
     make_targets,
     make_variances,
@@ -36,8 +34,7 @@ def draw(name, n=6, lead=(), seed=0):
     y = make_targets(name, rng.standard_normal((n, n_outputs)), rng)
     weight = rng.uniform(0.5, 3.0, n)
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
-    known = make_variances(name, y.shape, rng), make_by_inputs(name, y.shape, rng)
-    return likelihood, f, Targets(y, weight, None, *known), beta
+    return likelihood, f, Targets(y, weight, None, make_variances(name, y.shape, rng)), beta
 
 
 @pytest.mark.parametrize("likelihood", GAUSSIANS.values(), ids=GAUSSIANS)
@@ -122,49 +119,6 @@ def test_measured_log_density(name):
         np.testing.assert_allclose(actual, expected, rtol=1e-13)
         rows = likelihood.output_rows(f[i], targets, beta[i])
         np.testing.assert_allclose(rows.precision * rows.factors, 1.0 / variance, rtol=1e-13)
-
-
-@pytest.mark.parametrize("name", ["inputs", "inputs_shared"])
-def test_log_density_with_noise_of_inputs(name):
-    likelihood, f, targets, beta = draw(name, lead=(2,))
-    for i in range(2):
-        own = 1.0 / likelihood.precisions(beta[i]) + targets.variances
-        rows = [
-            stats.multivariate_normal.logpdf(y, mean, np.diag(some) + more)
-            for y, mean, some, more in zip(targets.y, f[i], own, targets.by_inputs, strict=True)
-        ]
-        misfit = likelihood.misfit(f[i], targets, beta[i]).value
-        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfit
-        np.testing.assert_allclose(actual, targets.weight @ rows, rtol=1e-12)
-
-
-def test_several_outputs_with_noise_of_inputs_are_as_many_of_one():
-    """Where an input's error moves only one of them: both classes say the same."""
-    several, f, targets, beta = draw("inputs_shared")
-    targets = targets._replace(by_inputs=targets.by_inputs * np.eye(3))
-    one = MeasuredGaussian(several.levels, several.relative, several.typical)
-    variances = targets.variances + np.diagonal(targets.by_inputs, axis1=1, axis2=2)
-    measured = targets._replace(variances=variances, by_inputs=None)
-    for mine, other in zip(
-        several.misfit(f, targets, beta), one.misfit(f, measured, beta), strict=True
-    ):
-        assert_near(mine, other, 1e-12)
-    for method in ("derivatives", "level_derivatives"):
-        given = (1,) if method.startswith("level") else ()
-        mine, other = (
-            getattr(noise, method)(f, some, beta, *given)
-            for noise, some in ((several, targets), (one, measured))
-        )
-        assert_near(mine[0], other[0], 1e-12)
-        assert_near(mine[1], other[1][..., None] * np.eye(3), 1e-12)
-    for method in ("noise_counts", "level_information"):
-        given = () if method == "noise_counts" else (f,)
-        mine, other = (
-            getattr(noise, method)(*given, some, beta)
-            for noise, some in ((several, targets), (one, measured))
-        )
-        assert_near(mine, other, 1e-12)
-    assert_near(several.noise_sd(beta), one.noise_sd(beta))
 
 
 def test_measured_without_errors_is_gaussian():
@@ -278,11 +232,11 @@ def test_sample_weight_is_repetition(name):
     weight = np.array([1.0, 3.0, 2.0, 1.0, 4.0, 1.0])
     times = weight.astype(int)
     weighted = targets._replace(weight=weight)
-    given = f, targets.y, targets.variances, targets.by_inputs
-    f_repeated, y_repeated, *known = (
-        None if some is None else np.repeat(some, times, axis=0) for some in given
+    f_repeated, y_repeated, variances = (
+        None if some is None else np.repeat(some, times, axis=0)
+        for some in (f, targets.y, targets.variances)
     )
-    repeated = Targets(y_repeated, np.ones(times.sum()), None, *known)
+    repeated = Targets(y_repeated, np.ones(times.sum()), None, variances)
     pairs = zip(
         likelihood.misfit(f, weighted, beta),
         likelihood.misfit(f_repeated, repeated, beta),

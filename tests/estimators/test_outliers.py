@@ -1,0 +1,161 @@
+"""Gross outliers in y: how they are told, units without them, Student-t noise from the start."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn._data import Scaling, canonical_rows
+from skbayesnn.estimators._outliers import outliers_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SMALL = {"hidden_layer_sizes": (4,), "n_restarts": 3, "random_state": 0}
+
+
+def truth(X):
+    return np.sin(5 * X[:, 0]) + X[:, 1] ** 2
+
+
+def make_rows(n=100, share=0.15, size=1000.0, seed=0):
+    """Targets of which a share is off by up to ``size``."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (n, 2))
+    y = truth(X) + 0.05 * rng.standard_normal(n)
+    wrong = rng.choice(n, round(share * n), replace=False)
+    y[wrong] += size * rng.uniform(0.3, 1, len(wrong)) * rng.choice([-1, 1], len(wrong))
+    return X, y, wrong
+
+
+def found(X, y):
+    """Which of the given rows are told."""
+    rows = canonical_rows(X, y[:, None], np.ones(len(y)))
+    return np.flatnonzero(rows.of_given(outliers_of(rows).astype(float)))
+
+
+def error(model):
+    X = np.random.default_rng(9).uniform(0, 1, (300, 2))
+    return np.sqrt(np.mean((model.predict(X) - truth(X)) ** 2))
+
+
+# --- which rows they are -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [30, 100, 3000])
+@pytest.mark.parametrize("share", [0.05, 0.15, 0.3])
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_large_outliers_are_told(n, share, one_sided):
+    X, y, wrong = make_rows(n, share)
+    y = np.abs(y) if one_sided else y
+    assert list(found(X, y)) == sorted(wrong)
+
+
+def regular_targets():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 3))
+    noise = rng.standard_normal(400)
+    yield "normal", X, noise
+    yield "lognormal", X, np.exp(noise)
+    yield "steep function", X, np.exp(1.5 * X[:, 0] + 0.1 * noise)
+    yield "Student-t, 3 degrees of freedom", X, rng.standard_t(3, 400)
+    yield "uneven noise", X, np.exp(X[:, 0]) * noise
+    zeros = rng.random(400) < 0.7
+    yield "zeros", X, np.where(zeros, 0.0, np.exp(1 + X[:, 0] + 0.3 * noise))
+    yield "half zeros, large values", X, np.where(zeros, noise * 0.0, 1000 * np.exp(2 * noise))
+    yield "counts", X, rng.poisson(0.3, 400).astype(float)
+    yield "constant", X, np.ones(400)
+    yield "a region far off", X, np.where(X[:, 0] > 1, 1000.0, 0.0) + noise
+
+
+@pytest.mark.parametrize(("X", "y"), [pytest.param(X, y, id=i) for i, X, y in regular_targets()])
+def test_regular_targets_have_none(X, y):
+    assert len(found(X, y)) == 0
+
+
+def test_repetition_is_weight():
+    X, y, _ = make_rows(60, 0.1)
+    weight = np.where(np.arange(60) < 20, 2.0, 1.0)
+    weighted = canonical_rows(X, y[:, None], weight)
+    twice = np.r_[np.arange(60), np.arange(20)]
+    repeated = canonical_rows(X[twice], y[twice, None], np.ones(80))
+    assert np.array_equal(outliers_of(weighted), outliers_of(repeated))
+
+
+# --- fits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["auto", "student_t"])
+@pytest.mark.parametrize(("n", "share"), [(100, 0.05), (100, 0.3), (1000, 0.3)])
+def test_signal_is_found(noise, n, share):
+    X, y, wrong = make_rows(n, share)
+    model = EvidenceMLPRegressor(noise=noise, measure_evidence=False, **SMALL).fit(X, y)
+    assert error(model) < 0.05
+    assert model.noise_ == "student_t"
+    assert model.degrees_of_freedom_ == 1.0
+    rest = np.setdiff1d(np.arange(n), wrong)
+    assert_allclose(model._y_scaling.scale, np.std(y[rest]), rtol=1e-12)
+    assert model.evidence_report_.predictions.share > 0.9
+
+
+def test_default_fit_and_sampler():
+    X, y, _ = make_rows(100, 0.3)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+    assert error(model) < 0.05
+    assert model.noise_log_evidences_ == {"student_t": model.log_evidence_}
+    sampler = HMCMLPRegressor((4,), n_draws=100, evidence=False, random_state=0)
+    assert error(sampler.fit(X, y)) < 0.05
+
+
+def test_many_rows_on_batches():
+    class OnBatches(EvidenceMLPRegressor):
+        _limits = EvidenceMLPRegressor._limits._replace(
+            batch_rows=500, dense=10, dual_doubles=0, batch_steps=3000
+        )
+
+    X, y, _ = make_rows(1000, 0.3)
+    model = OnBatches(**SMALL).fit(X, y)
+    assert "batches" in str(model.evidence_report_.full())
+    assert np.isnan(model.log_evidence_)
+    assert error(model) < 0.05
+
+
+def test_units_of_y_follow():
+    X, y, _ = make_rows(100, 0.15)
+    given = {"measure_evidence": False, **SMALL}
+    one = EvidenceMLPRegressor(**given).fit(X, y)
+    other = EvidenceMLPRegressor(**given).fit(X, 1000 * y + 5e4)
+    grid = X[:10]
+    assert_allclose(other.predict(grid), 1000 * one.predict(grid) + 5e4, rtol=1e-9)
+    assert_allclose(other.predict_std(grid), 1000 * one.predict_std(grid), rtol=1e-9)
+    interval = 1000 * one.predict_interval(grid) + 5e4
+    assert_allclose(other.predict_interval(grid), interval, rtol=1e-9)
+    assert other.log_evidence_ == pytest.approx(one.log_evidence_ - 100 * np.log(1000))
+    density = one.log_predictive_density(grid, y[:10]) - np.log(1000)
+    assert_allclose(other.log_predictive_density(grid, 1000 * y[:10] + 5e4), density, atol=1e-8)
+
+
+def test_one_output_of_two():
+    X, y, _ = make_rows(100, 0.1)
+    y = np.column_stack([y, np.cos(3 * X[:, 1])])
+    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL).fit(X, y)
+    assert model.noise_ == "student_t"
+    rest = np.abs(y[:, 0]) < 100
+    assert np.sqrt(np.mean((model.predict(X)[rest, 0] - truth(X)[rest]) ** 2)) < 0.05
+    assert np.all(np.isfinite(model.predict_output_cov(X[:3])))
+
+
+def test_other_noise_is_left_alone():
+    """Where Student-t noise cannot be chosen, units are those of all rows."""
+    X, y, _ = make_rows(60, 0.1)
+    everything = Scaling.standard(canonical_rows(X, y[:, None], np.ones(60)).y, np.ones(60)).scale
+    for options in ({"noise": "constant"}, {"noise_std": 0.05}):
+        model = EvidenceMLPRegressor((), random_state=0, **options).fit(X, y)
+        assert model.noise_ == "constant"
+        assert_allclose(model._y_scaling.scale, everything, rtol=1e-12)
+
+
+def test_batches_have_constant_noise():
+    X, y, _ = make_rows(100, 0.05, size=30.0)
+    model = EvidenceMLPRegressor((), random_state=0)
+    model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    assert model.noise_ == "constant"
+    assert np.all(np.isfinite(model.predict(X)))
