@@ -91,7 +91,7 @@ if __name__ == "__main__":
     )
 
 # %%
-# Ray takes the same place with three lines (``pip install ray``)::
+# Ray works in the same way, with three lines (``pip install ray``)::
 #
 #     from ray.util.joblib import register_ray
 #

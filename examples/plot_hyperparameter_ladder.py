@@ -7,9 +7,9 @@ guess them. One can set them to their values of highest evidence, with a
 Gaussian for the weights (MacKay 1992). Or one can sample weights and
 hyperparameters together, without either approximation (Neal 1996). Each way
 takes more time than the one before. What to look for: with 80 rows the second
-way is as good as the third and much faster, and ``comparison_`` says so. With
-10 rows it is not, and ``comparison_`` says that too. The difference is largest
-in the gap between the rows.
+way is as good as the third. With 10 rows its error bars are far too narrow in
+the gap between the rows. ``comparison_`` looks at the training inputs only, so
+compare error bars where you need predictions.
 """
 
 import time
@@ -104,11 +104,10 @@ fig.legend(
 plt.show()
 
 # %%
-# The guessed noise is several times too large, and with it all error bars. With
-# 10 rows, the Gaussian around one solution misses that the step can be anywhere
-# in the gap. ``comparison_`` compares predictions at the training inputs, where
-# the two are similar. If you need predictions in the gap, compare them there as
-# well.
+# The guessed noise is several times too large, and so are all error bars. With
+# 10 rows the step can be anywhere in the gap. The Gaussian around one solution
+# covers one place of the step, the samples cover all. Typical error bars at the
+# training inputs and in the gap show the difference:
 
 gap = np.linspace(-0.7, 0.7, 29)[:, None]
 bars = {}

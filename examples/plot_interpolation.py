@@ -403,5 +403,3 @@ plt.show()
 # many nats, as their priors do: powers need large weights that cancel, and
 # orthonormal Legendre polynomials allow high degrees as large a share as low
 # ones.
-
-line, curve = columns["broken line"], columns["Hermite curve"]

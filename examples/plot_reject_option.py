@@ -242,13 +242,3 @@ ax.set_ylim(0, None)
 fig.legend(loc="outside upper center", ncols=2, frameon=False, columnspacing=1)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
-
-# %%
-# The same as numbers:
-
-mean = {name: rows.mean(axis=0) for name, rows in table.items()}
-loss, _, expected, cost = mean["evidence, moderated"]
-plain, moderated = (
-    mean["2 hidden units, most probable"],
-    mean["2 hidden units, moderated"],
-)

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skbayesnn import HMCMLPRegressor
 from skbayesnn.samplers import bulk_ess
 
-# short chains; what matters is asserted
+# short chains
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 # %%
