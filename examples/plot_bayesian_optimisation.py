@@ -9,7 +9,7 @@ measures where the minimum probably is, and also where it may be because there
 are no measurements yet. ``sample_y`` draws the functions.
 
 What you should see: the error bars contain the function, and after twelve
-measurements all runs have found the minimum. Random search finds it in one run
+measurements most runs have found the minimum. Random search finds it in one run
 out of three.
 """
 
@@ -117,7 +117,7 @@ plt.show()
 
 # %%
 # Are the error bars right? Over all runs and fits, the true function lies
-# inside ±2 standard deviations nearly everywhere, also at the minimum.
+# inside ±2 standard deviations nearly everywhere.
 
 distances = np.array(
     [
