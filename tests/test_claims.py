@@ -143,8 +143,8 @@ CLAIMS = [
     ),
     (
         "doc/guide/comparison.md",
-        'On energy and boston our own networks with `noise="constant"` have a smaller error than the '
-        "default",
+        'On energy and boston our own networks with `noise="constant"` have a smaller '
+        "error than the default",
         constant_noise_has_smaller_errors_on_two,
     ),
     (

@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "doc" / name for name in ("index.md", "contributing/comparison_tables.md")),
+    *(ROOT / "doc" / name for name in ("index.md", "contributing/measurements.md")),
 ]
 PAGES += sorted((ROOT / "doc/guide").glob("*.md"))
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
