@@ -279,7 +279,7 @@ def _of_classes(p, P):
 
 
 def _approximately_of_classes(p, P):
-    """The same, by pairs of models."""
+    """Gains by pairs of models."""
 
     def divergence(one, other):
         logs = [np.log(np.maximum(some, SMALLEST)) for some in (one, other)]

@@ -24,7 +24,7 @@ LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a targ
 class LinearModel:
     """Outputs ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
 
-    Those of regressors are in units of the noise at each input, so that targets have unit noise.
+    Outputs of regressors are in units of the noise at each input, so that targets have unit noise.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class ColumnFeatures(BasisFeatures):
-    """The same basis functions of every input, side by side.
+    """Equal basis functions of every input, side by side.
 
     A linear model on them is additive in the inputs. A subclass provides ``_functions(X)`` of shape
     (n_samples, n_features, n_functions) and ``_labels()`` of the functions.

@@ -62,7 +62,7 @@ class MonotoneMap:
         ----------
         y : ndarray of shape (n, n_outputs)
         of_transformed : callable
-            The same of transformed targets.
+            Quantity of transformed targets.
         """
         inside = (y >= self.smallest) & (y < self.largest)
         below = of_transformed(self.forward(np.where(inside, y, self.example)))

@@ -25,9 +25,8 @@ def _attribute(name, summary):
 class Pipeline(sklearn.pipeline.Pipeline):
     """A pipeline with the predictions and the evidence of its last step.
 
-    `sklearn.pipeline.Pipeline`, whose methods it has as well, knows but the methods that all of
-    scikit-learn's estimators share. Here error bars, intervals, densities and the rest are methods
-    of the pipeline, too, and take its inputs.
+    `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the
+    error bars, intervals, densities and drawn functions of its last step.
 
     Parameters
     ----------
@@ -44,9 +43,9 @@ class Pipeline(sklearn.pipeline.Pipeline):
     Attributes
     ----------
     log_evidence_, log_evidence_std_ : float
-        Those of the last step: the first steps are taken as given.
+        Evidence of the last step; it ignores that the first steps may have learnt from y.
     evidence_report_ : EvidenceReport
-        That of the last step.
+        Report of the last step.
 
     See Also
     --------

@@ -45,7 +45,8 @@ class TransformedTargetRegressor(
     transformer : object, optional
         Transformer of targets with ``inverse_transform``, such as
         `sklearn.preprocessing.PowerTransformer`; not together with ``func``. What it learns from
-        the training targets counts as given: the evidence does not pay for it.
+        the training targets counts as given: the evidence ignores that this
+        was learnt from y.
     func, inverse_func : callable, optional
         Transformation of arrays of targets and its inverse, such as `numpy.log` and `numpy.exp`; by
         default the identity.
@@ -68,9 +69,9 @@ class TransformedTargetRegressor(
         ``ln |dt_n/dy_n|`` of every training row, summed over the outputs; ``nan`` where the
         transformation has no finite slope, for which there is no evidence.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
-        That of `EvidenceMLPRegressor`, as a density over y in its own units.
+        Log evidence of the regressor, as a density over y in its own units.
     evidence_report_ : EvidenceReport
-        That of `EvidenceMLPRegressor`; the logarithms of the slopes are part of ``target_scale``.
+        Report of the regressor; the logarithms of the slopes are part of ``target_scale``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -238,7 +239,7 @@ class TransformedTargetRegressor(
         return hasattr(self, "log_slopes_")
 
     def __sklearn_tags__(self):
-        """Those of the regressor."""
+        """Tags of the regressor."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self._wrapped)
         for name in ("input_tags", "regressor_tags", "target_tags", "non_deterministic"):

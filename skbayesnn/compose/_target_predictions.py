@@ -15,7 +15,7 @@ from skbayesnn.estimators import ask, probabilities, tails
 class TransformedPredictions:
     """Methods of a regressor of transformed targets, in units of the targets.
 
-    Those of ``regressor_``, taken back by ``_map``.
+    Predictions of ``regressor_``, taken back by ``_map``.
     """
 
     regressor_: Any

@@ -380,7 +380,7 @@ class BayesianMLP(CallbackSupportMixin, BaseEstimator):
         return weight_names(network, inputs, self._output_names(network.n_outputs))
 
     def _noise_units(self, network):
-        """The same for a noise network, whose outputs are log precisions."""
+        """Units of the weights of a noise network, whose outputs are log precisions."""
         scale = self._y_scaling.scale
         log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
         return WeightUnits(network, self._X_scaling, log_precisions)

@@ -38,7 +38,7 @@ class WeightPosterior:
     user_units: WeightUnits
 
     def in_units(self, units: str) -> Any:
-        """The same posterior in other units.
+        """Posterior in other units.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class GaussianPosterior(WeightPosterior):
     log_evidence : float
         In nats, targets in their own units; ``nan`` where it is not available.
     noise : WeightPosterior or None
-        The same of the noise network, with input-dependent noise; its output is the logarithm of
+        Posterior of the noise network, with input-dependent noise; its output is the logarithm of
         one over the noise variance.
     units : {"user", "standardised"}
         Of the weights: for X and y as given, as ``coefs_`` and ``intercepts_``; or for inputs and
@@ -267,7 +267,7 @@ class DrawnPosterior(WeightPosterior):
     log_evidence : float
         In nats, targets in their own units; ``nan`` where it is not available.
     noise : DrawnPosterior or None
-        The same of the noise network, with input-dependent noise.
+        Draws of the noise network, with input-dependent noise.
     units : {"user", "standardised"}
         Of the weights.
     user_units : WeightUnits

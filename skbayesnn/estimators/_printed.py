@@ -41,7 +41,7 @@ class Table(NamedTuple):
         return "\n".join([f"{self.title}:", *(f"  {line}".rstrip() for line in aligned)])
 
     def html(self):
-        """The same, folded."""
+        """Title and columns, folded."""
         body = "".join(self._html_row("td", row) for row in self.rows)
         head = f"<thead>{self._html_row('th', self.header)}</thead>" if self.header else ""
         return (

@@ -23,7 +23,7 @@ KINDS = ("total", "epistemic", "aleatoric")
 class Regression(RegressorMixin):
     """Predictions of regressors, whatever the engine.
 
-    Those of ``_ensemble``, which takes rows and gives targets in standardised units.
+    Predictions of ``_ensemble``, which takes rows and gives targets in standardised units.
     """
 
     def __sklearn_tags__(self):
@@ -105,8 +105,8 @@ class Regression(RegressorMixin):
             The total; the part of the weights; the part of the noise.
         measurement_std : float or array-like of shape (n_samples,), optional
             Known standard deviations of measurement errors at these rows, in units of y, which add
-            to the noise; of shape (n_samples, n_outputs) to tell outputs apart. Those of the
-            training rows are assumed nowhere else.
+            to the noise; of shape (n_samples, n_outputs) to tell outputs apart.
+            Measurement errors of the training rows are not reused for new rows.
 
         Returns
         -------
@@ -311,7 +311,7 @@ class Regression(RegressorMixin):
         """Functions drawn from the posterior, without noise.
 
         Functions of evidence estimators are networks that the measurement of the evidence has
-        drawn, or linear in the weights. Those of samplers are sampled networks.
+        drawn, or linear in the weights. Samplers return functions of sampled networks.
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ class MinimumReport:
     advice : str
         What to do about the verdict.
     noise_network : MinimumReport or None
-        The same of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
+        Minimum of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
         both networks together have one.
     """
 
@@ -122,7 +122,7 @@ class EvidenceReport(Printed):
         no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
         with the reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
-        Those of this network, best evidence first; then those of other networks that predict
+        Minima of this network, best evidence first; then minima of other networks that predict
         together with it.
     n_targets : float
         Rows (counted with their weights) times outputs.

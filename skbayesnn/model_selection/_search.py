@@ -50,7 +50,7 @@ NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predi
 
 
 def _delegated(method):
-    """The same method of what the search predicts with, if that has it."""
+    """Method of the same name of the estimator that predicts, if it has one."""
     return delegated(method, lambda search: search._asked)
 
 
@@ -340,7 +340,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         return hasattr(self, "weights_")
 
     def __sklearn_tags__(self):
-        """Those of the estimator searched over."""
+        """Tags of the estimator searched over."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
