@@ -332,8 +332,8 @@ default="auto"
         ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
         3.3.1). For networks, a Gaussian at one minimum replaces the earlier posterior. From the
         second batch on, an inferred noise level has a Gamma prior that counts like the earlier
-        targets. If these have a known ``measurement_std``, the prior matches earlier batches in mode
-        and curvature.
+        targets. If these have a known ``measurement_std``, the prior matches earlier batches in
+        mode and curvature.
 
         Batches that settle nothing, such as those whose targets are all equal, are kept and fitted
         again together with the next one; a warning says so.
