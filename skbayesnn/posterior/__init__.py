@@ -1,4 +1,4 @@
-"""Likelihoods, priors, and the energy that sums them."""
+"""Likelihoods, priors, and the posterior energy as their sum."""
 
 from skbayesnn.posterior._compiled import instructions
 from skbayesnn.posterior._correlated import CorrelatedGaussian
