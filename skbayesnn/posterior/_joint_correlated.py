@@ -68,7 +68,7 @@ class CorrelatedJoint(JointPosterior):
         return replace(self.posterior.likelihood, correlation=correlation), slopes
 
     def _rotated(self, covariance):
-        """Rotate targets to the eigenvectors of the noise covariance, as `Rows` and eigenvectors."""
+        """Rotate targets to the eigenvectors of the noise covariance; return `Rows` and these."""
         values, vectors = np.linalg.eigh(covariance)
         precision = 1.0 / np.maximum(values, TINY)
         return Rows(self.posterior.y @ vectors, self._row_weights, precision), vectors

@@ -149,7 +149,7 @@ class InputDependentJoint(JointPosterior):
         return matrix
 
     def curvature(self, q):
-        """Curvature of the base class, with the noise network's curvature and its coupling added."""
+        """Curvature of the base class, with the coupling of noise weights and levels added."""
         full, place = super().curvature(q), self.place(q)
         stretch = self.precision_map.derivatives(place.eta)[0]
         m, n, n_alpha = self.n_mean, self.n_sampled, self.n_alpha

@@ -63,11 +63,11 @@ class Misfit(NamedTuple):
 class Likelihood:
     """Base class of likelihoods, with defaults that subclasses override."""
 
-    compiled = None  # its name in the compiled core, if it is there
+    compiled = None  # name of the likelihood in the compiled core, if it is there
     n_levels = 0
-    quadratic = False  # whether the misfit is, in the outputs
-    linear = True  # whether the misfit is, in beta
-    one_curvature = True  # whether that of steps is the exact one
+    quadratic = False  # whether the misfit is quadratic in the outputs
+    linear = True  # whether the misfit is linear in beta
+    one_curvature = True  # whether the curvature of steps is the exact one
     bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
     variance_factor = 1.0  # variance of the noise times its precision
 
@@ -231,7 +231,7 @@ class Bernoulli(Likelihood):
         return weight * (p - targets.y), weight * p * expit(-outputs)
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient from the same exponentials."""
+        """Misfit and its gradient, from the same exponentials."""
         small = np.exp(-np.abs(outputs))
         likely = 1.0 / (1.0 + small)  # sigmoid(|a|)
         rows = np.maximum(outputs, 0.0) - np.log(likely) - targets.y * outputs
@@ -261,7 +261,7 @@ class Categorical(Likelihood):
         return weight * (p - targets.y), curvature
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient from the same exponentials."""
+        """Misfit and its gradient, from the same exponentials."""
         shifted = outputs - outputs.max(axis=-1, keepdims=True)
         p = np.exp(shifted)
         total = p.sum(axis=-1, keepdims=True)

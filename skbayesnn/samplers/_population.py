@@ -133,8 +133,8 @@ def anneal(path, rng, schedule):
     path : object
         Annealing path with three methods. ``draw(rng, size)`` makes independent draws
         ``(size, d + n_conditions)`` from a normalised first density. ``misfit`` maps positions to
-        minus the log ratio ``(n,)`` of the joint density of data and position to the first density (the
-        likelihood, if the latter is the prior). ``stage`` maps an exponent, positions and a
+        minus the log ratio ``(n,)`` of the joint density of data and position to the first density
+        (the likelihood, if the latter is the prior). ``stage`` maps an exponent, positions and a
         generator for each to a `Stage`, whose transitions leave the first density times
         ``exp(-exponent * misfit)`` invariant.
     rng : numpy.random.Generator
