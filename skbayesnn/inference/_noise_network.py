@@ -32,12 +32,12 @@ LEAST_GAMMA = 1e-6
 
 
 class NoisePlan(NamedTuple):
-    """The noise network to train.
+    """Noise network to train.
 
     Attributes
     ----------
     network : Network
-        From the inputs to the log precision of every output.
+        Network from the inputs to the log precision of every output.
     groups : WeightGroups
         Weight groups, with the output biases in a group of their own, `LEVEL`.
     """

@@ -32,7 +32,7 @@ class Particles(NamedTuple):
     ----------
     joint : JointPosterior
     log_evidence, log_evidence_std : float
-        In nats, for targets in standardised units.
+        Log evidence and its standard error, in nats, for standardised targets.
     position : ndarray of shape (n_chains, n_moves, d + n_conditions)
         Draws: states of short chains.
     """

@@ -69,6 +69,7 @@ class DualPrecision(Precision):
 
     def eigenvalues(self, prior):
         """Eigenvalues relative to ``diag(prior)``, see `Precision.eigenvalues`.
+
         No matrix of shape (k, k) is formed if ``prior`` is the prior of this precision.
         """
         if not np.array_equal(prior, self.prior):

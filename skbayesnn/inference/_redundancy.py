@@ -162,7 +162,7 @@ def merge_linear_units(posterior, theta, tolerance):
 
 
 def _rows_to_look_at(X):
-    """At most `ROWS_LOOKED_AT` rows, evenly spaced, as the rows are sorted."""
+    """Select at most `ROWS_LOOKED_AT` rows, evenly spaced, as the rows are sorted."""
     return X[:: -(-len(X) // ROWS_LOOKED_AT)]
 
 

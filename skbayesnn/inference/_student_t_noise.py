@@ -37,7 +37,7 @@ class StudentTNoise(ConstantNoise):
     plain = False
 
     def p_value(self, X, residuals, sample_weight):
-        """p value of the test for this noise, `heavy_tails`."""
+        """P value of the test for this noise, `heavy_tails`."""
         return heavy_tails(residuals, sample_weight)
 
     def pose(self, posed):

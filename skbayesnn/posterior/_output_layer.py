@@ -169,7 +169,7 @@ def integrated(rows, z, sd, need_factors=False):
 
 def _products(errors, mean):
     """Sum errors ``(..., n, n_outputs)`` times mean weights ``(..., width, n_outputs)``."""
-    if errors.shape[-1] == 1:  # for which a product of matrices is slow
+    if errors.shape[-1] == 1:  # matrix products are slow here
         return errors * mean[..., None, :, 0]
     return errors @ np.swapaxes(mean, -1, -2)
 

@@ -259,7 +259,7 @@ class Posterior:
     def level_hessian(self, theta, beta, level):
         """Gauss-Newton Hessian of the misfit for the outputs of one noise level."""
         mine = (self.likelihood.levels == level).astype(float)
-        both = 0.5 * (mine[:, None] + mine)  # what two outputs share is halved
+        both = 0.5 * (mine[:, None] + mine)  # the common part of two outputs is halved
         blocks = (
             (trace, r, curvature * (mine if curvature.ndim == r.ndim else both))
             for trace, r, curvature in self._blocks(theta, beta, False, 1)
