@@ -24,7 +24,7 @@ def noise_trend(X, residuals, sample_weight):
     Returns
     -------
     float
-        p value: probability under constant noise of as strong a trend in any output; ``nan`` if no
+        P value: probability under constant noise of as strong a trend in any output; ``nan`` if no
         input varies, or if the rows do not outnumber the inputs and squares.
 
     Examples
@@ -67,7 +67,7 @@ def heavy_tails(residuals, sample_weight):
     Returns
     -------
     float
-        p value: probability under Gaussian noise of as heavy tails in any output.
+        P value: probability under Gaussian noise of as heavy tails in any output.
 
     Examples
     --------
