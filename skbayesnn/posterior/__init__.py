@@ -1,4 +1,4 @@
-"""Likelihoods, priors, and the posterior energy as their sum."""
+"""Likelihoods, priors, and the energy that sums them."""
 
 from skbayesnn.posterior._compiled import instructions
 from skbayesnn.posterior._correlated import CorrelatedGaussian
