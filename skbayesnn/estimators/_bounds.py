@@ -11,7 +11,7 @@ def out_of_bounds(estimator):
     """Describe a bound of the precisions that restricts the fit; ``None`` if no bound does."""
     problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
     free = settings.free
-    sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # those of a noise network come last
+    sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
     noise, levels = np.empty(0), free.beta_prior[:0]
     if np.any(free.beta):
         of_output = posterior.likelihood.levels

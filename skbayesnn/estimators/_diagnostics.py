@@ -83,7 +83,7 @@ class Diagnostics(Printed):
 
     @property
     def verdict(self):
-        """Verdict in words: do the draws represent the posterior?"""
+        """Verdict on the representation of the posterior by the draws, in words."""
         if np.isnan(self.r_hat):
             return f"NOT converged: {self.n_draws} draws per chain are too few to tell"
         if not self.converged:

@@ -305,8 +305,8 @@ class HMCMLP(BayesianMLP):
         -------
         arviz.InferenceData or xarray.DataTree
             Type of the installed ArviZ version. ``posterior``: ``weights`` in units of ``X`` and
-            ``y``, with names such as ``"hidden1[x0 -> 2]"``; ``prior_sd`` of every group of weights in
-            standardised units; of regressors ``noise_sd`` in units of ``y`` (where it depends on
+            ``y``, with names such as ``"hidden1[x0 -> 2]"``; ``prior_sd`` of every group of weights
+            in standardised units; of regressors ``noise_sd`` in units of ``y`` (where it depends on
             the inputs, a typical one), ``degrees_of_freedom`` of Student-t noise, and
             ``noise_weights`` of a noise network (standardised units). ``sample_stats``: ``lp``, the
             log posterior density of the sampler's coordinates up to the evidence, ``energy``, which

@@ -86,7 +86,7 @@ class WeightPosterior:
 class GaussianPosterior(WeightPosterior):
     """Gaussian approximation of the posterior around one minimum.
 
-    The mean is the vector of most probable weights and the precision is the Hessian ``A`` of minus the log
+    The mean is the most probable weight vector, the precision is the Hessian ``A`` of minus the log
     posterior there (MacKay 1992, equation 3.6; Bishop 2006, equation 5.167), at the precisions of
     weights and noise that were inferred. For a linear model with Gaussian noise it is exact. The
     equivalent minima that arise by label switching have the same Gaussian, up to the order.
@@ -105,8 +105,8 @@ class GaussianPosterior(WeightPosterior):
         Posterior of the noise network, with input-dependent noise; its output is the logarithm of
         one over the noise variance.
     units : {"user", "standardised"}
-        Units of the weights: for X and y as given, as ``coefs_`` and ``intercepts_``; or for inputs and
-        targets of mean 0 and standard deviation 1.
+        Units of the weights: for X and y as given, like ``coefs_`` and ``intercepts_``; or for
+        inputs and targets of mean 0 and standard deviation 1.
     user_units : WeightUnits
         Map from standardised units to those of X and y.
     theta : ndarray of shape (k,)
@@ -181,8 +181,9 @@ class GaussianPosterior(WeightPosterior):
     def directions(self):
         """Directions ``u_a`` of the eigenvalues, the columns of an ndarray of shape ``(k, k)``.
 
-        Their length in standard deviations of the prior is 1: ``u_a^T diag(alpha) u_a = 1``. Weights are
-        distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard normal.
+        Their length in standard deviations of the prior is 1: ``u_a^T diag(alpha) u_a = 1``. The
+        weights are distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard
+        normal.
         """
         self._check_memory("matrix of eigenvectors")
         return self._units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T

@@ -203,16 +203,17 @@ class Regression(RegressorMixin):
         """Predict the mean of a function of the target, such as a cost or a change of units.
 
         The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
-        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise, under which
-        such means need not exist, are left out as long as they have less than half of the weight.
+        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
+        under which such means need not exist, are left out as long as they have less than half of
+        the weight.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         function : callable
-            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of that shape;
-            it treats every target by itself, and is smooth.
+            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
+            that shape; it treats every target by itself, and is smooth.
         return_std : bool, default=False
             Also return the standard deviation of the function.
 
@@ -382,7 +383,7 @@ class Regression(RegressorMixin):
         return (errors / self._y_scaling.scale) ** 2
 
     def _needed_variances(self, X, measurement_std):
-        """Variances of known errors as in `_variances`, required if the model has no other noise."""
+        """Variances of known errors, required if the model has no other noise."""
         if measurement_std is None and self._noise_is_measured:
             raise ValueError(
                 "This model was fitted with noise_std=0: all noise is that of measurements. Give "

@@ -116,9 +116,9 @@ class EvidenceReport(Printed):
     laplace_log_evidence : float
         ``logsumexp`` over the distinct minima of this network whose evidence is available.
     verdict : str
-        ``"trusted"``: predictions are better than those of the simplest model, and the log
-        evidence is accurate to within a nat, because it was measured or Laplace's approximation is
-        exact; so are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
+        ``"trusted"``: predictions are better than those of the simplest model, and the log evidence
+        is accurate to within a nat, because it was measured or Laplace's approximation is exact; so
+        are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
         no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
         with the reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport

@@ -12,7 +12,7 @@ from skbayesnn.inference import Learnt, learnt
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_")
 LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
-MOST_WAITING = 500  # most rows that are kept while they determine no weights although targets differ
+MOST_WAITING = 500  # most rows that are kept while they determine no weights
 
 
 class Waiting(NamedTuple):

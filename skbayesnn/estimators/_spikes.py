@@ -13,7 +13,7 @@ FEWEST_ROWS = 30  # least number of rows in which a value can count as common
 LEAST_SHARE = 0.1  # of all rows, for a common value
 TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
-SEPARATED = 0.5  # agreement of neighbours (0 by chance, 1 perfect) above which inputs separate the rows
+SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
 COMPARED = 2000  # most rows whose neighbours are looked up
 
