@@ -159,7 +159,7 @@ def _shares(combine, posterior, minima, densities):
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     if any(m.trouble in OF_SIZE for m in minima):
-        known[:], evidences = True, np.full(len(minima), np.nan)  # large networks may lack an evidence
+        known[:], evidences = True, np.full(len(minima), np.nan)  # large ones may lack it
     free = np.array([not m.fits_everything for m in minima])
     for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
         if np.any(choice):

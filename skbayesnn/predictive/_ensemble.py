@@ -122,7 +122,7 @@ class Ensemble:
         return mean.T, np.moveaxis(covariance, 0, -1)
 
     def quantiles(self, X, probabilities, errors=None):
-        """Quantiles of targets, one array ``(n, p)`` per probability; ``errors`` as in `moments`."""
+        """Quantiles of targets, an array ``(n, p)`` per probability; ``errors`` as in `moments`."""
 
         def quantiles(X, errors=None):
             return mixture_quantiles(self._marginals(X, errors), probabilities)
@@ -170,7 +170,7 @@ class Ensemble:
         return self._by_rows(cdf, X, y, errors)
 
     def log_density(self, X, y, errors=None):
-        """Log density of targets, jointly over the outputs, ``(n,)``; ``errors`` as in `moments`."""
+        """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""
 
         def log_density(X, y, errors=None):
             densities = np.concatenate([part.log_densities(X, y, errors) for part in self.parts])

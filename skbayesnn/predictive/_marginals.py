@@ -274,7 +274,7 @@ def _derivatives(components, x):
 
 
 def _step(x, values, probability, tolerance):
-    """Step towards the root of ``g(x) = Phi^-1(F(x)) - Phi^-1(p)``, and its last-order change.
+    """Take a step towards the root of ``g(x) = Phi^-1(F(x)) - Phi^-1(p)``, and test convergence.
 
     The step is that of Householder's method of third order. For a Gaussian ``g`` is linear, and for
     most mixtures nearly linear.

@@ -16,7 +16,7 @@ from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
 from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
 
-NODES, SHARES = hermegauss(15)  # of the standard normal; densities are accurate for residuals up to 8 sd
+NODES, SHARES = hermegauss(15)  # for the standard normal; densities are accurate up to 8 sd
 SHARES = SHARES / SHARES.sum()
 NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles ignore it
 
@@ -73,7 +73,7 @@ class Noise:
         return variances[..., None] * np.eye(variances.shape[-1])
 
     def mixture(self, X):
-        """Gaussian mixture of the noise: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
+        """Gaussian mixture: shares ``(m, s)`` and variances ``(m, s, n or 1, n_outputs)``."""
         variances = self.scales(X)[:, None] ** 2
         return np.ones(variances.shape[:2]), variances
 
@@ -213,7 +213,7 @@ class NoiseNetworks(Noise):
         return np.sum(shares[..., None, None] * variances, axis=1)
 
     def mixture(self, X):
-        """Gaussian mixture of the noise: shares ``(m, s)``, variances ``(m, s, n, n_outputs)``."""
+        """Gaussian mixture: shares ``(m, s)`` and variances ``(m, s, n, n_outputs)``."""
         if self.precision is None:
             return super().mixture(X)
         n_outputs = self.network.n_outputs

@@ -151,7 +151,7 @@ class _Sites(Likelihood):
     """Quadratic misfits whose gradients are the targets, and whose curvatures are their factors."""
 
     def misfit(self, outputs, targets, beta):
-        """Unused by the iteration."""
+        """Misfit of zero, not used by the iteration."""
         lead = outputs.shape[:-2]
         return Misfit(np.zeros(lead), np.zeros((*lead, 0)))
 
