@@ -335,7 +335,7 @@ def _hill(name, position, rows, results, errors):
 
 
 def _top(values):
-    """Index of the largest known value."""
+    """Largest known value."""
     return np.max(values, initial=-np.inf, where=~np.isnan(values))
 
 
