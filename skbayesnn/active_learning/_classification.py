@@ -122,7 +122,7 @@ def _categorical_marginal(interest):
     first, second = points[:, :p], points[:, p:]
 
     def row(mean, S, C):
-        """Gains of one candidate, ``(n_points,)``; its activation conditions those at the points."""
+        """Gains of one candidate, ``(n_points,)``, from conditional activations at the points."""
         values, vectors = np.linalg.eigh(S)
         root = np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
         inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)

@@ -87,6 +87,6 @@ def _density(means, sds, weights, start, step, size):
     offset = start + step * nearest - means
     z = (offset[:, None] + step * np.arange(-reach, reach + 1)) / sds[:, None]
     values = np.exp(-0.5 * z * z) * (weights / (sds * np.sqrt(2.0 * np.pi)))[:, None]
-    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted by reach to avoid negative indices
+    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
     density = np.bincount(places.ravel(), values.ravel(), minlength=size + 2 * reach)
     return density[reach : reach + size]

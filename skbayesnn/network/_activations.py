@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 
 class Activation(NamedTuple):
-    """A hidden-unit non-linearity ``z = phi(a)``.
+    """Hidden-unit non-linearity ``z = phi(a)``.
 
     Attributes
     ----------
