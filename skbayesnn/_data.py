@@ -101,7 +101,7 @@ class Scaling(NamedTuple):
 
     @classmethod
     def standard(cls, values, weight):
-        """Make the scaling by weighted mean and standard deviation; constant columns keep scale 1."""
+        """Make the scaling by weighted mean and sd; constant columns keep scale 1."""
         total = weight.sum()
         origin = values[0]  # large offsets cancel exactly before anything is squared
         centred = values - origin

@@ -192,8 +192,8 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
         Mean of the normal distribution, in units of the inputs. ``"auto"`` is the middle of the
         training data.
     scale : float, array-like of shape (n_features,) or "auto", default="auto"
-        Its standard deviation. ``"auto"`` is that of a uniform distribution over the width of the
-        training data.
+        Standard deviation of this distribution. ``"auto"`` is that of a uniform distribution over
+        the width of the training data.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ class CalibrationDisplay(Display):
         X : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
+            Targets of ``X``.
         class_of_interest : int, bool or str, optional
             Classifiers: the class whose probability is tested. By default the second of two
             classes; of more classes always the most probable one of the row.

@@ -75,7 +75,7 @@ class GrowthDisplay(Display):
             Estimator of this package that was fitted with ``hidden_layer_sizes="auto"``.
         ax : matplotlib Axes, optional
             Axes to draw in; by default in a new figure.
-        ****plot_options
+        **plot_options
             Options of `plot`.
 
         Returns

@@ -54,7 +54,7 @@ class EvidenceTermsDisplay(Display):
             `EvidenceMLPRegressor` or `EvidenceMLPClassifier`.
         ax : matplotlib Axes, optional
             Axes to draw in; by default in a new figure.
-        ****plot_options
+        **plot_options
             Options of `plot`.
 
         Returns

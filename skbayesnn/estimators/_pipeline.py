@@ -144,7 +144,7 @@ def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) 
         Name of a method of `final_step` that takes inputs first.
     X : array-like of shape (n_samples, n_features)
         Inputs of the whole pipeline.
-    **args, **kwargs
+    *args, **kwargs
         Further arguments of the method.
 
     Returns

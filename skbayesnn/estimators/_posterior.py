@@ -156,14 +156,14 @@ class GaussianPosterior(WeightPosterior):
 
     @property
     def precision(self):
-        """The Hessian ``A``, ``(k, k)``."""
+        """Hessian ``A`` of minus the log posterior, ``(k, k)``."""
         self._check_memory("precision")
         to_standardised = self._units.standardised(np.eye(len(self.names)))
         return to_standardised @ self._definite.dense() @ to_standardised.T
 
     @property
     def covariance(self):
-        """``A^-1``, ``(k, k)``."""
+        """Covariance ``A^-1`` of the weights, ``(k, k)``."""
         self._check_memory("covariance")
         return self._in_both(self._definite.covariance())
 

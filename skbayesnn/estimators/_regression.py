@@ -129,9 +129,9 @@ class Regression(RegressorMixin):
         X : array-like of shape (n_samples, n_features)
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
-            As in `predict_std`.
+            Part of the uncertainty, as in `predict_std`.
         measurement_std : float or array-like, optional
-            As in `predict_std`.
+            Measurement errors as in `predict_std`.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Regression(RegressorMixin):
         coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
         measurement_std : float or array-like, optional
-            As in `predict_std`.
+            Measurement errors as in `predict_std`.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class Regression(RegressorMixin):
         q : float or array-like, default=0.5
             Lower-tail probabilities, between 0 and 1; 0.5 is the median.
         measurement_std : float or array-like, optional
-            As in `predict_std`.
+            Measurement errors as in `predict_std`.
 
         Returns
         -------
@@ -267,7 +267,8 @@ class Regression(RegressorMixin):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         measurement_std : float or array-like, optional
-            As in `predict_std`; needed if the model was fitted with ``noise_std=0``.
+            Measurement errors as in `predict_std`; needed if the model was fitted with
+            ``noise_std=0``.
 
         Returns
         -------
@@ -297,7 +298,7 @@ class Regression(RegressorMixin):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         measurement_std : float or array-like, optional
-            As in `log_predictive_density`.
+            Measurement errors as in `log_predictive_density`.
 
         Returns
         -------

@@ -122,7 +122,7 @@ class EvidenceReport(Printed):
         no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
         with the reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
-        Those of this network, best evidence first; then those of other networks that predict
+        Minima of this network, best evidence first; then those of other networks that predict
         together with it.
     n_targets : float
         Rows (counted with their weights) times outputs.

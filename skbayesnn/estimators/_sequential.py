@@ -21,7 +21,7 @@ class Waiting(NamedTuple):
     Attributes
     ----------
     rows : tuple of ndarray
-        As `BayesianMLP._check_rows` returns them: inputs, targets, weights, and known errors.
+        Result of `BayesianMLP._check_rows`: inputs, targets, weights, and known errors.
     attributes : dict
         Fitted attributes that describe the form of rows.
     reason : str

@@ -76,7 +76,7 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
     trace : Trace of order 2
     vector : ndarray of shape (..., k)
     residual, curvature : ndarray
-        As one item of the blocks of `hessian`.
+        Items of a block of `hessian`.
     exact : bool
         ``False`` for the Gauss-Newton approximation.
 

@@ -171,7 +171,7 @@ def left_out(member, posterior, beta):
 
 
 def _gain_of_uncertainty(V, L):
-    """``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` with ``R`` the symmetric root of ``L``."""
+    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``."""
     values, vectors = np.linalg.eigh(L)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     leverage, directions = np.linalg.eigh(root @ V @ root)
