@@ -67,7 +67,7 @@ def _silu(a, order):
 
 
 def _gelu(a, order):
-    """Activation ``a Phi(a)``, ``Phi`` the normal distribution function (Hendrycks & Gimpel 2016)."""
+    """Activation ``a Phi(a)`` with the normal cdf ``Phi`` (Hendrycks & Gimpel 2016)."""
     cdf = ndtr(a)
     if order == 0:
         return (a * cdf,)
