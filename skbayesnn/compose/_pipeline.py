@@ -1,4 +1,4 @@
-"""A pipeline that has the methods of its last step."""
+"""Pipeline with the methods of its last step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from skbayesnn.estimators import EvidenceMLPRegressor, delegated, final_step
 
 
 def _delegated(method):
-    """The method of the last step, if that has it."""
+    """Delegate a method to the last step, if that has it."""
     return delegated(method, lambda pipeline: pipeline)
 
 
 def _attribute(name, summary):
-    """An attribute of the last step."""
+    """Delegate an attribute to the last step."""
 
     def get(pipeline):
         return getattr(final_step(pipeline), name)
@@ -23,11 +23,11 @@ def _attribute(name, summary):
 
 
 class Pipeline(sklearn.pipeline.Pipeline):
-    """A pipeline with the predictions and the evidence of its last step.
+    """Pipeline with the predictions and the evidence of its last step.
 
-    `sklearn.pipeline.Pipeline`, whose methods it has as well, knows but the methods that all of
-    scikit-learn's estimators share. Here error bars, intervals, densities and the rest are methods
-    of the pipeline, too, and take its inputs.
+    `sklearn.pipeline.Pipeline` has only the methods that all of scikit-learn's estimators share.
+    This subclass adds the methods of the last step for error bars, intervals, densities and so on,
+    which take the inputs of the pipeline.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
         ``(name, estimator)`` of each step; the last one is an estimator of this package, or a
         pipeline that ends in one.
     transform_input : list of str, optional
-        As in scikit-learn.
+        Parameter of scikit-learn's pipeline.
     memory : str or object, optional
         Cache of fitted transformers, as in scikit-learn.
     verbose : bool, default=False
@@ -44,9 +44,9 @@ class Pipeline(sklearn.pipeline.Pipeline):
     Attributes
     ----------
     log_evidence_, log_evidence_std_ : float
-        Those of the last step: the first steps are taken as given.
+        Log evidence and its standard error of the last step, given the first steps.
     evidence_report_ : EvidenceReport
-        That of the last step.
+        Report of the last step.
 
     See Also
     --------
@@ -89,7 +89,7 @@ def make_pipeline(
     transform_input: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> Any:
-    """A `Pipeline` whose steps are named after their classes.
+    """Make a `Pipeline` whose steps are named after their classes.
 
     Parameters
     ----------
@@ -98,14 +98,14 @@ def make_pipeline(
     memory : str or object, optional
         Cache of fitted transformers, as in scikit-learn.
     transform_input : list of str, optional
-        As in scikit-learn.
+        Parameter of scikit-learn's pipeline.
     verbose : bool, default=False
         Print the time of each step.
 
     Returns
     -------
     Pipeline
-        Not fitted yet.
+        Pipeline, not fitted yet.
 
     Examples
     --------
