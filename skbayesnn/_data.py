@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-RESOLUTION = 2.0**-30  # of standardised training values, in standard deviations
-LARGEST = 1e100  # training value; squares of predictions do not overflow, either
-LARGEST_AS_GIVEN = 1e50  # the same for their powers, where values are not standardised
-MOST_REPETITIONS = 1e15  # that all rows together may stand for
-FARTHEST = 1e30  # standardised input; what lies beyond is taken to be as far away
-SMALLEST = 1e-305  # spread of a column that is not constant
+RESOLUTION = 2.0**-30  # to which standardised training values are rounded, in standard deviations
+LARGEST = 1e100  # largest training value; squares of predictions do not overflow
+LARGEST_AS_GIVEN = 1e50  # largest value that is not standardised; its powers do not overflow
+MOST_REPETITIONS = 1e15  # largest sum of the row weights
+FARTHEST = 1e30  # largest standardised input; inputs beyond are clipped
+SMALLEST = 1e-305  # least spread of a column that is not constant
 
 
 class Rows(NamedTuple):
-    """Distinct rows with the number of times each counts."""
+    """Distinct rows with their weights."""
 
     X: np.ndarray
     y: np.ndarray
@@ -24,11 +24,11 @@ class Rows(NamedTuple):
 
     @property
     def numbers(self):
-        """Number of the given row that each item of ``index`` is made from."""
+        """Number of the given row for each item of ``index``."""
         return np.arange(len(self.index)) // (1 if self.shares is None else self.shares.shape[1])
 
     def of_given(self, values):
-        """From a value of each distinct row to one of each given row, ``nan`` for dropped ones."""
+        """Expand values of distinct rows to values of given rows, ``nan`` for dropped ones."""
         found = np.append(values, np.nan)[self.index]
         if self.shares is None:
             return found
@@ -40,8 +40,8 @@ class Rows(NamedTuple):
 def canonical_rows(X, y, sample_weight, errors=None):
     """Drop rows of zero weight, sort the rest, merge equal ones.
 
-    Everything that follows then depends neither on the order of the rows nor on whether a row is
-    repeated or weighted, not even in the last bit.
+    The fit is then independent, to the last bit, of the order of the rows and of whether a row is
+    repeated or weighted.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def canonical_rows(X, y, sample_weight, errors=None):
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
     errors : ndarray of shape (n, n_outputs), optional
-        Rows are equal only if these are, too.
+        Known errors; rows are equal only if these are equal, too.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def canonical_rows(X, y, sample_weight, errors=None):
 
 
 def check_magnitudes(rows, standardize):
-    """Raise ``ValueError`` for training rows that cannot be calculated with."""
+    """Raise ``ValueError`` for training values too large to compute with."""
     largest = LARGEST if standardize else LARGEST_AS_GIVEN
     for name, values in (("X", rows.X), ("y", rows.y)):
         found = np.max(np.abs(values))
@@ -89,19 +89,19 @@ def check_magnitudes(rows, standardize):
 
 
 class Scaling(NamedTuple):
-    """``standardised = (value - shift) / scale``, column by column."""
+    """Scaling ``standardised = (value - shift) / scale``, column by column."""
 
     shift: np.ndarray
     scale: np.ndarray
 
     @classmethod
     def none(cls, n_columns):
-        """The scaling that changes nothing."""
+        """Make the identity scaling."""
         return cls(np.zeros(n_columns), np.ones(n_columns))
 
     @classmethod
     def standard(cls, values, weight):
-        """Weighted mean and population standard deviation; constant columns keep scale 1."""
+        """Make the scaling by weighted mean and sd; constant columns keep scale 1."""
         total = weight.sum()
         origin = values[0]  # large offsets cancel exactly before anything is squared
         centred = values - origin
@@ -115,35 +115,35 @@ class Scaling(NamedTuple):
         return cls(np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale))
 
     def transform(self, values):
-        """To standardised units."""
+        """Convert values to standardised units."""
         return (values - self.shift) / self.scale
 
     def bounded(self, values):
-        """To standardised units, at most `FARTHEST`: of inputs anywhere."""
+        """Convert inputs to standardised units, clipped at `FARTHEST`."""
         with np.errstate(over="ignore"):
             return np.clip(self.transform(values), -FARTHEST, FARTHEST)
 
     def inverse(self, values):
-        """Back to the original units; the last axis are the columns."""
+        """Convert values back to the original units; columns are the last axis."""
         return values * self.scale + self.shift
 
 
 def standardised(values, weight, wanted=True, scaling=None, shifted=True):
-    """Scaling of training values, and the values in its units.
+    """Standardise training values, and return their scaling.
 
-    They are rounded to `RESOLUTION`, so that the last bits of the data, which a change of units or
-    the way that they were computed may have changed, decide nothing.
+    Values are rounded to `RESOLUTION`, so that rounding errors of the data, for example from a
+    change of units, have no influence.
 
     Parameters
     ----------
     values : ndarray of shape (n, n_columns)
     weight : ndarray of shape (n,)
     wanted : bool
-        ``False``: values stay as they are.
+        ``False``: values stay unchanged.
     scaling : Scaling, optional
-        That of earlier values, to be used again.
+        Scaling of earlier values, to be used again.
     shifted : bool, default=True
-        ``False``: values are scaled, but zero stays where it is.
+        ``False``: values are scaled, but not shifted.
 
     Returns
     -------
@@ -163,14 +163,14 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True):
 def standardised_variances(errors, scaling):
     """Variances of measurement errors in the units of standardised targets.
 
-    Their last bits are rounded away as those of the targets are, see `standardised`.
+    The variances are rounded like the targets, see `standardised`.
 
     Parameters
     ----------
     errors : ndarray of shape (n, n_outputs)
         Standard deviations in units of y.
     scaling : Scaling
-        Of y.
+        Scaling of y.
 
     Returns
     -------

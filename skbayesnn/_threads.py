@@ -1,4 +1,4 @@
-"""Threads of the linear algebra library: many of them slow small matrices down by far."""
+"""Limits of the threads of the linear algebra library, which slow small matrices down."""
 
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -6,7 +6,7 @@ from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
-SMALL = 500  # weights up to which one thread is faster, and results are the same to the last bit
+SMALL = 500  # weights up to which one thread is faster, and results are bitwise equal
 
 
 @lru_cache(maxsize=1)
@@ -15,25 +15,25 @@ def _controller():
 
 
 def blas_threads(n_weights):
-    """Context manager: one thread for networks of up to `SMALL` weights, else no change."""
+    """Return a context manager: one thread for up to `SMALL` weights, else no change."""
     return nullcontext() if n_weights > SMALL else one_blas_thread()
 
 
 class _Limit:
-    """A limit that holds for the whole process: fits in several threads share it."""
+    """Thread limit of the whole process, shared by fits in several threads."""
 
     def __init__(self):
         self._lock, self._n_inside, self._limiter = Lock(), 0, None
 
     def enter(self):
-        """The first one sets the limit."""
+        """Set the limit on the first entry."""
         with self._lock:
             if self._n_inside == 0:
                 self._limiter = _controller().limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def leave(self):
-        """The last one lifts it, whichever has set it."""
+        """Lift the limit on the last exit, whichever fit has set it."""
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0:
@@ -47,7 +47,7 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread():
-    """Context manager: results to the last bit the same, whatever threads other processes use."""
+    """Return a context manager that limits the library to one thread, for equal results."""
     _limit.enter()
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a report of a mistake should say about where it happened."""
+"""Version information for bug reports."""
 
 import platform
 import sys

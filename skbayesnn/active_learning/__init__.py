@@ -1,4 +1,4 @@
-"""Active data selection: where to measure next, what to keep, how to tell models apart.
+"""Active data selection: next measurements, thinning of training sets, model discrimination.
 
 The objective functions are those of MacKay (1992, chapters 4 and 5): expected information gains,
 for regression and classification, from the error bars of fitted estimators.

@@ -1,4 +1,4 @@
-"""The covariance of the sigmoids of two correlated Gaussian activations."""
+"""Covariance of the sigmoids of two correlated Gaussian activations."""
 
 import numpy as np
 from scipy.special import expit, ndtr
@@ -9,11 +9,11 @@ VANISHING = 1e-15
 
 
 def hermite_coefficients(mean, sd):
-    """``E[sigmoid(mean + sd z) h_k(z)]`` for orthonormal Hermite polynomials, ``z ~ N(0, 1)``.
+    """Coefficients ``E[sigmoid(mean + sd z) h_k(z)]`` of orthonormal Hermite polynomials.
 
-    By the trapezoidal rule, whose error falls exponentially for analytic integrands: over ``z``,
-    or, for wide Gaussians, over the activation, after integrating by parts (``h_k``
-    integrates to ``-h_(k-1) / k^(1/2)`` under the Gaussian).
+    The expectation over ``z ~ N(0, 1)`` is computed by the trapezoidal rule, whose error falls
+    exponentially for analytic integrands: over ``z``, or, for wide Gaussians, over the activation,
+    after integrating by parts (``h_k`` integrates to ``-h_(k-1) / k^(1/2)`` under the Gaussian).
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def hermite_coefficients(mean, sd):
     Returns
     -------
     ndarray of shape (n, N_TERMS)
-        The first column is the moderated output.
+        Coefficients; the first column is the moderated output.
     """
     coefficients = np.empty((len(mean), N_TERMS))
     wide = sd >= STEEP
@@ -45,7 +45,7 @@ def _wide_coefficients(mean, sd):
 
 
 def _hermite_functions(z, n):
-    """``h_k(z)`` times the normal density, ``k < n``; its values, one after the other."""
+    """Yield the values of ``h_k(z)`` times the normal density for ``k < n``, one by one."""
     previous, current = np.zeros_like(z), np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
     for k in range(n):
         yield current
@@ -56,9 +56,9 @@ def _hermite_functions(z, n):
 def sigmoid_covariance(first, second, correlation):
     """Covariances of sigmoids of jointly normal activations, by Mehler's expansion.
 
-    ``sum_(k > 0) rho^k f_k g_k`` with the coefficients of `hermite_coefficients`. Largest errors,
-    at correlations of 1 or -1: 1e-10 at standard deviations of 3, 2e-7 at 5, 1e-4 at 10, 2e-3 at
-    20, and 0.01 for steps.
+    The expansion is ``sum_(k > 0) rho^k f_k g_k`` with the coefficients of `hermite_coefficients`.
+    Largest errors, at correlations of 1 or -1: 1e-10 at standard deviations of 3, 2e-7 at 5, 1e-4
+    at 10, 2e-3 at 20, and 0.01 for steps.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ def binary_information(p, q, covariance):
     Parameters
     ----------
     p, q : ndarray of shape (n, 1) and (m,)
-        Their probabilities of 1.
+        Probabilities of 1 of both variables.
     covariance : ndarray of shape (n, m)
 
     Returns
     -------
     ndarray of shape (n, m)
-        Never negative; without cancellation where it is small.
+        Mutual information, never negative; small values do not suffer from cancellation.
     """
     least = -np.minimum(p * q, (1.0 - p) * (1.0 - q))
     most = np.minimum(p * (1.0 - q), (1.0 - p) * q)
@@ -107,7 +107,7 @@ def binary_information(p, q, covariance):
 
 
 def _excess(x):
-    """``(1 + x) log(1 + x) - x``, for ``x >= -1``."""
+    """Function ``(1 + x) log(1 + x) - x``, for ``x >= -1``."""
     x = np.maximum(x, -1.0)
     small = np.abs(x) < 1e-3
     exact = (1.0 + x) * np.log1p(np.where(x > -1.0, x, 0.0)) - x

@@ -13,14 +13,14 @@ LEAST_RANK = 1e-10  # singular values, relative to the largest, that count as ze
 
 
 class Interest(NamedTuple):
-    """Moments of the outputs at points of interest, given what was observed.
+    """Moments of the outputs at points of interest, given the observations.
 
     Attributes
     ----------
     mean : ndarray of shape (n_points, p)
     S : ndarray of shape (n_points, p, p)
     directions : ndarray of shape (m, r)
-        Products with these give the covariances between candidates and points.
+        Vectors whose products with those of candidates are the covariances.
     """
 
     mean: np.ndarray
@@ -51,7 +51,7 @@ class Candidates:
             self._interest = linear.expand_all(question.X_interest)
 
     def gains(self):
-        """Of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""
+        """Gains of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""
         interest = self._interest_now()
         if self._classes:
             gain = classification_gain(self._question, interest)
@@ -60,13 +60,13 @@ class Candidates:
         return np.concatenate([gain(*moments) for moments in self._moments(interest)])
 
     def _moments(self, interest):
-        """``mean``, ``S`` and ``C`` of every block."""
+        """Yield ``mean``, ``S`` and ``C`` of every block."""
         for rows in self._rows:
             mean, V = self._linear.expand(self._X[rows])
             yield mean, covariance_of(V), _between(V, interest)
 
     def _interest_now(self):
-        """Moments at the points of interest, given all that was observed."""
+        """Moments at the points of interest, given all observations."""
         if self._interest is None:
             return None
         mean, V = self._interest
@@ -79,7 +79,7 @@ class Candidates:
 
 
 class FollowedCandidates(Candidates):
-    """Candidates whose gains follow the choices made.
+    """Candidates whose gains are updated after every choice.
 
     Variances are kept and updated. Vectors never change: updates are moved to the directions with
     which they are multiplied.
@@ -87,9 +87,9 @@ class FollowedCandidates(Candidates):
     Parameters
     ----------
     question, linear, classes, X
-        As for `Candidates`.
+        Parameters of `Candidates`.
     keep : bool
-        Keep the vectors of all rows in memory instead of making them again for every choice.
+        Keep the vectors of all rows in memory instead of recomputing them for every choice.
     """
 
     def __init__(self, question, linear, classes, X, keep):
@@ -128,7 +128,7 @@ class FollowedCandidates(Candidates):
         return zip(self._means, self._S, between, strict=True)
 
     def _vectors(self):
-        """Of every block."""
+        """Yield the vectors of every block."""
         if self._kept is not None:
             return self._kept
         return (self._linear.expand(self._X[rows])[1] for rows in self._rows)

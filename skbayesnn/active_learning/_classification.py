@@ -26,7 +26,7 @@ SMALLEST = np.finfo(float).tiny
 
 
 def classification_gain(question, interest):
-    """The function that gives the gains of a block of candidates.
+    """Make the function that computes the gains of a block of candidates.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def classification_gain(question, interest):
     Returns
     -------
     callable
-        From ``mean`` ``(n, p)``, ``S`` and ``C`` to gains ``(n,)``, or ``(n, n_points)`` for the
-        kind ``"marginal"``.
+        Function from ``mean`` ``(n, p)``, ``S`` and ``C`` to gains ``(n,)``, or ``(n, n_points)``
+        for the kind ``"marginal"``.
     """
     exact = question.method == "exact"
     if question.kind == "total":
@@ -80,7 +80,7 @@ def _slopes(mean, S):
 
 
 def _approximate_total(mean, S, C):
-    """The expansion of equation 5.22 with the activations themselves in place of a class."""
+    """Total gain by the expansion of equation 5.22, with activations in place of a class."""
     slopes = _slopes(mean, S)
     return 0.5 * np.einsum("nij,njk,nik->n", slopes, S, slopes)
 
@@ -118,11 +118,11 @@ def _categorical_marginal(interest):
     p = interest.mean.shape[1]
     points = normal_points(2 * p)
     factor = np.linalg.cholesky(points.T @ points / len(points))
-    points = np.linalg.solve(factor, points.T).T  # of unit covariance: weak gains are exact
+    points = np.linalg.solve(factor, points.T).T  # unit sample covariance: weak gains are exact
     first, second = points[:, :p], points[:, p:]
 
     def row(mean, S, C):
-        """Of one candidate, ``(n_points,)``; activations at the points follow from its own."""
+        """Gains of one candidate, ``(n_points,)``, from conditional activations at the points."""
         values, vectors = np.linalg.eigh(S)
         root = np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
         inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)

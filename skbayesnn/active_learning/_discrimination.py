@@ -1,4 +1,4 @@
-"""Where models disagree so that a measurement tells them apart."""
+"""Selection of measurements that discriminate between models."""
 
 from itertools import combinations
 from typing import NamedTuple
@@ -25,16 +25,17 @@ def model_discrimination(
     probabilities: ArrayLike | str | None = None,
     method: str = "exact",
 ) -> Array:
-    """Expected information about which of several models is right, for every candidate.
+    """Expected information gain about which of several models is right, for every candidate.
 
-    The mutual information between the target that would be measured and the model, which MacKay
-    (1992, equation 4.14) approximates for two. It is high where the predictions differ by more than
-    their error bars. With a single model it is about which of its minima is right.
+    The gain is the mutual information between the target that would be measured and the model,
+    which MacKay (1992, equation 4.14) approximates for two. It is high where the predictions differ
+    by more than their error bars. With a single model the gain is about which of its minima is
+    right.
 
     Parameters
     ----------
     *models : estimator or Pipeline
-        Fitted estimators of this package, or pipelines that end with one, of the same task, with
+        Fitted estimators of this package, or pipelines that end with one, for the same task, with
         the same outputs or classes. They may use different features of ``X_candidates``, which may
         be given as the last of these arguments: ``model_discrimination(first, second, third, X)``.
         A single one must be an evidence estimator; its distinct minima take the place of models.
@@ -46,9 +47,10 @@ def model_discrimination(
         probabilities given the data: the softmax of the ``log_evidence_`` of models that were
         fitted to the same targets.
     method : {"exact", "approximation"}, default="exact"
-        ``"exact"``: of the predictive distributions, by quadrature; for several outputs by some
-        1000 quasi-random points for each model. ``"approximation"``: for similar Gaussian
-        predictions, whose variances ``s_i^2`` include the noise, the sum over pairs of models of::
+        ``"exact"``: mutual information of the predictive distributions, by quadrature; for several
+        outputs by about 1000 quasi-random points for each model. ``"approximation"``: for similar
+        Gaussian predictions, whose variances ``s_i^2`` include the noise, the sum over pairs of
+        models of::
 
             P_1 P_2 / 4 [(1/s_1^2 + 1/s_2^2) (mu_1 - mu_2)^2 + ((s_1^2 - s_2^2) / (s_1 s_2))^2]
 
@@ -59,8 +61,8 @@ def model_discrimination(
     Returns
     -------
     ndarray of shape (n_candidates,)
-        In nats. The exact values are at most the entropy of the probabilities, which is ``log
-        n_models`` if these are equal.
+        Information gain in nats. The exact values are at most the entropy of the probabilities,
+        which is ``log n_models`` if these are equal.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def model_discrimination(
         If an estimator is not one of this package, or a single one is no evidence estimator.
     ValueError
         If the models do not predict the same kind of target, if inputs have other features than in
-        `fit`, if the probabilities make no sense, or if a single model has one minimum only.
+        `fit`, if the probabilities are invalid, or if a single model has one minimum only.
     sklearn.exceptions.NotFittedError
         If an estimator is not fitted.
 
@@ -103,7 +105,7 @@ def model_discrimination(
 
 
 class View(NamedTuple):
-    """What one model predicts.
+    """Predictive distribution of one model.
 
     Attributes
     ----------
@@ -112,7 +114,7 @@ class View(NamedTuple):
         Candidates, standardised.
     y_scaling : Scaling
     probability : float
-        Unless others are given; not normalised.
+        Default probability of the model, not normalised.
     log_evidence : float
     """
 
@@ -131,7 +133,7 @@ def _of_models(found, X_candidates):
 
 
 def _of_minima(found, X_candidates):
-    """Of the distinct minima of a fit that have a share in its predictions."""
+    """Make the views of the distinct minima of a fit that have a share in its predictions."""
     ((model, prepare),) = found
     X = prepare(X_candidates)
     networks = [network for network in model.networks_ if network.weight > 0]
@@ -187,7 +189,7 @@ def _check_comparable(models):
 
 
 def _information(views, P, classes, method):
-    """In blocks of rows."""
+    """Compute the information gains in blocks of rows."""
     if classes:
         p = np.stack([view.ensemble.probabilities(view.X) for view in views])
         return (_of_classes if method == "exact" else _approximately_of_classes)(p, P)
@@ -206,16 +208,16 @@ def _predictive(view, X):
 
 
 def _over_pairs(divergence, things, P):
-    """``sum_(i < j) P_i P_j / 2`` times their symmetrised divergences.
+    """Sum of symmetrised divergences of pairs, with weights ``P_i P_j / 2``, ``i < j``.
 
-    The mutual information to second order in the differences of the densities.
+    It is the mutual information to second order in the differences of the densities.
     """
     pairs = combinations(zip(P, things, strict=True), 2)
     return 0.5 * sum(p * q * divergence(one, other) for (p, one), (q, other) in pairs)
 
 
 def _approximately(mixtures, P):
-    """Of Gaussians with the mixtures' moments."""
+    """Approximate information gain for Gaussians with the moments of the mixtures."""
     moments = [mixture_moments(*mixture) for mixture in mixtures]
     return _over_pairs(_divergence, moments, P) + np.zeros(len(moments[0][0]))
 
@@ -231,7 +233,7 @@ def _divergence(one, other):
 
 
 def _exactly(mixtures, P):
-    """Row by row."""
+    """Compute the exact information gain, row by row."""
     n, n_outputs = mixtures[0][1].shape[1:]
     gains = np.empty(n)
     for row in range(n):
@@ -245,7 +247,7 @@ def _exactly(mixtures, P):
 
 
 def _by_points(mixtures, P):
-    """``sum_i P_i E_i[log(p_i / sum_j P_j p_j)]`` over quasi-random points of every mixture."""
+    """Mean of ``sum_i P_i log(p_i / sum_j P_j p_j)`` over quasi-random points of mixture i."""
     gain = 0.0
     for index, (weights, means, covariances) in enumerate(mixtures):
         m, p = means.shape
@@ -260,7 +262,7 @@ def _by_points(mixtures, P):
 
 
 def _log_density(y, weights, means, covariances):
-    """Of a mixture at points ``(n, p)``: shape (n,)."""
+    """Log density of a mixture at points ``(n, p)``: shape (n,)."""
     factors = np.linalg.cholesky(covariances)
     inverses = np.linalg.inv(factors)
     log_norm = np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)), axis=1)
@@ -273,13 +275,13 @@ def _log_density(y, weights, means, covariances):
 
 
 def _of_classes(p, P):
-    """From class probabilities ``(n_models, n, n_classes)``."""
+    """Exact information gain from class probabilities ``(n_models, n, n_classes)``."""
     parts = np.sum(rel_entr(p, np.tensordot(P, p, 1)), axis=2)
     return np.maximum(P @ parts, 0.0)
 
 
 def _approximately_of_classes(p, P):
-    """Gains by pairs of models."""
+    """Approximate information gain from class probabilities, by pairs of models."""
 
     def divergence(one, other):
         logs = [np.log(np.maximum(some, SMALLEST)) for some in (one, other)]

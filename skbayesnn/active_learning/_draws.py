@@ -1,4 +1,4 @@
-"""Gains by Monte Carlo over drawn networks: mutual information of their predictions."""
+"""Information gains by Monte Carlo over drawn networks."""
 
 import numpy as np
 from scipy.special import entr
@@ -8,11 +8,11 @@ from skbayesnn.active_learning._mixtures import noise_entropy, spread_informatio
 
 
 def regression_total(f, noise_variances):
-    """Mutual information between a target and which network was drawn, with its noise level.
+    """Mutual information between a target and the index of the drawn network.
 
-    ``H[1/m sum_s N(f_s, nu_s^2)] - 1/m sum_s H[N(f_s, nu_s^2)]``. For one output by quadrature;
-    for several the mixture's entropy is replaced by that of the Gaussian of the same covariance,
-    which is an upper bound.
+    It is ``H[1/m sum_s N(f_s, nu_s^2)] - 1/m sum_s H[N(f_s, nu_s^2)]``: for one output by
+    quadrature; for several the mixture's entropy is replaced by that of the Gaussian of the same
+    covariance, which is an upper bound.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def regression_total(f, noise_variances):
     Returns
     -------
     ndarray of shape (n,)
-        At most ``log m`` for one output.
+        Gains, at most ``log m`` for one output.
     """
     m, n, n_outputs = f.shape
     if n_outputs == 1:
@@ -37,7 +37,7 @@ def regression_total(f, noise_variances):
 
 
 def classification_total(p):
-    """``H[E p] - E H[p]`` over draws (Houlsby et al. 2011, equation 2).
+    """Mutual information ``H[E p] - E H[p]`` over draws (Houlsby et al. 2011, equation 2).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How much a measurement is expected to tell."""
+"""Expected information gain of measurements."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,9 +38,9 @@ def information_gain(
       ``-1/2 log(1 - c_u^2 / (s_u^2 (nu^2 + s^2)))`` (4.10);
     - ``"joint"``: about the outputs at all points of interest together (4.12);
     - ``"mean_marginal"``: the average of the marginal gains (4.13);
-    - ``"predicted_target"``: the same about noisy targets at the points of interest,
-      ``s_u^2 + nu^2`` in place of ``s_u^2``;
-    - ``"q_optimal"``: by how much the variance of the outputs falls on average,
+    - ``"predicted_target"``: the average of the gains about noisy targets at the points of
+      interest, with ``s_u^2 + nu^2`` in place of ``s_u^2``;
+    - ``"q_optimal"``: the average reduction of the variance of the outputs,
       ``c_u^2 / (nu^2 + s^2)``; summed over outputs.
 
     If there are several outputs, they are measured and predicted together, and scalars become
@@ -50,7 +50,7 @@ def information_gain(
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A fitted estimator of this package, or a pipeline that ends with one.
+        Fitted estimator of this package, or a pipeline that ends with one.
     X_candidates : array-like of shape (n_candidates, n_features)
         Inputs at which a measurement is possible.
     X_interest : array-like of shape (n_points, n_features), optional
@@ -58,7 +58,8 @@ def information_gain(
     kind : str, optional
         One of the above. Default: ``"mean_marginal"`` with points of interest, else ``"total"``.
         Classifiers have ``"total"``, ``"marginal"`` and ``"mean_marginal"``. These are about the
-        *classes* at the points of interest, so ``"predicted_target"`` would be the same.
+        *classes* at the points of interest, so ``"predicted_target"`` would equal
+        ``"mean_marginal"``.
     interest_weight : array-like of shape (n_points,), optional
         Relative importance ``P_u`` of the points of interest; by default equal.
     method : {"approximation", "exact"}, default="approximation"
@@ -75,8 +76,8 @@ def information_gain(
     Returns
     -------
     ndarray of shape (n_candidates,) or (n_candidates, n_points)
-        In nats, whatever the units of y (``"q_optimal"``: in squared units of y). The second shape
-        for ``kind="marginal"``.
+        Gains in nats, whatever the units of y (``"q_optimal"``: in squared units of y). The second
+        shape for ``kind="marginal"``.
 
     Raises
     ------
@@ -91,20 +92,20 @@ def information_gain(
     Notes
     -----
     *Several minima.* Gains are averaged over the minima with their shares in the predictions. This
-    is what a measurement tells about the weights if it is known which minimum is right. What it
-    tells about the choice of the minimum is not included (`model_discrimination` measures it for
-    two models).
+    is the gain about the weights given which minimum is right. The gain about the choice of the
+    minimum is not included (`model_discrimination` computes it).
 
-    *Samplers.* Mutual information between the prediction and the drawn networks. Classifiers: by
-    the joint class probabilities over the draws. Regression: the total gain of one output by
-    quadrature of the mixture of the draws' predictive densities (some milliseconds per candidate);
-    for several outputs, and for all gains about points of interest, outputs of drawn networks are
-    represented by their means and covariances. With ``m`` independent draws a total gain cannot
-    exceed ``log m``, and chance correlation adds some ``1/(2m)`` to each marginal gain.
+    **Samplers.* Gains are the mutual information between the prediction and the drawn networks.
+    Classification: from the joint class probabilities over the draws. Regression: the total gain of
+    one output by quadrature of the mixture of the draws' predictive densities (some milliseconds
+    per candidate); for several outputs, and for all gains about points of interest, outputs of
+    drawn networks are represented by their means and covariances. With ``m`` independent draws a
+    total gain cannot exceed ``log m``, and chance correlation adds some ``1/(2m)`` to each marginal
+    gain.
 
     *Assumptions.* The model is right, precisions and noise level are fixed, and outputs are linear
     in the weights. Far outside the data the error bars, and therefore the total gains, are largest.
-    Give points of interest, and candidates at which you would really measure.
+    Give points of interest, and only candidates at which a measurement is of interest.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What users hand over, checked: estimators, inputs, and the question that a gain answers."""
+"""Validation of users' input: estimators, inputs, and the quantities of interest."""
 
 import numbers
 from typing import NamedTuple
@@ -30,19 +30,19 @@ QUANTITIES = (
 )
 REGRESSION_ONLY = ("joint", "q_optimal")
 METHODS = ("approximation", "exact")
-DRAWS_PER_TARGET = 10  # least number of draws for every output whose joint information is asked
+DRAWS_PER_TARGET = 10  # least number of draws per output of a joint gain
 
 
 class Question(NamedTuple):
-    """The quantities that measurements are to determine.
+    """Quantities that measurements are to determine.
 
     Attributes
     ----------
     kind, method : str
     X_interest : ndarray of shape (n_points, n_features) or None
-        Standardised.
+        Points of interest, standardised.
     weight : ndarray of shape (n_points,) or None
-        ``P_u``, summing to 1.
+        Importance ``P_u`` of the points, summing to 1.
     y_scale : ndarray of shape (n_outputs,)
         Units of y per standardised unit.
     """
@@ -55,7 +55,7 @@ class Question(NamedTuple):
 
 
 def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
-    """The fitted estimator of this package, and the transformers before it in a pipeline.
+    """Return the fitted estimator of this package, and the transformers before it in a pipeline.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
     -------
     model : BayesianMLP
     prepare : callable
-        From user's rows to checked, standardised ones.
+        Map from user's rows to checked, standardised ones.
     """
     model = final_step(estimator)
     if not isinstance(model, allowed):
@@ -81,7 +81,7 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
 
 
 def pose(model, prepare, X_interest, interest_weight, kind, method):
-    """Check what is asked for.
+    """Check the requested kind of gain and its arguments.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def _normalised(interest_weight, n_points):
 
 
 def linear_models(model):
-    """Linear models with their shares in the predictions: one per minimum, or one for all draws.
+    """Make linear models with their shares in the predictions: per minimum, or one for all draws.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Posteriors as seen from inputs: outputs that are linear in a standard normal vector.
+"""Posteriors in function space: outputs that are linear in a standard normal vector.
 
 Every gain of this package is a function of variances and covariances of outputs. In whitened
 coordinates these are products of vectors: with ``A = L L^T`` the covariance of two outputs of
@@ -17,26 +17,26 @@ from scipy.special import expit, softmax
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
 
-LEAST_CURVATURE = 1e-12  # eigenvalues of a class's curvature below which a target tells nothing
+LEAST_CURVATURE = 1e-12  # smaller eigenvalues of the curvature of a class count as zero
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Outputs ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
+    """Linear model of outputs, ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
 
     Outputs of regressors are in units of the noise at each input, so that targets have unit noise.
 
     Parameters
     ----------
     expand : callable
-        From rows ``(n, n_features)`` to ``mean`` ``(n, n_outputs)`` and ``V`` ``(n, n_outputs,
-        r)``, for as many rows as fit in memory.
+        Function from rows ``(n, n_features)`` to ``mean`` ``(n, n_outputs)`` and ``V`` ``(n,
+        n_outputs, r)``, for as many rows as fit in memory.
     n_unknowns : int
-        ``r``.
+        Dimension ``r`` of ``z``.
     n_outputs : int
     noise_variances : callable, optional
-        From rows to the squares of those units, ``(n, n_outputs)``; ``None`` for activations of
-        classifiers.
+        Function from rows to the squares of those units, ``(n, n_outputs)``; ``None`` for
+        activations of classifiers.
     """
 
     expand: Callable
@@ -45,27 +45,27 @@ class LinearModel:
     noise_variances: Callable | None = None
 
     def expand_all(self, X):
-        """What `expand` gives, in blocks that bound the memory it takes besides."""
+        """Call `expand` in blocks that bound its temporary memory."""
         blocks = row_blocks(len(X), self.n_outputs * self.n_unknowns)
         parts = [self.expand(X[rows]) for rows in blocks]
         return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
 
 
 def covariance_of(V):
-    """``V V^T`` of every row: ``(n, n_outputs, n_outputs)``."""
+    """Covariance ``V V^T`` of every row: ``(n, n_outputs, n_outputs)``."""
     if V.shape[1] == 1:
         return np.einsum("nor,nor->no", V, V)[..., None]
     return V @ np.swapaxes(V, 1, 2)
 
 
 class Update(NamedTuple):
-    """What a measured target does to vectors: the matrix ``1 - factor v v^T``.
+    """Update of vectors by a measured target: the matrix ``1 - factor v v^T``.
 
     Attributes
     ----------
     factor : float
     direction : ndarray of shape (r,)
-        ``v``, in the coordinates that earlier updates left.
+        Vector ``v``, in the coordinates after earlier updates.
     """
 
     factor: float
@@ -73,23 +73,23 @@ class Update(NamedTuple):
 
 
 def shrink(V, updates):
-    """``V`` times the matrices of the updates, from the first to the last."""
+    """Multiply ``V`` by the matrices of the updates, from the first to the last."""
     for factor, direction in updates:
         V = V - (factor * (V @ direction))[..., None] * direction
     return V
 
 
 def observation(V):
-    """Rank-one updates of the inverse Hessian by a target measured at one input.
+    """Make the rank-one updates of the inverse Hessian by a target measured at one input.
 
     Measuring ``t = v^T z + noise`` of variance 1 changes the precision of ``z`` from 1 to ``1 + v
-    v^T``, whatever the value found. The inverse root of this matrix is ``1 - factor v v^T``.
-    Outputs follow one another.
+    v^T``, whatever the measured value. The inverse root of this matrix is ``1 - factor v v^T``.
+    Outputs are processed in order.
 
     Parameters
     ----------
     V : ndarray of shape (n_outputs, r)
-        ``v^T`` of every output; of a class see `curved`.
+        Vector ``v^T`` of every output; for classes see `curved`.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def observation(V):
 
 
 def curved(mean, V):
-    """Vectors of targets of unit noise that tell as much about ``z`` as the class does.
+    """Vectors of unit-noise targets with the same information about ``z`` as the class.
 
     A class adds the curvature ``diag(p) - p p^T`` of its log likelihood (Bishop 4.110) at the most
     probable activations, whatever the label.
@@ -117,7 +117,7 @@ def curved(mean, V):
     Returns
     -------
     ndarray of shape (..., n_outputs, r)
-        ``C^(1/2) V`` with the curvature ``C`` of the log likelihood.
+        Vectors ``C^(1/2) V`` with the curvature ``C`` of the log likelihood.
     """
     if mean.shape[-1] == 1:
         return np.sqrt(expit(mean) * expit(-mean))[..., None] * V
@@ -129,12 +129,12 @@ def curved(mean, V):
 
 
 def of_part(part):
-    """Networks that predict, by the mean and the covariances of their outputs.
+    """Make the linear model of predicting networks from the mean and covariances of outputs.
 
     Parameters
     ----------
     part : Part
-        A minimum with its Gaussian posterior, or drawn networks.
+        Minimum with its Gaussian posterior, or drawn networks.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def of_part(part):
 
 
 def of_prior(member, groups, alpha):
-    """The network linearised at its minimum, before any target is known.
+    """Make the linear model of the network at its minimum, with the prior of the weights.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def of_prior(member, groups, alpha):
     Returns
     -------
     LinearModel
-        Of a classifier its targets' equivalents of unit noise, see `curved`.
+        Linear model; for a classifier, that of the equivalent unit-noise targets, see `curved`.
     """
     k = len(groups.labels)
     precision = DualPrecision(groups.diagonal(alpha), np.zeros((0, k)))
@@ -177,13 +177,13 @@ def of_prior(member, groups, alpha):
 
 
 def _mean_noise(part, X):
-    """Noise variance at every row, mean over the networks: ``(n, n_outputs)``."""
+    """Mean noise variance over the networks at every row: ``(n, n_outputs)``."""
     mean = part.noise.variances(X).mean(axis=0)
     return np.broadcast_to(mean, (len(X), part.network.n_outputs))
 
 
 def _in_units(expand, noise_variances):
-    """Outputs in units of the noise, if there is any."""
+    """Scale outputs to units of the noise, if there is any."""
     if noise_variances is None:
         return expand
 

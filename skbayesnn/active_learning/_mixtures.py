@@ -14,11 +14,11 @@ def noise_entropy(variance):
 
 
 def spread_information(means, sds, weights):
-    """Mutual information between a number and the component of a mixture that it came from.
+    """Mutual information between a number and the mixture component that it is drawn from.
 
-    The entropy of the mixture minus the mean entropy of its components. The trapezoidal rule is
-    exact to about 1e-9. Where the components lie further apart than `LONGEST` grid points,
-    they are widened to fit, and the result is a lower bound close to its limit ``H(weights)``.
+    It is the entropy of the mixture minus the mean entropy of its components. The trapezoidal rule
+    is exact to about 1e-9. Where the components lie further apart than `LONGEST` grid points, they
+    are widened to fit, and the result is a lower bound close to its limit ``H(weights)``.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def spread_information(means, sds, weights):
     Returns
     -------
     float
-        In nats.
+        Mutual information in nats.
     """
     sds = _resolved(means, sds)
     start, step, size = _grid(means, sds)
@@ -37,21 +37,21 @@ def spread_information(means, sds, weights):
 
 
 def indicator_information(mixtures, probabilities):
-    """Mutual information between a number and the mixture that it came from.
+    """Mutual information between a number and the mixture that it is drawn from.
 
-    ``sum_i P_i KL(p_i || sum_j P_j p_j)``.
+    It is ``sum_i P_i KL(p_i || sum_j P_j p_j)``.
 
     Parameters
     ----------
     mixtures : list of tuple
         ``(means, sds, weights)``, each of shape (m,), for every mixture.
     probabilities : ndarray
-        ``P_i``.
+        Probabilities ``P_i`` of the mixtures.
 
     Returns
     -------
     float
-        In nats.
+        Mutual information in nats.
     """
     means, sds = (np.concatenate([mixture[i] for mixture in mixtures]) for i in (0, 1))
     sds = _resolved(means, sds)
@@ -65,19 +65,19 @@ def indicator_information(mixtures, probabilities):
 
 
 def _resolved(means, sds):
-    """Standard deviations, widened where a grid of `LONGEST` points could not resolve them."""
+    """Widen standard deviations that a grid of `LONGEST` points could not resolve."""
     return np.maximum(sds, np.ptp(means) * STEPS_PER_SD / LONGEST)
 
 
 def _grid(means, sds):
-    """First point, distance and number of grid points that cover all components."""
+    """First point, spacing and number of grid points that cover all components."""
     start, end = np.min(means - REACH * sds), np.max(means + REACH * sds)
     step = np.min(sds) / STEPS_PER_SD
     return start, step, int(np.ceil((end - start) / step)) + 1
 
 
 def _density(means, sds, weights, start, step, size):
-    """Of a mixture on the grid; every component is evaluated near its mean only."""
+    """Density of a mixture on the grid; every component is evaluated near its mean only."""
     reach = int(np.ceil(REACH * np.max(sds) / step))
     if 2 * reach + 1 >= size:
         points = start + step * np.arange(size)
@@ -87,6 +87,6 @@ def _density(means, sds, weights, start, step, size):
     offset = start + step * nearest - means
     z = (offset[:, None] + step * np.arange(-reach, reach + 1)) / sds[:, None]
     values = np.exp(-0.5 * z * z) * (weights / (sds * np.sqrt(2.0 * np.pi)))[:, None]
-    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted by reach: none is negative
+    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
     density = np.bincount(places.ravel(), values.ravel(), minlength=size + 2 * reach)
     return density[reach : reach + size]

@@ -11,20 +11,20 @@ SMALLEST = np.finfo(float).tiny
 
 
 def regression_gain(question, noise_variances, interest):
-    """The function that gives the gains of a block of candidates.
+    """Make the function that computes the gains of a block of candidates.
 
     Parameters
     ----------
     question : Question
     noise_variances : callable
-        From rows to ``nu^2``, ``(n, p)``, standardised units.
+        Function from rows to ``nu^2``, ``(n, p)``, standardised units.
     interest : Interest or None
 
     Returns
     -------
     callable
-        From ``mean`` ``(n, p)``, ``S`` and ``C`` to gains ``(n,)``, or ``(n, n_points)`` for the
-        kind ``"marginal"``.
+        Function from ``mean`` ``(n, p)``, ``S`` and ``C`` to gains ``(n,)``, or ``(n, n_points)``
+        for the kind ``"marginal"``.
     """
     if question.kind == "total":
         return lambda mean, S, C: total_gain(S)
@@ -42,7 +42,7 @@ def regression_gain(question, noise_variances, interest):
 
 
 def total_gain(S):
-    """``1/2 log det(1 + S)`` (MacKay 1992, equation 4.9), shape (n,)."""
+    """Total gain ``1/2 log det(1 + S)`` (MacKay 1992, equation 4.9), shape (n,)."""
     if S.shape[-1] == 1:
         return 0.5 * np.log1p(S[:, 0, 0])
     return 0.5 * np.linalg.slogdet(_noisy(S))[1]
@@ -54,12 +54,12 @@ def _noisy(S):
 
 
 def unit_scale(S):
-    """``L^-1`` with ``S = L L^T``, ``(n, p, p)``: makes variables independent, of variance 1."""
+    """Whitening matrices ``L^-1`` with ``S = L L^T``, ``(n, p, p)``."""
     return np.linalg.inv(np.linalg.cholesky(S))
 
 
 def two_sided(left, C, right):
-    """``left C right^T`` for every pair: ``(n, p, p)``, ``(n, p, m * p)`` and ``(m, p, p)``.
+    """Products ``left C right^T`` of pairs: ``(n, p, p)``, ``(n, p, m * p)`` and ``(m, p, p)``.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def two_sided(left, C, right):
 
 
 def _shared(R):
-    """``-1/2 log det(1 - R R^T)`` for correlations of shape (..., p, m)."""
+    """Information ``-1/2 log det(1 - R R^T)`` from correlations of shape (..., p, m)."""
     if R.shape[-2] == 1:
         rest = 1.0 - np.einsum("...m,...m->...", R[..., 0, :], R[..., 0, :])
     else:
@@ -84,6 +84,6 @@ def _marginal(S, C, right):
 
 
 def _variance_removed(S, C, weight):
-    """``sum_u P_u (g^T A^-1 g_u)^2 / (nu^2 + s^2)``; ``weight`` is (n_points, p): shape (n,)."""
+    """Mean reduction of variance, ``sum_u P_u (g^T A^-1 g_u)^2 / (nu^2 + s^2)``, shape (n,)."""
     R = unit_scale(S) @ C
     return np.sum(R * R, axis=1) @ weight.ravel()

@@ -1,4 +1,4 @@
-"""Which measurements to make, and which of many to keep."""
+"""Greedy selection of measurements, and of training rows to keep."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from skbayesnn.active_learning._inputs import (
 )
 from skbayesnn.active_learning._linear import of_prior
 
-KEPT_DOUBLES = 2**26  # vectors of all candidates are kept between choices up to this (512 MiB)
+KEPT_DOUBLES = 2**26  # largest size at which vectors of all candidates are kept (512 MiB)
 
 
 def select(
@@ -47,20 +47,20 @@ def select(
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A fitted estimator of this package, or a pipeline that ends with one.
+        Fitted estimator of this package, or a pipeline that ends with one.
     X_candidates : array-like of shape (n_candidates, n_features)
         Inputs at which a measurement is possible. Each row can be chosen once. To allow repeated
         measurements, repeat the row.
     n : int
-        How many to choose, at most ``n_candidates``.
+        Number of candidates to choose, at most ``n_candidates``.
     X_interest : array-like of shape (n_points, n_features), optional
         Inputs at which predictions are wanted.
     kind : str, optional
-        As in `information_gain`, except ``"marginal"``, which has several numbers per candidate.
+        Kind of `information_gain`, except ``"marginal"``, which has several numbers per candidate.
     interest_weight : array-like of shape (n_points,), optional
         Relative importance of the points of interest; by default equal.
     method : {"approximation", "exact"}, default="approximation"
-        As in `information_gain`.
+        Method of `information_gain`.
     price : float, optional
         Price of a measurement, in the units of the gain. The selection stops when the gain of the
         best candidate is lower (MacKay 1992, section 4.7).
@@ -70,9 +70,10 @@ def select(
     Returns
     -------
     indices : ndarray of int, shape (n_chosen,)
-        Rows of ``X_candidates``, in the order chosen; fewer than ``n`` where the price was not met.
+        Rows of ``X_candidates``, in the order chosen; fewer than ``n`` if the gains fall below
+        ``price``.
     gains : ndarray of shape (n_chosen,)
-        Gain of each, given those before it. Only with ``return_gains``.
+        Gain of each row, given those before it. Only with ``return_gains``.
 
     Raises
     ------
@@ -81,14 +82,12 @@ def select(
     ValueError
         As `information_gain`; also if ``n`` is larger than the number of candidates.
 
-    Notes
-    -----
-    Samplers: outputs of drawn networks (of classifiers: activations) are represented by their means
-    and covariances, so that gains differ from those of `information_gain` where drawn outputs are
-    far from normally distributed. A measured class updates the Hessian by the curvature of its log
-    likelihood at the most probable activations, which does not depend on the label. Precisions and
-    noise levels are not re-estimated before the next fit, so choose no more candidates at once than
-    necessary.
+    Notes ----- For samplers, outputs of drawn networks (activations of classifiers) are represented
+    by their means and covariances, so that gains differ from those of `information_gain` where
+    drawn outputs are far from normally distributed. A measured class updates the Hessian by the
+    curvature of its log likelihood at the most probable activations, which does not depend on the
+    label. Precisions and noise levels are not re-estimated before the next fit, so choose no more
+    candidates at once than necessary.
 
     Examples
     --------
@@ -122,24 +121,24 @@ def thin_training_set(
     price: float | None = None,
     return_gains: bool = False,
 ) -> Any:
-    """Choose the rows of a large training set that are worth keeping.
+    """Choose the most informative rows of a large training set.
 
-    The function starts from the prior and takes one row after the other. It takes the row that
-    tells most about the weights given the rows before, that is the row that increases
+    The choice is greedy and starts from the prior. Each step takes the row with the largest
+    information gain about the weights given the rows before, that is the row that increases
     ``1/2 log det A`` most (MacKay 1992, equation 4.9). The network is linearised at its most
-    probable weights, with the precisions and the noise of the fit. A fit to a part of the rows is
-    good enough. Targets are not needed.
+    probable weights, with the precisions and the noise of the fit. A fit to a subset of the rows
+    suffices. Targets are not needed.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A fitted evidence estimator, or a pipeline that ends with one.
+        Fitted evidence estimator, or a pipeline that ends with one.
     X : array-like of shape (n_samples, n_features)
         Inputs of the set.
     n : int
-        How many rows to keep, at most ``n_samples``.
+        Number of rows to keep, at most ``n_samples``.
     price : float, optional
-        Stop when the best row tells less than this many nats.
+        Stop when the largest gain is below this number of nats.
     return_gains : bool, default=False
         Also return the gains.
 
@@ -148,7 +147,7 @@ def thin_training_set(
     indices : ndarray of int, shape (n_kept,)
         Rows to keep, most informative first.
     gains : ndarray of shape (n_kept,)
-        Gain of each, in nats, given those before it. Only with ``return_gains``.
+        Gain of each row, in nats, given those before it. Only with ``return_gains``.
 
     Raises
     ------
@@ -160,7 +159,7 @@ def thin_training_set(
     Notes
     -----
     The rows that are kept determine the weights best. They lie towards the borders of the data and
-    where the function bends. They are not a random sample, and are informative only if the model is
+    at bends of the function. They are not a random sample, and are informative only if the model is
     right.
 
     Examples
@@ -198,7 +197,7 @@ def _check_choice(n, n_rows, price):
 
 
 def _greedy(models, weights, question, classes, X, n, price, return_gains):
-    """Take the best row, update all models, and again."""
+    """Choose rows greedily, with an update of all models after each."""
     size = len(X) * sum(linear.n_outputs * linear.n_unknowns for linear in models)
     with blas_threads(max(linear.n_unknowns for linear in models)):
         followed = [

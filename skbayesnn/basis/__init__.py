@@ -1,14 +1,14 @@
 """Fixed basis functions as scikit-learn transformers (MacKay 1992, chapter 2).
 
-In front of an estimator without a hidden layer they make MacKay's linear interpolation models.
-Their evidence can be compared with that of networks on the same data::
+In front of an estimator without a hidden layer they give MacKay's linear interpolation models,
+whose evidence can be compared with that of networks on the same data::
 
     make_pipeline(
         RadialBasisFeatures(60), EvidenceMLPRegressor(hidden_layer_sizes=(), standardize=False)
     )
 
 ``standardize=False`` matters: the prior gives all weights one precision, so that the relative sizes
-of the features are part of the model and must not be levelled out. The constant function is the
+of the features are part of the model and must not be standardised. The constant function is the
 intercept of the estimator. Targets far from order 1 should be rescaled beforehand, because the
 prior standard deviations of weights and noise are sought between 0.001 and 1000.
 """

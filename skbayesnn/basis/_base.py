@@ -1,4 +1,4 @@
-"""What all basis transformers share: the scikit-learn contract."""
+"""Base classes of all basis transformers: the scikit-learn contract."""
 
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from skbayesnn._typing import Array
 
 
 class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Inputs to values of basis functions.
+    """Transformer from inputs to values of basis functions.
 
     A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape
     (n_samples, n_features_out) and ``_names(input_names)``.
@@ -35,14 +35,14 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters or inputs make no sense.
+            If parameters or inputs are invalid.
         """
         self._check_parameters()
         self._learn(validate_data(self, X, dtype=np.float64))
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Values of the basis functions.
+        """Evaluate the basis functions.
 
         Parameters
         ----------
@@ -52,13 +52,13 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
-            One column per basis function.
+            Values, one column per basis function.
         """
         check_is_fitted(self)
         return self._values(validate_data(self, X, dtype=np.float64, reset=False))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Names of the basis functions.
+        """Return the names of the basis functions.
 
         Parameters
         ----------
@@ -68,14 +68,14 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of str objects
-            One per column of `transform`.
+            Names, one per column of `transform`.
         """
         inputs = super().get_feature_names_out(input_features)  # as checked by scikit-learn
         return np.array(self._names(inputs), dtype=object)
 
 
 class ColumnFeatures(BasisFeatures):
-    """Equal basis functions of every input, side by side.
+    """Basis functions of one input, applied to every input, side by side.
 
     A linear model on them is additive in the inputs. A subclass provides ``_functions(X)`` of shape
     (n_samples, n_features, n_functions) and ``_labels()`` of the functions.

@@ -11,7 +11,7 @@ from skbayesnn.estimators._parameters import integer, positive
 class FourierSplineFeatures(ColumnFeatures):
     """Cosines and sines whose prior makes the model a smoothing spline of any order.
 
-    Harmonic ``h`` contributes ``h^(-p/2) cos(2 pi h x / period)`` and the same of the sine. One
+    Harmonic ``h`` contributes ``h^(-p/2) cos(2 pi h x / period)`` and the corresponding sine. One
     precision for all weights then means the regulariser ``sum_h h^p (w_cos^2 + w_sin^2) / 2`` of
     MacKay (1992, chapter 2): it penalises the derivative of order ``p/2`` of the function, summed
     over a period. The constant, ``h = 0``, is the intercept of the model. Several inputs have their

@@ -1,4 +1,4 @@
-"""Polynomials: Legendre, ordinary and Hermite ones; and Hermite functions."""
+"""Polynomials (Legendre, ordinary, Hermite) and Hermite functions."""
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
 from skbayesnn.estimators._parameters import integer, is_boolean
 
-MOST_HERMITE = 500  # more reach beyond 38.6, where the first one is no longer a number of its own
+MOST_HERMITE = 500  # more extend beyond 38.6, where the first function underflows
 
 
 class _Polynomials(ColumnFeatures):
@@ -62,16 +62,14 @@ class LegendreFeatures(_OnInterval):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
-    Notes
-    -----
-    The scale is part of the prior. With one precision for all weights the part of degree ``h`` of a
-    function has a prior mean square that falls as ``1 / (2 h + 1)``, so that smooth functions are
-    more probable; orthonormal polynomials give all degrees the same. On nine sets of 40 points of
-    three curves (one of them with kinks) orthonormal polynomials of the best degree had 1 to 8 nats
-    less evidence.
+    Notes ----- The scale is part of the prior. With one precision for all weights the part of
+    degree ``h`` of a function has a prior mean square that falls as ``1 / (2 h + 1)``, so that
+    smooth functions are more probable; orthonormal polynomials give all degrees equal shares. On
+    nine sets of 40 points of three curves (one of them with kinks) orthonormal polynomials of the
+    best degree had 1 to 8 nats less evidence.
 
-    Outside the interval the polynomials go on: they grow as the power of their degree, and so do
-    the error bars of a model.
+    Outside the interval the polynomials grow as the power of their degree, and so do the error bars
+    of a model.
 
     References
     ----------
@@ -128,7 +126,7 @@ class PowerFeatures(_OnInterval):
     -----
     A model has the same functions as one on `LegendreFeatures` of the same degree, but not the same
     prior: powers are nearly parallel, so that a polynomial which wiggles needs large weights that
-    cancel. Its evidence is therefore another one.
+    cancel. Its evidence is therefore different.
 
     Examples
     --------
@@ -162,7 +160,7 @@ class _Centred(ColumnFeatures):
         return (X - self.center_) / self.scale_
 
     def _per_input(self, name, automatic):
-        """One value per input from a parameter."""
+        """Expand a parameter to one value per input."""
         given = getattr(self, name)
         if isinstance(given, str) and given == "auto":
             return automatic
@@ -194,13 +192,13 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
         Mean of the normal distribution, in units of the inputs. ``"auto"`` is the middle of the
         training data.
     scale : float, array-like of shape (n_features,) or "auto", default="auto"
-        Its standard deviation. ``"auto"`` is that of a uniform distribution over the width of the
-        training data.
+        Standard deviation of this distribution. ``"auto"`` is that of a uniform distribution over
+        the width of the training data.
 
     Attributes
     ----------
     center_, scale_ : ndarray of shape (n_features,)
-        Of each input.
+        Centre and scale of each input.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -253,19 +251,19 @@ class HermiteFunctionFeatures(_Centred):
     Parameters
     ----------
     n_functions : int, default=3
-        How many of them, at most 500; the first is the Gaussian itself.
+        Number of functions, at most 500; the first is the Gaussian itself.
     center : float, array-like of shape (n_features,) or "auto", default=0.0
-        Where they are centred, in units of the inputs. ``"auto"`` is the middle of the training
+        Centre of the functions, in units of the inputs. ``"auto"`` is the middle of the training
         data.
     scale : float, array-like of shape (n_features,) or "auto", default=1.0
-        Their unit of length. With ``"auto"`` the turning points of the last function, beyond which
-        it decays, at ``sqrt(2 n_functions - 1)`` units from the centre, lie half the width of the
-        training data away.
+        Unit of length of the functions. With ``"auto"`` the turning points of the last function,
+        beyond which it decays, at ``sqrt(2 n_functions - 1)`` units from the centre, lie half the
+        width of the training data away.
 
     Attributes
     ----------
     center_, scale_ : ndarray of shape (n_features,)
-        Of each input.
+        Centre and scale of each input.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -315,8 +313,8 @@ class HermiteFunctionFeatures(_Centred):
 
 
 def _hermite(z, n):
-    """The first ``n`` orthonormal Hermite functions by their recurrence, on a last axis."""
-    z = np.clip(z, -40.0, 40.0)  # beyond, all of them are zero
+    """Evaluate the first ``n`` orthonormal Hermite functions by recurrence, on a last axis."""
+    z = np.clip(z, -40.0, 40.0)  # all functions vanish beyond
     values = np.empty((*z.shape, n))
     before, now = np.zeros_like(z), np.pi**-0.25 * np.exp(-0.5 * z * z)
     for i in range(n):

@@ -124,14 +124,14 @@ class RadialBasisFeatures(BasisFeatures):
 
 
 def _equally_spaced(X, n_centers):
-    """Over the range of a single input, both ends included."""
+    """Centres equally spaced over the range of a single input, both ends included."""
     low, high = X.min(), X.max()
     ends = [low, high] if n_centers > 1 else [0.5 * low + 0.5 * high]
     return np.linspace(ends[0], ends[-1], n_centers)[:, None]
 
 
 def _farthest_rows(X, n_centers):
-    """Rows far from each other, whatever the order of the rows and their repetitions."""
+    """Choose rows far from each other, independently of the order and repetitions of rows."""
     rows = np.unique(X, axis=0)
     middle = 0.5 * rows.min(axis=0) + 0.5 * rows.max(axis=0)
     chosen = [int(np.argmin(cdist(rows, middle[None], "sqeuclidean")))]

@@ -1,7 +1,7 @@
 """Pipelines and transformed targets with the methods of the estimators.
 
-Drop-in replacements for the classes of the same names of scikit-learn. Error bars, intervals,
-densities and evidences come through them, in units of the targets that they are fitted to::
+The classes are drop-in replacements for those of scikit-learn. They provide error bars, intervals,
+densities and evidences, in units of the targets that they are fitted to::
 
     from skbayesnn.compose import TransformedTargetRegressor, make_pipeline
 """

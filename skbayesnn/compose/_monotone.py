@@ -1,4 +1,4 @@
-"""Transformations of targets: where they can be inverted, and by how much they stretch."""
+"""Monotone transformations of targets: the interval of inversion, and the slopes."""
 
 import warnings
 from contextlib import contextmanager
@@ -6,36 +6,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ROUND_TRIP = 1e-6  # error of a value there and back, relative to the range of the values
-ROUNDING = 1e-12  # the same relative to the value
-FIRST_REACH, N_REACHES = 0.25, 60  # ranges beyond the training values; it doubles each time
+ROUND_TRIP = 1e-6  # round-trip error of a value, relative to the range of the values
+ROUNDING = 1e-12  # round-trip error of a value, relative to the value
+FIRST_REACH, N_REACHES = 0.25, 60  # reach beyond the training values in ranges, doubled each time
 BISECTIONS = 40
-FIRST_STEP, N_STEPS = 0.25, 24  # ranges; of differences, halved each time
+FIRST_STEP, N_STEPS = 0.25, 24  # step of differences in ranges, halved each time
 NO_SLOPE = 1e-4  # relative disagreement of two steps above which there is no derivative
 STENCIL = (672 / 840, -168 / 840, 32 / 840, -3 / 840)  # of eighth order, for 1 to 4 steps
 
 
 @dataclass(frozen=True)
 class MonotoneMap:
-    """A transformation ``t = T(y)`` of each output with its inverse ``g``.
+    """Monotone transformation ``t = T(y)`` of each output with its inverse ``g``.
 
     It is used where ``T(g(t)) = t``, an interval that holds the transformed training targets.
-    Values beyond are taken to be at its end, so that every ``t`` has a ``y``: under ``np.sqrt``
-    negative ones belong to 0.
+    Values beyond count as its end, so that every ``t`` has a ``y``: under ``np.sqrt``
+    negative values map to 0.
 
     Parameters
     ----------
     transformer : object
-        With ``transform`` and ``inverse_transform`` of arrays of shape (m, n_outputs).
+        Transformer with ``transform`` and ``inverse_transform`` of arrays of shape (m, n_outputs).
     spread : ndarray of shape (n_outputs,)
         Range of the transformed training targets.
     lower, upper : ndarray of shape (n_outputs,)
         Ends of the interval; infinite if none was found.
     increasing : ndarray of bool, shape (n_outputs,)
     smallest, largest : ndarray of shape (n_outputs,)
-        Targets that belong to the ends.
+        Targets at the ends.
     example : ndarray of shape (n_outputs,)
-        A training target.
+        Example of a training target.
     """
 
     transformer: object
@@ -48,11 +48,11 @@ class MonotoneMap:
     example: np.ndarray
 
     def forward(self, y):
-        """``T(y)``; raises ``ValueError`` where it is not finite."""
+        """Transform targets to ``T(y)``; raise ``ValueError`` where it is not finite."""
         return transformed(self.transformer, y)
 
     def inverse(self, t):
-        """``g(t)`` for any ``t`` of shape (..., n_outputs)."""
+        """Map any ``t`` of shape (..., n_outputs) back to ``g(t)``."""
         return inverted(self.transformer, np.clip(t, self.lower, self.upper))
 
     def cdf(self, y, of_transformed):
@@ -62,7 +62,7 @@ class MonotoneMap:
         ----------
         y : ndarray of shape (n, n_outputs)
         of_transformed : callable
-            Quantity of transformed targets.
+            Distribution function of transformed targets.
         """
         inside = (y >= self.smallest) & (y < self.largest)
         below = of_transformed(self.forward(np.where(inside, y, self.example)))
@@ -70,10 +70,10 @@ class MonotoneMap:
         return np.where(inside, below, np.where(y < self.smallest, 0.0, 1.0))
 
     def log_slope(self, t):
-        """``ln |dt/dy|`` of shape (n, n_outputs), ``nan`` where there is no finite slope.
+        """Log slope ``ln |dt/dy|``, (n, n_outputs), ``nan`` where there is no finite slope.
 
-        From central differences of ``g`` of eighth order, with the step whose halving changes the
-        result least.
+        The slope is estimated from central differences of ``g`` of eighth order, with the step
+        whose halving changes the result least.
         """
         best, error = np.full(t.shape, np.nan), np.full(t.shape, np.inf)
         previous = best
@@ -89,7 +89,7 @@ class MonotoneMap:
             return np.where(smooth, -np.log(np.abs(best)), np.nan)
 
     def _difference(self, t, step):
-        """``dg/dt``; ``nan`` where the steps leave the interval."""
+        """Difference quotient of ``dg/dt``; ``nan`` where the steps leave the interval."""
         total = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for count, factor in enumerate(STENCIL, 1):
@@ -101,14 +101,14 @@ class MonotoneMap:
 
 @contextmanager
 def _quietly():
-    """Values that are not finite need no warnings, as they are looked for."""
+    """Suppress warnings of non-finite values, for which callers test."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # some transformers ask for them
+        warnings.simplefilter("ignore", RuntimeWarning)  # some transformers enable them
         yield
 
 
 def transformed(transformer, y):
-    """``T(y)`` of targets ``(n, n_outputs)``; raise ``ValueError`` where it is not finite."""
+    """Transform targets ``(n, n_outputs)``; raise ``ValueError`` where ``T`` is not finite."""
     with _quietly():
         t = np.asarray(transformer.transform(y), dtype=float)
     if t.shape != y.shape:
@@ -123,14 +123,14 @@ def transformed(transformer, y):
 
 
 def inverted(transformer, t):
-    """``g(t)`` of values ``(..., n_outputs)``; infinite or ``nan`` where it does not exist."""
+    """Invert values ``(..., n_outputs)``; infinite or ``nan`` where ``g(t)`` does not exist."""
     with _quietly():
         y = transformer.inverse_transform(t.reshape(-1, t.shape[-1]))
     return np.asarray(y, dtype=float).reshape(t.shape)
 
 
 def monotone_map(transformer, y):
-    """The `MonotoneMap` of a fitted transformer around training targets ``(n, n_outputs)``.
+    """Make the `MonotoneMap` of a fitted transformer around training targets ``(n, n_outputs)``.
 
     Raises
     ------
@@ -173,16 +173,16 @@ def _check_inverse(transformer, y, t, spread):
 
 @dataclass(frozen=True)
 class _Search:
-    """For the ends of the interval in which one output can be inverted."""
+    """Search for the ends of the interval in which one output can be inverted."""
 
     transformer: object
-    others: np.ndarray  # values of the other outputs, which do not matter
+    others: np.ndarray  # values of the other outputs, without influence
     output: int
     spread: float
     increasing: bool
 
     def end(self, edge, sign):
-        """The farthest value from the edge of the training values, and its target.
+        """Find the farthest value from the edge of the training values, and its target.
 
         Both are infinite if there is none.
         """
@@ -200,13 +200,13 @@ class _Search:
         return good, self.targets(good)[0, self.output]
 
     def targets(self, *values):
-        """Rows of targets with ``g`` of these values of the output."""
+        """Targets ``g`` of these values of the output, as rows."""
         t = np.tile(self.others, (len(values), 1))
         t[:, self.output] = values
         return inverted(self.transformer, t)
 
     def leads_back(self, good, value):
-        """Whether a value can be inverted, and lies in the right direction from a good one."""
+        """Return True if a value can be inverted, in the right order relative to a valid one."""
         try:
             y = self.targets(good, value)
             there, here = y[:, self.output]
@@ -214,6 +214,6 @@ class _Search:
             if not np.isfinite(here) or rises != self.increasing:
                 return False
             back = transformed(self.transformer, y[1:])[0, self.output]
-        except ValueError:  # it has no target there
+        except ValueError:  # no target exists there
             return False
         return abs(back - value) <= ROUND_TRIP * self.spread + ROUNDING * abs(value)

@@ -1,4 +1,4 @@
-"""A pipeline that has the methods of its last step."""
+"""Pipeline with the methods of its last step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from skbayesnn.estimators import EvidenceMLPRegressor, delegated, final_step
 
 
 def _delegated(method):
-    """The method of the last step, if that has it."""
+    """Delegate a method to the last step, if that has it."""
     return delegated(method, lambda pipeline: pipeline)
 
 
 def _attribute(name, summary):
-    """An attribute of the last step."""
+    """Delegate an attribute to the last step."""
 
     def get(pipeline):
         return getattr(final_step(pipeline), name)
@@ -23,7 +23,7 @@ def _attribute(name, summary):
 
 
 class Pipeline(sklearn.pipeline.Pipeline):
-    """A pipeline with the predictions and the evidence of its last step.
+    """Pipeline with the predictions and the evidence of its last step.
 
     `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the
     error bars, intervals, densities and drawn functions of its last step.
@@ -34,7 +34,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
         ``(name, estimator)`` of each step; the last one is an estimator of this package, or a
         pipeline that ends in one.
     transform_input : list of str, optional
-        As in scikit-learn.
+        Parameter of scikit-learn's pipeline.
     memory : str or object, optional
         Cache of fitted transformers, as in scikit-learn.
     verbose : bool, default=False
@@ -43,7 +43,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
     Attributes
     ----------
     log_evidence_, log_evidence_std_ : float
-        Evidence of the last step; it ignores that the first steps may have learnt from y.
+        Log evidence and its standard error of the last step, given the first steps.
     evidence_report_ : EvidenceReport
         Report of the last step.
 
@@ -88,7 +88,7 @@ def make_pipeline(
     transform_input: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> Any:
-    """A `Pipeline` whose steps are named after their classes.
+    """Make a `Pipeline` whose steps are named after their classes.
 
     Parameters
     ----------
@@ -97,14 +97,14 @@ def make_pipeline(
     memory : str or object, optional
         Cache of fitted transformers, as in scikit-learn.
     transform_input : list of str, optional
-        As in scikit-learn.
+        Parameter of scikit-learn's pipeline.
     verbose : bool, default=False
         Print the time of each step.
 
     Returns
     -------
     Pipeline
-        Not fitted yet.
+        Pipeline, not fitted yet.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Regression on transformed targets, with predictions, densities and evidence of the targets."""
+"""Regression of transformed targets, with predictions, densities and evidence of the targets."""
 
 import warnings
 from collections.abc import Callable
@@ -28,50 +28,50 @@ PREDICTIONS = ("median", "mean")
 class TransformedTargetRegressor(
     TransformedPredictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator
 ):
-    """Regression of transformed targets whose predictions are of the targets themselves.
+    """Regression of transformed targets, with predictions in units of the original targets.
 
     The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,
-    the predictive distribution of ``y`` follows from that of ``t``: quantiles and intervals are
-    those of ``t`` taken back, and densities are multiplied by the slope ``|dt/dy|``. So is the
-    evidence, by the slopes at all training targets. It is then a density over ``y`` in its own
+    the predictive distribution of ``y`` follows from that of ``t``: quantiles and intervals of
+    ``t`` are transformed back, and densities are multiplied by the slope ``|dt/dy|``. The evidence
+    is multiplied by the slopes at all training targets. It is then a density over ``y`` in its own
     units, by which models of different transformations, or of none, can be compared (Box & Cox 1964
     compare likelihoods in this way).
 
     Parameters
     ----------
     regressor : estimator, optional
-        A regressor of this package, or a pipeline or `EvidenceSearch` that ends in one; by default
+        Regressor of this package, or a pipeline or `EvidenceSearch` that ends in one; by default
         `EvidenceMLPRegressor`.
     transformer : object, optional
         Transformer of targets with ``inverse_transform``, such as
-        `sklearn.preprocessing.PowerTransformer`; not together with ``func``. What it learns from
-        the training targets counts as given: the evidence ignores that this
-        was learnt from y.
+        `sklearn.preprocessing.PowerTransformer`; not together with ``func``. Parameters fitted to
+        the training targets count as given: the evidence has no Occam factor for them.
     func, inverse_func : callable, optional
         Transformation of arrays of targets and its inverse, such as `numpy.log` and `numpy.exp`; by
         default the identity.
     prediction : {"median", "mean"}, default="median"
-        What `predict` returns. The median is ``inverse_func`` of that of ``t``, and exists always.
-        The mean, by quadrature, has the least squared error.
+        Prediction that `predict` returns. The median is ``inverse_func`` of the median of ``t``,
+        and always exists. The mean, by quadrature, has the least squared error.
 
     Attributes
     ----------
     regressor_ : estimator
-        Fitted to the transformed targets.
+        Regressor, fitted to the transformed targets.
     transformer_ : object
         Fitted transformer of the targets.
     log_evidence_ : float
-        In nats, as a density over y in its own units: that of ``regressor_`` plus
+        Log evidence in nats, a density over y in its own units: that of ``regressor_`` plus
         ``sum_n s_n ln |dt_n/dy_n|``, with ``s_n`` the weight of a row; ``nan`` if there is none.
     log_evidence_std_ : float
-        Its standard error.
+        Standard error of ``log_evidence_``.
     log_slopes_ : ndarray of shape (n_samples,)
-        ``ln |dt_n/dy_n|`` of every training row, summed over the outputs; ``nan`` where the
-        transformation has no finite slope, for which there is no evidence.
+        Log slope ``ln |dt_n/dy_n|`` of every training row, summed over the outputs; ``nan`` where
+        the transformation has no finite slope, for which there is no evidence.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
-        Log evidence of the regressor, as a density over y in its own units.
+        Attribute of `EvidenceMLPRegressor`, as a density over y in its own units.
     evidence_report_ : EvidenceReport
-        Report of the regressor; the logarithms of the slopes are part of ``target_scale``.
+        Report as of `EvidenceMLPRegressor`; the logarithms of the slopes are part of
+        ``target_scale``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -82,7 +82,7 @@ class TransformedTargetRegressor(
     Notes
     -----
     Where the transformation takes values in an interval only, predictions of ``t`` beyond it count
-    as its end: with ``np.sqrt`` negative ones predict the target 0.
+    as its end: with ``np.sqrt`` negative values predict the target 0.
 
     References
     ----------
@@ -134,10 +134,10 @@ class TransformedTargetRegressor(
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts. A transformer whose ``fit`` has no ``sample_weight`` is
+            Weight of each row. A transformer whose ``fit`` has no ``sample_weight`` is
             fitted to the rows of positive weight.
         **fit_params : dict
-            Passed on to ``fit`` of the regressor.
+            Further arguments of ``fit`` of the regressor.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class TransformedTargetRegressor(
         Raises
         ------
         ValueError
-            If parameters or data make no sense, or if the inverse of the transformation does not
+            If parameters or data are invalid, or if the inverse of the transformation does not
             lead back to ``y``.
         TypeError
             If the regressor gives no predictive distribution.
@@ -165,7 +165,7 @@ class TransformedTargetRegressor(
         return self
 
     def _checked_regressor(self):
-        """First gate: the parameters; a regressor to be fitted."""
+        """Check the parameters, and return the regressor to fit."""
         if not (isinstance(self.prediction, str) and self.prediction in PREDICTIONS):
             raise ValueError(
                 f"prediction must be one of {', '.join(map(repr, PREDICTIONS))}; "
@@ -186,11 +186,11 @@ class TransformedTargetRegressor(
 
     @property
     def _wrapped(self):
-        """The regressor, not fitted."""
+        """Regressor before the fit."""
         return EvidenceMLPRegressor() if self.regressor is None else self.regressor
 
     def _weights(self, regressor, y, sample_weight, fit_params):
-        """Weights of the rows, and parameters of ``fit`` of the regressor that hold them."""
+        """Row weights, and the parameters of the regressor's ``fit`` that hold them."""
         if sample_weight is not None:
             name = "__".join([*path_to_final_step(regressor), "sample_weight"])
             fit_params = {**fit_params, name: sample_weight}
@@ -198,7 +198,7 @@ class TransformedTargetRegressor(
         return checked_weights(given[0] if given else None, len(y)), fit_params
 
     def _fitted_transformer(self, y, weight):
-        """The transformer, fitted to the targets."""
+        """Fit the transformer to the targets."""
         if self.transformer is None:
             functions = self.func, self.inverse_func
             return FunctionTransformer(*functions, check_inverse=False).fit(y)
@@ -210,10 +210,10 @@ class TransformedTargetRegressor(
         return transformer.fit(y[weight > 0])
 
     def _keep(self, log_slopes, weight):
-        """Set the attributes that tell of the fit, in units of y."""
+        """Set the fitted attributes, in units of y."""
         for name in list(vars(self)):
             if name in ("evidence_report_", "leave_one_out_log_density_", "feature_names_in_"):
-                delattr(self, name)  # of an earlier fit
+                delattr(self, name)  # attributes of an earlier fit
         inner, counts = final_step(self.regressor_), weight > 0
         self.log_slopes_ = log_slopes
         total = float(weight[counts] @ log_slopes[counts])
@@ -235,11 +235,11 @@ class TransformedTargetRegressor(
                 setattr(self, name, getattr(self.regressor_, name))
 
     def __sklearn_is_fitted__(self):
-        """Whether `fit` was completed."""
+        """Return True if `fit` was completed."""
         return hasattr(self, "log_slopes_")
 
     def __sklearn_tags__(self):
-        """Tags of the regressor."""
+        """Return the tags of the regressor."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self._wrapped)
         for name in ("input_tags", "regressor_tags", "target_tags", "non_deterministic"):

@@ -1,4 +1,4 @@
-"""Predictions of targets from those of transformed targets."""
+"""Predictions of targets from predictions of transformed targets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,9 @@ from skbayesnn.estimators import ask, probabilities, tails
 
 
 class TransformedPredictions:
-    """Methods of a regressor of transformed targets, in units of the targets.
+    """Mixin of the predictions of a regressor of transformed targets, in units of the targets.
 
-    Predictions of ``regressor_``, taken back by ``_map``.
+    The predictions are those of ``regressor_``, transformed back by ``_map``.
     """
 
     regressor_: Any
@@ -24,7 +24,7 @@ class TransformedPredictions:
     _y_is_1d: bool
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Median or mean of the targets, see ``prediction``.
+        """Predict the median or mean of the targets, see ``prediction``.
 
         Parameters
         ----------
@@ -36,9 +36,9 @@ class TransformedPredictions:
         Returns
         -------
         y_pred : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y.
+            Predictions, in units of y.
         y_std : ndarray of the same shape
-            Only with ``return_std``.
+            Standard deviation; only with ``return_std``.
         """
         if self.prediction == "median":
             centre = self.predict_quantiles(X, 0.5)
@@ -46,7 +46,7 @@ class TransformedPredictions:
         return self.predict_expectation(X, _itself, return_std)
 
     def predict_std(self, X: ArrayLike) -> Array:
-        """Standard deviation of the targets, of weights and noise together.
+        """Predict the standard deviation of the targets, due to weights and noise together.
 
         Parameters
         ----------
@@ -56,8 +56,8 @@ class TransformedPredictions:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y, by quadrature; about the mean. Networks with Student-t noise are left out
-            as long as they have less than half of the weight.
+            Standard deviation about the mean in units of y, by quadrature. Networks with Student-t
+            noise are left out as long as they have less than half of the weight.
 
         Raises
         ------
@@ -69,23 +69,23 @@ class TransformedPredictions:
     def predict_expectation(
         self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
     ) -> Any:
-        """Predictive mean of a function of the target, such as a cost.
+        """Predict the mean of a function of the target, such as a cost.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         function : callable
-            As in `EvidenceMLPRegressor.predict_expectation`.
+            Function as in `EvidenceMLPRegressor.predict_expectation`.
         return_std : bool, default=False
             Also return the standard deviation of the function.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of the function.
+            Mean, in units of the function.
         std : ndarray of the same shape
-            Only with ``return_std``.
+            Standard deviation; only with ``return_std``.
         """
 
         def of_transformed(t):
@@ -94,19 +94,19 @@ class TransformedPredictions:
         return self._ask("predict_expectation", X, of_transformed, return_std)
 
     def predict_quantiles(self, X: ArrayLike, q: ArrayLike = 0.5) -> Array:
-        """Quantiles of the predictive distribution.
+        """Predict quantiles of the predictive distribution.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         q : float or array-like, default=0.5
-            Probabilities of a smaller target, between 0 and 1; 0.5 is the median.
+            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y, for each output by itself; the axes of ``q``, if any, come last.
+            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
         """
         q = probabilities(q, "q")
         check_is_fitted(self)
@@ -121,7 +121,7 @@ class TransformedPredictions:
         return np.moveaxis(self._map.inverse(t), -1, 1)
 
     def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.95) -> Array:
-        """Central interval of the predictive distribution.
+        """Predict a central interval of the predictive distribution.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class TransformedPredictions:
         return self.predict_quantiles(X, tails(coverage))
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Log density of targets under their predictive distribution.
+        """Compute the log density of targets under their predictive distribution.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class TransformedPredictions:
         Returns
         -------
         ndarray of shape (n_samples,)
-            In nats, y in its own units; joint over the outputs.
+            Log density in nats, y in its own units; joint over the outputs.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class TransformedPredictions:
         return self._ask("log_predictive_density", X, self._shaped(t)) + slopes
 
     def predictive_cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Predictive probability of a target no larger than ``y``.
+        """Compute the predictive probability of a target no larger than ``y``.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class TransformedPredictions:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Between 0 and 1, for each output by itself.
+            Probabilities between 0 and 1, for each output by itself.
         """
         y = self._checked(y)
 
@@ -189,7 +189,7 @@ class TransformedPredictions:
         return self._shaped(self._map.cdf(y, of_transformed))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Functions drawn from the posterior, without noise, in units of y.
+        """Draw functions from the posterior, without noise, in units of y.
 
         Parameters
         ----------
@@ -198,19 +198,19 @@ class TransformedPredictions:
         n_samples : int, default=1
             Number of functions; each is drawn jointly over all rows.
         random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            Drawn functions of ``t`` taken back: medians of the targets, given the weights.
+            Drawn functions of ``t``, transformed back: medians of the targets, given the weights.
         """
         return self._functions("sample_y", X, n_samples, random_state)
 
     def sample_prior(
         self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
     ) -> Array:
-        """Functions drawn from the prior at the inferred precisions, in units of y.
+        """Draw functions from the prior at the inferred precisions, in units of y.
 
         Parameters
         ----------
@@ -219,33 +219,33 @@ class TransformedPredictions:
         n_samples : int, default=1
             Number of functions.
         random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            As of `sample_y`.
+            Functions as in `sample_y`.
         """
         return self._functions("sample_prior", X, n_samples, random_state)
 
     def _ask(self, method, X, *args):
-        """A method of the regressor, which may be a pipeline."""
+        """Call a method of the regressor, which may be a pipeline."""
         check_is_fitted(self)
         return ask(self.regressor_, method, X, *args)
 
     def _functions(self, method, X, n_samples, random_state):
-        """Functions of the regressor, taken back."""
+        """Transform functions of the regressor back."""
         t = self._ask(method, X, n_samples, random_state)
         if self._y_is_1d:
             return self._taken_back(t.ravel()).reshape(t.shape)
         return np.moveaxis(self._map.inverse(np.moveaxis(t, 1, -1)), -1, 1)
 
     def _taken_back(self, t):
-        """Targets of transformed ones, ``(m,)`` or ``(m, n_outputs)``."""
+        """Transform ``(m,)`` or ``(m, n_outputs)`` values back to targets."""
         return self._map.inverse(t[:, None])[:, 0] if self._y_is_1d else self._map.inverse(t)
 
     def _checked(self, y):
-        """Targets ``(n, n_outputs)`` of as many outputs as the model has."""
+        """Check targets: return ``(n, n_outputs)`` with the number of outputs of the model."""
         check_is_fitted(self)
         y, _ = as_targets(y)
         if y.shape[1] != len(self._map.spread):
@@ -260,12 +260,12 @@ class TransformedPredictions:
 
 
 def _itself(y):
-    """The target itself."""
+    """Return the target unchanged."""
     return y
 
 
 def as_targets(y):
-    """Targets as numbers of shape (n, n_outputs), and whether they were of shape (n,)."""
+    """Convert targets to numbers of shape (n, n_outputs), with a flag for shape (n,)."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None.")
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")

@@ -1,8 +1,8 @@
-"""Figures of fitted networks, in the manner of scikit-learn's displays; they need matplotlib.
+"""Figures of fitted networks in the style of scikit-learn's displays; they need matplotlib.
 
-A display is made by ``from_estimator``, which computes its numbers and draws them. It keeps the
-numbers as attributes, so that they can be used or drawn again by ``plot`` without the estimator.
-Figures that a display opens itself are as wide as a column of a paper, with letters of 8 points;
+The method ``from_estimator`` computes the numbers of a display and draws them. The display keeps
+the numbers as attributes, so that ``plot`` can draw them again without the estimator.
+Figures that a display opens are as wide as a column of a paper, with a font size of 8 points;
 give ``ax`` to draw elsewhere, in any style.
 """
 

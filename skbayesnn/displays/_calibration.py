@@ -1,4 +1,4 @@
-"""Whether predicted probabilities come true: coverage of intervals, reliability of classes."""
+"""Calibration displays: coverage of intervals and reliability of class probabilities."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
@@ -22,9 +22,9 @@ DIAGONAL = "calibrated"
 class CalibrationDisplay(Display):
     """Observed frequencies against predicted probabilities.
 
-    Regressors: how many targets lie inside central predictive intervals of every coverage, and the
+    Regressors: the coverage of central predictive intervals of every probability, and the
     histogram of the probability integral transform (PIT), flat if calibrated (Dawid 1984).
-    U-shaped: error bars too small; a hump: too large. Classifiers: how often the class occurs
+    U-shaped: error bars too small; a hump: too large. Classifiers: the frequency of the class
     among rows with similar predicted probability, for moderated and for most probable outputs
     (MacKay 1992, section 5.2), and the histogram of these probabilities. Create it with
     `from_estimator`, `from_pit` or `from_predictions`.
@@ -32,11 +32,11 @@ class CalibrationDisplay(Display):
     Parameters
     ----------
     curves : list of Calibration
-        With ``name``, ``predicted``, ``observed``, ``interval`` and ``values``.
+        Curves with ``name``, ``predicted``, ``observed``, ``interval`` and ``values``.
     kind : {"coverage", "reliability"}
-        Of regressors and of classifiers.
+        Kind of the curves: of regressors, or of classifiers.
     quantity : str, optional
-        What is predicted, for the axes.
+        Name of the predicted quantity, for the axes.
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class CalibrationDisplay(Display):
         Curves and histogram.
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
-        The first curve.
+        First curve.
     lines_ : list of matplotlib Line2D
-        One per curve.
+        Lines, one per curve.
     histograms_ : list of matplotlib Artist
-        One per curve.
+        Histograms, one per curve.
 
     Examples
     --------
@@ -84,33 +84,33 @@ class CalibrationDisplay(Display):
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Predict test data and draw.
+        """Predict test data and draw the curves.
 
         Parameters
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
-            Any of this package, any classifier with ``predict_proba``, or any regressor with
+            Estimator of this package, any classifier with ``predict_proba``, or any regressor with
             ``predict(X, return_std=True)``, whose predictions are taken as Gaussian.
         X : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
+            Targets of ``X``.
         class_of_interest : int, bool or str, optional
-            Classifiers: whose probability is judged. By default the second of two classes; of
-            more classes always the most probable one of the row.
+            Classifiers: the class whose probability is tested. By default the second of two
+            classes; of more classes always the most probable one of the row.
         n_bins, strategy : int and {"uniform", "quantile"}
             Classifiers: as in `from_predictions`.
         name : str, optional
-            What to call the estimator in the legend.
+            Name of the estimator in the legend.
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. With one Axes only the curves are drawn.
+            Axes to draw in; by default in a new figure. With one Axes only the curves are drawn.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         CalibrationDisplay
-            Drawn.
+            Display, drawn.
         """
         model = predictor(estimator)
         check_consistent_length(X, y)
@@ -152,16 +152,16 @@ class CalibrationDisplay(Display):
         pit : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Predictive probabilities of values up to the true targets, as by ``predictive_cdf``.
         names : list of str, optional
-            Of the outputs.
+            Names of the outputs.
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. In one Axes the curve alone.
+            Axes to draw in; by default in a new figure. In one Axes only the curve is drawn.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         CalibrationDisplay
-            Drawn.
+            Display, drawn.
         """
         pit = np.asarray(pit, dtype=float)
         pit = pit[:, None] if pit.ndim == 1 else pit
@@ -200,18 +200,18 @@ class CalibrationDisplay(Display):
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width, or of equal numbers of rows.
         pos_label : int, bool or str, optional
-            The class that ``y_prob`` is the probability of; by default 1 (or ``True``).
+            Class whose probability is ``y_prob``; by default 1 (or ``True``).
         name : str, optional
-            What to call the predictions in the legend, if there is one array of them.
+            Name of the predictions in the legend, if there is one array of them.
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. With one Axes only the curves are drawn.
+            Axes to draw in; by default in a new figure. With one Axes only the curves are drawn.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         CalibrationDisplay
-            Drawn.
+            Display, drawn.
         """
         hits = _in_class(column_or_1d(y_true), pos_label)
         if not isinstance(y_prob, Mapping):
@@ -225,25 +225,25 @@ class CalibrationDisplay(Display):
 
     @property
     def line_(self):
-        """The first curve."""
+        """First curve."""
         return self.lines_[0]
 
     def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
-        """Draw.
+        """Draw the curves.
 
-        In Axes that hold another calibration this one takes further colours.
+        In Axes that already hold a calibration, further colours are used.
 
         Parameters
         ----------
         ax : matplotlib Axes or two of them, optional
-            Where to draw; by default in a new figure. With one Axes only the curves are drawn.
+            Axes to draw in; by default in a new figure. With one Axes only the curves are drawn.
         line_kw : dict, optional
             Style of the curves (``Axes.plot`` or ``Axes.errorbar``).
 
         Returns
         -------
         CalibrationDisplay
-            Itself.
+            The display itself.
         """
         with self._panels(ax, (1, 2), (5.0, 2.5)) as axes:
             self._draw_curves(axes[0], line_kw or {})
@@ -284,7 +284,7 @@ class CalibrationDisplay(Display):
         axes.set_aspect("equal")
 
     def _looks(self):
-        """Every curve with a colour and a marker that no earlier one in the Axes has."""
+        """Pair every curve with a colour and a marker not yet used in the Axes."""
         looks = zip(cycle(COLORS), cycle(MARKERS), strict=False)
         some = islice(looks, self._n_before, None)
         return ((curve, *look) for curve, look in zip(self.curves, some, strict=False))
@@ -309,7 +309,7 @@ class CalibrationDisplay(Display):
 
 
 def _in_class(y_true, pos_label):
-    """Whether rows belong to the class whose probability is predicted."""
+    """Mask of the rows that belong to the class whose probability is predicted."""
     classes = np.unique(y_true)
     if pos_label is None:
         if not np.all(np.isin(classes, (0, 1))):

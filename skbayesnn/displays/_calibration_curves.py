@@ -1,4 +1,4 @@
-"""Observed frequencies beside predicted probabilities."""
+"""Observed frequencies at predicted probabilities."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ Z = 1.959963984540054  # standard normal quantile of (1 + CONFIDENCE) / 2
 
 @dataclass(frozen=True)
 class Calibration:
-    """One calibration curve.
+    """Calibration curve.
 
     Attributes
     ----------
     name : str
     predicted : ndarray of shape (n_points,)
-        Probabilities.
+        Predicted probabilities.
     observed : ndarray of shape (n_points,)
-        Frequencies.
+        Observed frequencies.
     interval : ndarray of shape (n_points, 2) or None
-        In which the true frequencies lie with 95 % confidence, if the points have error bars.
+        Confidence intervals (95 %) of the true frequencies, if the points have error bars.
     values : ndarray of shape (n_samples,)
-        What the histogram shows.
+        Values of the histogram.
     """
 
     name: str
@@ -64,7 +64,7 @@ def reliability(name, hits, probabilities, n_bins, strategy):
 
 
 def wilson_interval(frequency, n):
-    """Interval of a probability by its observed frequency in `n` trials (Wilson 1927).
+    """Confidence interval of a probability from its frequency in `n` trials (Wilson 1927).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def wilson_interval(frequency, n):
     Returns
     -------
     ndarray of shape (n_points, 2)
-        Of 95 % confidence.
+        Ends of the intervals of 95 % confidence.
     """
     centre = (frequency + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z * np.sqrt(frequency * (1 - frequency) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)

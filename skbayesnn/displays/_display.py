@@ -1,4 +1,4 @@
-"""What all displays share: matplotlib when it is needed, axes, colours."""
+"""Base class of all displays: lazy import of matplotlib, axes, colours."""
 
 from contextlib import contextmanager, nullcontext
 from math import prod
@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-# Okabe and Ito (2008): colours that colour-blind readers can tell apart
+# Okabe and Ito (2008): colours that colour-blind readers can distinguish
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY = "#E69F00", "#56B4E9"
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "black")
@@ -18,7 +18,7 @@ LEGEND = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2}
 
 
 def require_pyplot():
-    """``matplotlib.pyplot``, or an error that says what to install."""
+    """Import ``matplotlib.pyplot``, or raise an error that says what to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -27,11 +27,11 @@ def require_pyplot():
 
 
 class Display:
-    """Common part of all displays; ``plot`` sets ``ax_``, ``axes_`` and ``figure_``."""
+    """Base class of all displays; ``plot`` sets ``ax_``, ``axes_`` and ``figure_``."""
 
     @contextmanager
     def _panels(self, ax, grid, size, **options):
-        """Axes to draw in: those given, or as many as a new figure of `size` inches holds.
+        """Provide Axes to draw in: the given ones, or those of a new figure of `size` inches.
 
         Parameters
         ----------
@@ -42,7 +42,7 @@ class Display:
         size : tuple of float
             Width and height in inches.
         **options
-            Of ``pyplot.subplots``.
+            Options of ``pyplot.subplots``.
 
         Yields
         ------
@@ -62,7 +62,7 @@ class Display:
                     *grid, figsize=size, layout="constrained", squeeze=False, **options
                 )
                 axes = axes.ravel()
-                for panel in axes:  # ticks made later would take other letters
+                for panel in axes:  # ticks made later would have another font size
                     panel.tick_params(labelsize=PAPER["font.size"])
                     panel.spines[["top", "right"]].set_visible(False)
             self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].get_figure()
@@ -72,10 +72,10 @@ class Display:
             yield axes
 
     def _legend(self, ncols):
-        """One legend for all panels, of what the first shows, where it covers no data."""
+        """Add one legend for all panels, with the entries of the first, where it covers no data."""
         if self._own_figure:
             handles, labels = self.ax_.get_legend_handles_labels()
-            for legend in self.figure_.legends:  # of a display that was drawn here before
+            for legend in self.figure_.legends:  # legend of an earlier display in this figure
                 legend.remove()
             place = {"loc": "outside upper center"}
             fitting_legend(self.figure_, ncols, handles=handles, labels=labels, **place)
@@ -84,11 +84,11 @@ class Display:
 
 
 def legend_above(axes, ncols=2, **options):
-    """A legend on top of the axes; where the figure has no room for it, inside the axes."""
+    """Add a legend above the axes, or inside them if the figure has no room above."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     legend = fitting_legend(axes, ncols, **place, **options)
     figure = root(axes)
-    arranged = figure.get_layout_engine() is not None  # makes room itself
+    arranged = figure.get_layout_engine() is not None  # the layout engine makes room
     if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
         texts = [text.get_text() for text in legend.get_texts()]
         options = {"handles": legend.legend_handles} | options | {"labels": texts}
@@ -97,7 +97,7 @@ def legend_above(axes, ncols=2, **options):
 
 
 def fitting_legend(owner, ncols, **options):
-    """A legend in as many columns as the figure is wide enough for; long labels are broken."""
+    """Add a legend in as many columns as fit into the figure; long labels are broken."""
     edge = root(owner).bbox
     for columns in range(ncols, 0, -1):
         legend = owner.legend(ncols=columns, **LEGEND, **options)
@@ -115,6 +115,6 @@ def fitting_legend(owner, ncols, **options):
 
 
 def root(owner):
-    """The figure that axes, or a figure in a figure, belong to."""
+    """Figure of axes, or of a subfigure."""
     figure = owner if hasattr(owner, "canvas") else owner.get_figure()
     return figure.canvas.figure

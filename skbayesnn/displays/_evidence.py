@@ -1,4 +1,4 @@
-"""The Occam hill: evidence and its terms against a parameter of the model."""
+"""Occam hill: evidence and its terms against a parameter of the model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,28 +30,28 @@ PARTS = {
         "other_minima",
     ),
 }
-CONSTANT = 1e-6  # nats: terms that vary less are not shown
+CONSTANT = 1e-6  # nats; terms that vary less are not shown
 TERMS = tuple(name for names in PARTS.values() for name in names)
 
 
 @dataclass(frozen=True)
 class Hill:
-    """Candidates that differ in one parameter alone, in the order of its values.
+    """Candidates that differ in one parameter only, in the order of its values.
 
     Attributes
     ----------
     name : str
-        The values of other parameters; empty if there are none.
+        Values of other parameters; empty if there are none.
     position : ndarray of shape (n,)
-        On the axis of the parameter.
+        Position on the axis of the parameter.
     log_evidence, log_evidence_std : ndarray of shape (n,)
-        In nats; ``nan`` where not available.
+        Log evidence and its standard error in nats; ``nan`` where not available.
     terms : dict of str to ndarray of shape (n,)
-        That add up to the evidence: those of the best minimum, and ``other_minima``, what the
-        other distinct ones add.
+        Terms of the log evidence: those of the best minimum, and ``other_minima``, the
+        contribution of the other distinct minima.
     test_error : ndarray of shape (n,) or None
     doubtful : ndarray of bool, shape (n,)
-        Where the fit itself speaks against its evidence.
+        True where the verdict of the fit is against its evidence.
     """
 
     name: str
@@ -67,13 +67,14 @@ class EvidenceDisplay(Display):
     """Evidence against a parameter of the model, its terms, and test error.
 
     The evidence is the best fit's likelihood times the Occam factor, the fraction of the prior's
-    volume that the data leave to the weights (MacKay 1992, chapter 2). Larger models fit better
-    but have smaller Occam factors, so the evidence has a maximum. Create it with `from_estimator`.
+    volume that the posterior of the weights occupies (MacKay 1992, chapter 2). Larger models fit
+    better but have smaller Occam factors, so the evidence has a maximum. Create it with
+    `from_estimator`.
 
     Parameters
     ----------
     hills : list of Hill
-        With ``name``, ``position``, ``log_evidence``, ``log_evidence_std``, ``terms``,
+        Lines with ``name``, ``position``, ``log_evidence``, ``log_evidence_std``, ``terms``,
         ``test_error`` and ``doubtful``.
     param_name : str
         Name of the axis.
@@ -88,12 +89,12 @@ class EvidenceDisplay(Display):
     ----------
     ax_ : matplotlib Axes
     axes_ : ndarray of matplotlib Axes
-        Evidence; its terms, if there are any; test error, if given.
+        Panels of the evidence; of its terms, if there are any; of the test error, if given.
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         Evidence of every hill.
     term_lines_ : dict of str to matplotlib Line2D
-        For the hill with the highest evidence, relative to its top.
+        Terms of the hill with the highest evidence, relative to its top.
     error_lines_ : list of matplotlib Line2D
         Test error of every hill.
 
@@ -141,12 +142,12 @@ class EvidenceDisplay(Display):
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Take the evidences of a search and draw.
+        """Draw the evidences of a search.
 
         Parameters
         ----------
         search : EvidenceSearch
-            After ``fit``.
+            Fitted search.
         param_name : str, optional
             Parameter against which to draw, as in the grid (``step__name`` in a pipeline); not
             needed if only one varies. If other parameters vary as well there is one line per
@@ -154,19 +155,19 @@ class EvidenceDisplay(Display):
         X_test : array-like of shape (n_samples, n_features), optional
             Inputs that were not used in training.
         y_test : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Their targets.
+            Targets of ``X_test``.
         error : callable, optional
-            From ``(estimator, X_test, y_test)`` to the test error. By default the root mean
-            squared error of regressors, the log loss of classifiers.
+            Function from ``(estimator, X_test, y_test)`` to the test error. By default the root
+            mean squared error of regressors, the log loss of classifiers.
         ax : matplotlib Axes or one per panel, optional
-            Where to draw; by default in a new figure. With one Axes only the evidence is drawn.
+            Axes to draw in; by default in a new figure. With one Axes only the evidence is drawn.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         EvidenceDisplay
-            Drawn.
+            Display, drawn.
         """
         check_search(search)
         results = search.results_
@@ -199,12 +200,12 @@ class EvidenceDisplay(Display):
     def plot(
         self, ax: Axes = None, *, terms: str | None = "parts", line_kw: dict[Any, Any] | None = None
     ) -> Self:
-        """Draw.
+        """Draw the panels.
 
         Parameters
         ----------
         ax : matplotlib Axes or one per panel, optional
-            Where to draw; by default in a new figure. With one Axes only the evidence is drawn.
+            Axes to draw in; by default in a new figure. With one Axes only the evidence is drawn.
         terms : {"parts", "each"} or None, default="parts"
             Draw misfit and Occam factor, or each term of the evidence that varies, or none, each
             relative to its value at the highest evidence.
@@ -214,7 +215,7 @@ class EvidenceDisplay(Display):
         Returns
         -------
         EvidenceDisplay
-            Itself.
+            The display itself.
         """
         if terms not in ("parts", "each", None):
             raise ValueError(f"terms must be 'parts', 'each' or None, got {terms!r}.")
@@ -236,7 +237,7 @@ class EvidenceDisplay(Display):
         return self
 
     def _draw_evidence(self, axes, line_kw):
-        """Lines with error bars; open markers where the fit itself has doubts."""
+        """Draw lines with error bars; open markers where the verdict of the fit is doubtful."""
         self.lines_ = []
         for hill, color, marker in self._looks():
             style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2}
@@ -281,7 +282,7 @@ class EvidenceDisplay(Display):
         axes.set_ylabel(self.error_name)
 
     def _looks(self):
-        """Every hill with its colour and marker."""
+        """Pair every hill with its colour and marker."""
         return zip(self.hills, cycle(COLORS), cycle(MARKERS), strict=False)
 
     def _all(self, name):
@@ -291,7 +292,7 @@ class EvidenceDisplay(Display):
         return self._all(name).any()
 
     def _label(self, axes):
-        """The axis of the parameter."""
+        """Label the axis of the parameter."""
         axes.set_xlabel(self.param_name)
         if self.log_scale:
             axes.set_xscale("log")
@@ -304,7 +305,7 @@ class EvidenceDisplay(Display):
 
 
 def _the_one_that_varies(params):
-    """The parameter of a search over one alone."""
+    """Return the single parameter that varies in a search."""
     names = varying(params) or sorted(set().union(*params))
     if len(names) != 1:
         raise ValueError(
@@ -314,7 +315,7 @@ def _the_one_that_varies(params):
 
 
 def _hill(name, position, rows, results, errors):
-    """One line of the display from rows of the results."""
+    """Make one line of the display from rows of the results."""
 
     def pick(column, default):
         return np.asarray(results.get(column, np.full(len(results["params"]), default)))[rows]
@@ -334,12 +335,12 @@ def _hill(name, position, rows, results, errors):
 
 
 def _top(values):
-    """Largest value that is known."""
+    """Largest known value."""
     return np.max(values, initial=-np.inf, where=~np.isnan(values))
 
 
 def _shown_terms(hill, terms):
-    """What the panel of terms holds; nothing if no terms are known."""
+    """Select the terms of the panel; empty if no terms are known."""
     if terms is None or np.isnan(hill.terms["misfit"]).all():
         return {}
     if terms == "each":

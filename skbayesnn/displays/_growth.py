@@ -1,4 +1,4 @@
-"""How a network found its size."""
+"""Display of the automatic choice of the network size."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -17,14 +17,14 @@ class GrowthDisplay(Display):
     """Evidence against the size of the networks tried, with a line per depth.
 
     With ``hidden_layer_sizes="auto"`` networks are widened while their evidence rises; with many
-    rows the log density of rows held out decides. It is made by `from_estimator`.
+    rows the held-out log density decides. Create it with `from_estimator`.
 
     Parameters
     ----------
     hidden_layer_sizes : list of tuple of int
-        Of the networks in the order in which they were tried.
+        Hidden layer sizes of the networks, in the order in which they were tried.
     values : ndarray of shape (n,)
-        What they are compared by; ``nan`` where it is not available.
+        Values by which networks are compared; ``nan`` where not available.
     chosen : tuple of int, optional
         Hidden layer sizes of the network that was chosen.
     value_name : str, default="log evidence (nats)"
@@ -36,9 +36,9 @@ class GrowthDisplay(Display):
     axes_ : ndarray of matplotlib Axes
     figure_ : matplotlib Figure
     lines_ : dict of int to matplotlib Line2D
-        By number of hidden layers.
+        Lines by number of hidden layers.
     chosen_ : matplotlib Line2D or None
-        The ring around the network that was chosen.
+        Ring around the network that was chosen.
 
     Examples
     --------
@@ -67,21 +67,21 @@ class GrowthDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Estimator, *, ax: Axes = None, **plot_options: Any) -> Self:
-        """Take the networks that a fit has tried and draw.
+        """Draw the networks that a fit has tried.
 
         Parameters
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
-            Any of this package that was fitted with ``hidden_layer_sizes="auto"``.
+            Estimator of this package that was fitted with ``hidden_layer_sizes="auto"``.
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
         GrowthDisplay
-            Drawn.
+            Display, drawn.
         """
         network, _ = fitted_network(estimator)
         if not getattr(network, "growth_", ()):
@@ -98,19 +98,19 @@ class GrowthDisplay(Display):
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
-        """Draw.
+        """Draw the lines.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         line_kw : dict, optional
             Style of the lines (``Axes.plot``).
 
         Returns
         -------
         GrowthDisplay
-            Itself.
+            The display itself.
         """
         depths = np.array([len(sizes) for sizes in self.hidden_layer_sizes])
         widths = np.array([max(sizes, default=0) for sizes in self.hidden_layer_sizes])

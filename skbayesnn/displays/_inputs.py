@@ -1,4 +1,4 @@
-"""From what users give to what displays need: networks in pipelines, features, slices."""
+"""Interpretation of users' input for displays: networks in pipelines, features, slices."""
 
 from collections import Counter
 from functools import partial
@@ -19,7 +19,7 @@ NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
 
 
 def fitted_network(estimator):
-    """The network of an estimator, and the transformation of inputs before it.
+    """Return the network of an estimator, and the transformation of inputs before it.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ def fitted_network(estimator):
     -------
     network : BayesianMLP or an average of several
     transform : callable
-        From the user's X to the network's.
+        Map from the user's X to the network's.
 
     Raises
     ------
     TypeError
-        If it is something else.
+        If it is another object.
     NotFittedError
     """
     estimator = getattr(estimator, "predictor_", estimator)
@@ -50,7 +50,7 @@ def fitted_network(estimator):
 
 
 def feature_names(estimator, X):
-    """Names of the columns of X, from itself or from the fit; otherwise ``x0``, ``x1`` and on."""
+    """Names of the columns of X, from X or from the fit; otherwise ``x0``, ``x1`` and so on."""
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     names = getattr(estimator, "feature_names_in_", None)
@@ -72,14 +72,14 @@ def feature_index(feature, names):
 
 
 def output_index(output, n_outputs):
-    """A valid number of an output."""
+    """Index of an output; raise unless it is valid."""
     if isinstance(output, int | np.integer) and 0 <= output < n_outputs:
         return int(output)
     raise ValueError(f"There is no output {output!r}; the model has {n_outputs}, counted from 0.")
 
 
 def class_index(class_of_interest, classes):
-    """Position of a class; of two classes the second by default."""
+    """Position of a class; the second of two classes by default."""
     if class_of_interest is None and len(classes) == 2:
         return 1
     found = np.flatnonzero(classes == class_of_interest)
@@ -92,12 +92,12 @@ def class_index(class_of_interest, classes):
 
 
 def class_name(label):
-    """What to call a class."""
+    """Name of a class for labels."""
     return label if isinstance(label, str) else f"class {label}"
 
 
 def table(X):
-    """X as it is if it has named columns, else as a two-dimensional array of numbers."""
+    """Return X unchanged if it has named columns, else as a two-dimensional array of numbers."""
     return X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
 
 
@@ -107,7 +107,7 @@ def column(X, index):
 
 
 def extent(values, name, margin):
-    """Ends of the range of a feature, widened by a fraction of it on either side."""
+    """Range of a feature, widened by a fraction of it on either side."""
     try:
         values = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -119,24 +119,24 @@ def extent(values, name, margin):
 
 
 def typical(values):
-    """Median of numbers, most frequent value of anything else."""
+    """Typical value: the median of numbers, the most frequent value of anything else."""
     if np.issubdtype(values.dtype, np.number):
         return np.nanmedian(values)
     return Counter(values).most_common(1)[0][0]  # missing values and names cannot be sorted
 
 
 def slice_of_inputs(X, index, values, fixed, names):
-    """Rows in which one feature varies while the others stay at typical values.
+    """Make rows in which one feature varies while the others stay at typical values.
 
     Parameters
     ----------
     X : table
     index : int
-        Of the feature that varies.
+        Index of the feature that varies.
     values : ndarray
-        That it takes.
+        Values of this feature.
     fixed : dict or None
-        From numbers or names of other features to values instead of the typical ones.
+        Values of other features, by number or name, in place of the typical ones.
     names : list of str
 
     Returns

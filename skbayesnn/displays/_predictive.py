@@ -1,4 +1,4 @@
-"""Predictions of a regressor along one input, with error bars in two parts."""
+"""Display of predictions of a regressor along one input, with error bars in two parts."""
 
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ from skbayesnn.displays._inputs import (
 )
 from skbayesnn.displays._predictors import predictor
 
-BANDS = ("#CFE6F5", "#8EC3E6")  # light: everything; dark: weights alone
+BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
 
 class PredictiveDisplay(Display):
@@ -38,7 +38,7 @@ class PredictiveDisplay(Display):
     epistemic_std : ndarray of shape (n,), optional
         Standard deviations without noise.
     functions : ndarray of shape (n, n_functions), optional
-        Drawn from the posterior, without noise.
+        Functions drawn from the posterior, without noise.
     x_data, y_data : ndarray of shape (n_data,), optional
         Data points.
     feature_name, target_name, data_name : str
@@ -50,9 +50,9 @@ class PredictiveDisplay(Display):
     axes_ : ndarray of matplotlib Axes
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
-        The mean.
+        Line of the mean.
     bands_ : list of matplotlib PolyCollection
-        With noise, and, where it is known, of weights alone.
+        Bands with noise, and, where known, of the weights alone.
     functions_ : list of matplotlib Line2D
     data_ : matplotlib Line2D or None
 
@@ -111,22 +111,22 @@ class PredictiveDisplay(Display):
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Predict along one input and draw.
+        """Predict along one input and draw the result.
 
         Parameters
         ----------
         estimator : fitted regressor, or Pipeline that ends in one
-            Any of this package; or any other with ``predict(X, return_std=True)``, whose standard
-            deviation is drawn as one band.
+            Estimator of this package, or any other with ``predict(X, return_std=True)``, whose
+            standard deviation is drawn as one band.
         X : array-like of shape (n_samples, n_features)
             Rows that define the range of the input and the values of the others (medians; most
             frequent ones of categories).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of these rows, drawn as points.
         feature : int or str, default=0
-            The input that varies.
+            Input that varies.
         output : int, default=0
-            Which output, if there are several.
+            Index of the output, if there are several.
         fixed : dict, optional
             Values of other inputs, by number or name.
         n_functions : int, default=5
@@ -138,14 +138,14 @@ class PredictiveDisplay(Display):
         random_state : int, RandomState instance or None, default=0
             Seed of the drawn functions.
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         PredictiveDisplay
-            Drawn.
+            Display, drawn.
         """
         model = predictor(estimator, only_regressors=True)
         X = table(X)
@@ -186,12 +186,12 @@ class PredictiveDisplay(Display):
         data_kw: dict[Any, Any] | None = None,
         band_kw: dict[Any, Any] | None = None,
     ) -> Self:
-        """Draw.
+        """Draw mean, bands, functions and data.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         n_std : float, default=2.0
             Half width of the bands in standard deviations.
         line_kw, function_kw, data_kw : dict, optional
@@ -202,7 +202,7 @@ class PredictiveDisplay(Display):
         Returns
         -------
         PredictiveDisplay
-            Itself.
+            The display itself.
         """
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.bands_ = []
@@ -236,7 +236,7 @@ class PredictiveDisplay(Display):
         return self
 
     def _parts(self):
-        """Standard deviations with the colours and names of their bands."""
+        """List standard deviations with the colours and names of their bands."""
         if self.epistemic_std is None:
             return [(self.total_std, BANDS[0], "predictive")]
         stds, names = (self.total_std, self.epistemic_std), ("weights and noise", "weights alone")
@@ -244,7 +244,7 @@ class PredictiveDisplay(Display):
 
 
 def _target(y, output, n_outputs):
-    """One column of the targets."""
+    """Select one column of the targets."""
     if y.size != len(y) * n_outputs:
         raise ValueError(f"y has shape {y.shape}, the model was fitted with {n_outputs} outputs.")
     return y.reshape(len(y), -1)[:, output]

@@ -1,4 +1,4 @@
-"""What displays ask of estimators that predict: those of this package, and any others."""
+"""Adapters of displays to estimators: those of this package, and any others."""
 
 from inspect import signature
 
@@ -12,12 +12,12 @@ from skbayesnn.estimators import final_step
 
 
 def predictor(estimator, only_regressors=False):
-    """What predicts, with one protocol for networks of this package and for others.
+    """Wrap an estimator in one protocol for networks of this package and for others.
 
     Parameters
     ----------
     estimator : fitted estimator, Pipeline or search
-        A regressor whose ``predict`` knows ``return_std=True``, or a classifier with
+        Regressor whose ``predict`` has ``return_std``, or a classifier with
         ``predict_proba``.
     only_regressors : bool, default=False
 
@@ -28,7 +28,7 @@ def predictor(estimator, only_regressors=False):
     Raises
     ------
     TypeError
-        If it is something else, or predicts without probabilities.
+        If it is another object, or predicts without probabilities.
     NotFittedError
     """
     if only_regressors and not is_regressor(getattr(estimator, "predictor_", estimator)):
@@ -56,18 +56,18 @@ def _knows_std(estimator):
 
 
 def _by_output(values, n):
-    """Values with a column per output."""
+    """Reshape values to a column per output."""
     return np.reshape(values, (n, -1))
 
 
 class NetworkRegressor:
-    """A regressor of this package.
+    """Adapter of a regressor of this package.
 
     Parameters
     ----------
     network : BayesianMLP or an average of several
     transform : callable
-        From the user's X to the network's.
+        Map from the user's X to the network's.
     """
 
     name = "intervals"
@@ -83,12 +83,12 @@ class NetworkRegressor:
         return _by_output(mean, len(mean)), _by_output(std, len(mean))
 
     def epistemic_std(self, X):
-        """The part of the standard deviations that is due to the weights; or ``None``."""
+        """Standard deviations due to the weights, or ``None``."""
         std = self._network.predict_std(self._transform(X), kind="epistemic")
         return _by_output(std, len(std))
 
     def functions(self, X, n, random_state):
-        """Functions drawn from the posterior, ``(n_samples, n_outputs, n)``; or ``None``."""
+        """Draw functions from the posterior, ``(n_samples, n_outputs, n)``, or return ``None``."""
         draws = self._network.sample_y(self._transform(X), n, random_state)
         return draws.reshape(len(draws), -1, n)
 
@@ -98,7 +98,7 @@ class NetworkRegressor:
 
 
 class OtherRegressor:
-    """Any regressor that predicts a Gaussian.
+    """Adapter of any regressor that predicts a Gaussian.
 
     Parameters
     ----------
@@ -118,15 +118,15 @@ class OtherRegressor:
         return mean, np.broadcast_to(_by_output(std, len(mean)), mean.shape)
 
     def epistemic_std(self, X):
-        """``None``: its parts are not known."""
+        """Return ``None``: the parts of the standard deviation are unknown."""
         return
 
     def functions(self, X, n, random_state):
-        """``None``: what it draws may hold the noise."""
+        """Return ``None``: draws of other regressors may include the noise."""
         return
 
     def cdf(self, X, y):
-        """Predictive probability of targets no larger than y, of a Gaussian."""
+        """Gaussian predictive probability of targets no larger than y."""
         mean, std = self.moments(X)
         y = _by_output(np.asarray(y, dtype=float), len(mean))
         if y.shape != mean.shape:
@@ -135,13 +135,13 @@ class OtherRegressor:
 
 
 class NetworkClassifier:
-    """A classifier of this package.
+    """Adapter of a classifier of this package.
 
     Parameters
     ----------
     network : BayesianMLP or an average of several
     transform : callable
-        From the user's X to the network's.
+        Map from the user's X to the network's.
     """
 
     def __init__(self, network, transform):
@@ -149,7 +149,7 @@ class NetworkClassifier:
         self.classes = network.classes_
 
     def probabilities(self, X):
-        """Class probabilities ``(n, n_classes)`` by the name of the way they are made."""
+        """Class probabilities ``(n, n_classes)`` by the name of the method."""
         X = self._transform(X)
         return {
             name: self._network.predict_proba(X, moderated=moderated)
@@ -158,7 +158,7 @@ class NetworkClassifier:
 
 
 class OtherClassifier:
-    """Any classifier with ``predict_proba``.
+    """Adapter of any classifier with ``predict_proba``.
 
     Parameters
     ----------

@@ -18,15 +18,15 @@ class RelevanceDisplay(Display):
     """Prior standard deviations of the weights of every input, sorted.
 
     With ``prior="ard"`` each input has its own precision ``alpha``; its relevance is
-    ``alpha^(-1/2)`` (MacKay 1994; Neal 1996), in units of
-    standardised inputs. Create it with `from_estimator`.
+    ``alpha^(-1/2)`` (MacKay 1994; Neal 1996), in units of standardised inputs.
+    Create it with `from_estimator`.
 
     Parameters
     ----------
     relevance : ndarray of shape (n_features,)
-        Any order.
+        Relevances in any order.
     names : list of str
-        Of the inputs.
+        Names of the inputs.
     interval : ndarray of shape (n_features, 2), optional
         Ends of the error bars; ``nan`` where there is none.
 
@@ -36,7 +36,7 @@ class RelevanceDisplay(Display):
     axes_ : ndarray of matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
-        Most relevant input first.
+        Bars, most relevant input first.
 
     Examples
     --------
@@ -68,26 +68,26 @@ class RelevanceDisplay(Display):
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Take the relevances of a fit and draw.
+        """Draw the relevances of a fit.
 
         Parameters
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
-            Any of this package, with ``prior="ard"``. Error bars are one standard deviation of
-            ``ln alpha``, ``(2 / gamma)^(1/2)`` (MacKay 1992, section 2.5), where that Gaussian
-            approximation holds (at least one well-determined weight); for the samplers the
-            central 68 % of the draws.
+            Estimator of this package, with ``prior="ard"``. Error bars are one standard deviation
+            of ``ln alpha``, ``(2 / gamma)^(1/2)`` (MacKay 1992, section 2.5), where that Gaussian
+            approximation holds (at least one well-determined weight); for the samplers the central
+            68 % of the draws.
         names : list of str, optional
-            Of the inputs of the network; by default those seen in the fit.
+            Names of the inputs of the network; by default those seen in the fit.
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         RelevanceDisplay
-            Drawn.
+            Display, drawn.
         """
         network, _ = fitted_network(estimator)
         if not hasattr(network, "feature_relevance_"):
@@ -105,21 +105,21 @@ class RelevanceDisplay(Display):
     def plot(
         self, ax: Axes = None, *, n_largest: int = 20, bar_kw: dict[Any, Any] | None = None
     ) -> Self:
-        """Draw.
+        """Draw the bars.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         n_largest : int, default=20
-            How many inputs to show at most.
+            Largest number of inputs to show.
         bar_kw : dict, optional
             Style of the bars (``Axes.barh``).
 
         Returns
         -------
         RelevanceDisplay
-            Itself.
+            The display itself.
         """
         order = np.argsort(self.relevance, kind="stable")[::-1][:n_largest]
         relevance = self.relevance[order]
@@ -140,12 +140,12 @@ class RelevanceDisplay(Display):
 
 
 def _names(estimator, network):
-    """Of the network's inputs, after any transformation."""
+    """Names of the network's inputs, after any transformation."""
     names = getattr(network, "feature_names_in_", None)
     if names is None and estimator is not network and len(estimator) > 1:
         try:
             names = estimator[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step that does not name what it makes
+        except (AttributeError, ValueError):  # a step without feature names
             names = None
     return [f"x{i}" for i in range(network.n_features_in_)] if names is None else names
 

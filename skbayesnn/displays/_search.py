@@ -1,4 +1,4 @@
-"""What displays take from a search over models: values of parameters, errors on test data."""
+"""Data of displays from a search over models: values of parameters, test errors."""
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -9,7 +9,7 @@ DOUBTS = ("doubtful", "chains have not converged")
 
 
 def check_search(search):
-    """Raise unless it is a fitted search."""
+    """Raise unless an object is a fitted search."""
     if not hasattr(search, "results_") or not hasattr(search, "estimators_"):
         raise TypeError(
             f"This display needs a fitted EvidenceSearch, with results_ and estimators_; got "
@@ -18,17 +18,17 @@ def check_search(search):
 
 
 def is_doubtful(verdict):
-    """Whether a fit itself speaks against its evidence."""
+    """Return True if the verdict of a fit is against its evidence."""
     return str(verdict).startswith(DOUBTS)
 
 
 def short(name):
-    """A parameter's name without the steps of the pipeline before it."""
+    """Name of a parameter without the pipeline steps before it."""
     return name.rsplit("__", 1)[-1]
 
 
 def readable(value):
-    """A parameter's value in a few letters."""
+    """Format the value of a parameter in a few letters."""
     if isinstance(value, tuple | list):
         return "-".join(map(str, value)) if len(value) else "linear"
     if isinstance(value, float | np.floating):
@@ -39,32 +39,32 @@ def readable(value):
 
 
 def varying(params):
-    """Names of the parameters that are not the same for all candidates."""
+    """Names of the parameters that differ between candidates."""
     names = sorted({name for p in params for name in p})
     return [name for name in names if len({readable(p.get(name, "")) for p in params}) > 1]
 
 
 def describe_params(params, names):
-    """``name=value, ...`` of the named parameters of one candidate."""
+    """Format the named parameters of one candidate as ``name=value, ...``."""
     return ", ".join(f"{short(name)}={readable(params[name])}" for name in names if name in params)
 
 
 def positions(values, param_name):
-    """Where the values of a parameter lie on its axis, and how that axis looks.
+    """Positions of the values of a parameter on its axis, and the options of that axis.
 
     Parameters
     ----------
     values : list
-        Of all candidates.
+        Values of all candidates.
     param_name : str
 
     Returns
     -------
     positions : ndarray of shape (len(values),)
-        The numbers themselves, hidden units of a single layer, or places in the order of first
-        appearance.
+        Numbers, hidden units of a single layer, or ranks in the order of first appearance.
     axis : dict
-        ``param_name``, ``ticks`` and ``log_scale`` of `EvidenceDisplay`, as far as needed.
+        Arguments ``param_name``, ``ticks`` and ``log_scale`` of `EvidenceDisplay`, as far as
+        needed.
     """
     name = short(param_name)
     if all(_is_number(value) for value in values):
@@ -94,19 +94,19 @@ def default_error(estimator, X, y):
 
 
 def measure_errors(estimators, X_test, y_test, error):
-    """Test error of every fitted estimator, and what to call it.
+    """Measure the test error of every fitted estimator, and name it.
 
     Parameters
     ----------
     estimators : list of fitted estimators or None
     X_test, y_test : array-like
     error : callable or None
-        From ``(estimator, X, y)`` to a number; `default_error` by default.
+        Function from ``(estimator, X, y)`` to a number; `default_error` by default.
 
     Returns
     -------
     errors : ndarray of shape (len(estimators),)
-        ``nan`` for ``None``.
+        Test errors, ``nan`` for ``None``.
     name : str
     """
     if (X_test is None) != (y_test is None):

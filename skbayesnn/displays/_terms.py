@@ -1,4 +1,4 @@
-"""The terms of one evidence as bars."""
+"""Display of the terms of one log evidence as bars."""
 
 from typing import Any, Self
 
@@ -10,15 +10,15 @@ from skbayesnn.displays._inputs import fitted_network
 
 
 class EvidenceTermsDisplay(Display):
-    """What a log evidence is the sum of: a bar per term, each starting where the last one ends.
+    """Terms of a log evidence: a bar per term, each starting where the last one ends.
 
     Terms that raise the evidence lie to the right of where they start, terms that lower it to the
-    left; the last bar is the sum (MacKay 1992, chapter 2). It is made by `from_estimator`.
+    left; the last bar is the sum (MacKay 1992, chapter 2). Create it with `from_estimator`.
 
     Parameters
     ----------
     terms : dict of str to float
-        In nats.
+        Terms in nats.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class EvidenceTermsDisplay(Display):
     axes_ : ndarray of matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
-        Of the terms, from above, and of their sum.
+        Bars of the terms, from the top, and of their sum.
 
     Examples
     --------
@@ -46,21 +46,21 @@ class EvidenceTermsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Estimator, *, ax: Axes = None, **plot_options: Any) -> Self:
-        """Take the terms of the best minimum of a fit and draw.
+        """Draw the terms of the best minimum of a fit.
 
         Parameters
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
             `EvidenceMLPRegressor` or `EvidenceMLPClassifier`.
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         **plot_options
-            Of `plot`.
+            Options of `plot`.
 
         Returns
         -------
         EvidenceTermsDisplay
-            Drawn.
+            Display, drawn.
         """
         network, _ = fitted_network(estimator)
         if not hasattr(network, "evidence_report_"):
@@ -73,19 +73,19 @@ class EvidenceTermsDisplay(Display):
         return cls(terms).plot(ax, **plot_options)
 
     def plot(self, ax: Axes = None, *, bar_kw: dict[Any, Any] | None = None) -> Self:
-        """Draw.
+        """Draw the bars.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         bar_kw : dict, optional
             Style of the bars (``Axes.barh``).
 
         Returns
         -------
         EvidenceTermsDisplay
-            Itself.
+            The display itself.
         """
         values = np.array(list(self.terms.values()))
         ends = np.cumsum(values)
@@ -96,7 +96,7 @@ class EvidenceTermsDisplay(Display):
         with self._panels(ax, (1, 1), (4.2, 0.6 + 0.2 * len(names))) as (axes,):
             style = {"color": colors, "height": 0.7} | (bar_kw or {})
             self.bars_ = axes.barh(position, widths, left=starts, **style)
-            for i, end in enumerate(ends):  # from one bar to the next
+            for i, end in enumerate(ends):  # connect successive bars
                 axes.plot([end, end], [i - 0.35, i + 1.35], color="gray", lw=0.5, zorder=0)
             axes.axvline(0.0, color="black", lw=0.6, zorder=0)
             axes.bar_label(

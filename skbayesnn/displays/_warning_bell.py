@@ -1,4 +1,4 @@
-"""Whether evidence predicts test error: the warning bell."""
+"""Display of test error against evidence: the warning bell."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -30,25 +30,26 @@ class EvidenceVersusTestDisplay(Display):
     Parameters
     ----------
     log_evidence : ndarray of shape (n,)
-        In nats.
+        Log evidences in nats.
     test_error : ndarray of shape (n,)
-        Of the same fits.
+        Test errors of the same fits.
     labels : ndarray of str, shape (n,)
-        Groups.
+        Names of the groups.
     doubtful : ndarray of bool, shape (n,), optional
-        Where the fit itself speaks against its evidence: open markers.
+        True where the verdict of the fit is against its evidence: open markers.
     error_name : str, default="test error"
         Name of the test error.
 
     Attributes
     ----------
     correlations_ : dict of str to float
-        Of every group with at least three fits; the groups are in the order of their first fit.
+        Rank correlation of every group with at least three fits; the groups are in the order of
+        their first fit.
     ax_ : matplotlib Axes
     axes_ : ndarray of matplotlib Axes
     figure_ : matplotlib Figure
     points_ : dict of str to list of matplotlib Line2D
-        Of every group: trusted fits, doubtful ones.
+        Points of every group: trusted fits, doubtful fits.
 
     Examples
     --------
@@ -93,30 +94,30 @@ class EvidenceVersusTestDisplay(Display):
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Take the evidences of fits, measure their test errors, and draw.
+        """Measure the test errors of fits, and draw them against the evidences.
 
         Parameters
         ----------
         estimator : EvidenceSearch, or list of estimators or Pipelines
-            After ``fit``, all to the same training data.
+            Fits to the same training data.
         X_test : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets.
+            Targets of ``X_test``.
         group_by : str or list of str, optional
-            A parameter whose values make the groups; or the group of every fit.
+            Parameter whose values define the groups; or the group of every fit.
         error : callable, optional
-            From ``(estimator, X_test, y_test)`` to the test error. By default the root mean
-            squared error of regressors, the log loss of classifiers.
+            Function from ``(estimator, X_test, y_test)`` to the test error. By default the root
+            mean squared error of regressors, the log loss of classifiers.
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         **plot_options
             Options of `plot`.
 
         Returns
         -------
         EvidenceVersusTestDisplay
-            Drawn.
+            Display, drawn.
         """
         if isinstance(estimator, list | tuple):
             estimators = list(estimator)
@@ -134,7 +135,7 @@ class EvidenceVersusTestDisplay(Display):
 
     @classmethod
     def _of(cls, evidences, errors, labels, verdicts, name):
-        """A display of the fits that have an evidence and an error."""
+        """Make a display of the fits that have an evidence and an error."""
         evidences = np.asarray(evidences, dtype=float)
         known = np.isfinite(evidences) & np.isfinite(errors)
         if not known.any():
@@ -162,19 +163,19 @@ class EvidenceVersusTestDisplay(Display):
         return found
 
     def plot(self, ax: Axes = None, *, point_kw: dict[Any, Any] | None = None) -> Self:
-        """Draw.
+        """Draw the points.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw in; by default in a new figure.
         point_kw : dict, optional
             Style of the points (``Axes.plot``).
 
         Returns
         -------
         EvidenceVersusTestDisplay
-            Itself.
+            The display itself.
         """
         doubtful = (
             np.zeros(len(self.labels), dtype=bool) if self.doubtful is None else self.doubtful
@@ -206,7 +207,7 @@ class EvidenceVersusTestDisplay(Display):
 
 
 def _log_evidence(model):
-    """The log evidence of a fitted estimator."""
+    """Log evidence of a fitted estimator."""
     last = final_step(model)
     check_is_fitted(last)
     if not hasattr(last, "log_evidence_"):
@@ -215,7 +216,7 @@ def _log_evidence(model):
 
 
 def _groups(group_by, params):
-    """The group of every fit."""
+    """Group of every fit."""
     if group_by is None:
         return ["fits"] * len(params)
     if not isinstance(group_by, str):
@@ -231,7 +232,7 @@ def _groups(group_by, params):
 
 
 def _verdict(model):
-    """What a fit says about itself."""
+    """Verdict of the evidence report of a fit."""
     report = getattr(model, "evidence_report_", None)
     if report is not None:
         return report.minima[0].verdict

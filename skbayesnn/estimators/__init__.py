@@ -1,4 +1,4 @@
-"""The scikit-learn estimators."""
+"""Estimators with the interface of scikit-learn."""
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP

@@ -1,4 +1,4 @@
-"""Several fitted models of the same targets that predict together."""
+"""Mixtures of several fitted models of the same targets."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +11,7 @@ from skbayesnn.predictive import Ensemble, Rescaled
 
 
 class _Average(BaseEstimator):
-    """Common part of both averages: the ensemble of all networks of all models."""
+    """Base class of both averages: the ensemble of all networks of all models."""
 
     def __init__(self, models, weights):
         self.models = models
@@ -29,22 +29,22 @@ class _Average(BaseEstimator):
 
     @property
     def _columns(self):
-        """Of what `_check_X` returned, those of every model."""
+        """Columns of the result of `_check_X` that belong to each model, as slices."""
         ends = np.cumsum([model.n_features_in_ for model in self._last])
         return [slice(end - m.n_features_in_, end) for end, m in zip(ends, self._last, strict=True)]
 
     @property
     def _ensemble(self):
-        """In units of y."""
+        """Ensemble of the networks of all models, in units of y."""
         return self._joined([model._ensemble for model in self._last])
 
     @property
     def _gaussians(self):
-        """As of `BayesianMLP`, in units of y."""
+        """Gaussian approximations of all models, as in `BayesianMLP`, in units of y."""
         return self._joined([model._gaussians for model in self._last])
 
     def _joined(self, ensembles):
-        """One ensemble of those of all models."""
+        """Combine the ensembles of all models into one."""
         parts, weights = [], []
         given = zip(self._last, ensembles, self._columns, self.weights, strict=True)
         for model, own, columns, share in given:
@@ -54,7 +54,7 @@ class _Average(BaseEstimator):
         return Ensemble(tuple(parts), tuple(weights))
 
     def _draw_prior(self, X, n_samples, rng):
-        """Functions of models chosen at random, ``(n_samples, n, n_outputs)``."""
+        """Draw prior functions of randomly chosen models, ``(n_samples, n, n_outputs)``."""
         counts = rng.multinomial(n_samples, self.weights)
         draws = [
             model._y_scaling.inverse(model._draw_prior(X[:, columns], count, rng))
@@ -72,7 +72,7 @@ class AveragedRegressor(Regression, _Average):
     models : list
         Fitted estimators of this package, or pipelines that end in one.
     weights : ndarray of shape (n_models,)
-        Positive, summing to 1.
+        Mixture weights, positive and summing to 1.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class AveragedRegressor(Regression, _Average):
 
     @property
     def n_outputs_(self):
-        """Number of outputs, the same for all."""
+        """Number of outputs, equal for all models."""
         return self._last[0].n_outputs_
 
     @property
@@ -121,7 +121,7 @@ class AveragedClassifier(Classification, _Average):
     models : list
         Fitted estimators of this package, or pipelines that end in one.
     weights : ndarray of shape (n_models,)
-        Positive, summing to 1.
+        Mixture weights, positive and summing to 1.
 
     Examples
     --------
@@ -141,5 +141,5 @@ class AveragedClassifier(Classification, _Average):
 
     @property
     def classes_(self):
-        """Class labels, the same for all."""
+        """Class labels, equal for all models."""
         return self._last[0].classes_

@@ -1,17 +1,17 @@
-"""Precisions at the bounds of their prior, where data are not standardised."""
+"""Detection of precisions at the bounds of their prior, for data that are not standardised."""
 
 import numpy as np
 
-WANTED = 0.5  # well-determined weights of a group that is not simply switched off
-TOO_LITTLE = 0.1  # of what y varies by: the most that inputs may explain
-AT_BOUND = 0.99  # share of the largest standard deviation from which one is said to be there
+WANTED = 0.5  # effective number of weights of a group that is not simply switched off
+TOO_LITTLE = 0.1  # fraction of the spread of y below which X has practically no effect
+AT_BOUND = 0.99  # fraction of the largest standard deviation that counts as being at the bound
 
 
 def out_of_bounds(estimator):
-    """What the bounds of the precisions keep from being as the data want it, or ``None``."""
+    """Describe a bound of the precisions that restricts the fit; ``None`` if no bound does."""
     problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
     free = settings.free
-    sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # those of the noise come last
+    sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
     noise, levels = np.empty(0), free.beta_prior[:0]
     if np.any(free.beta):
         of_output = posterior.likelihood.levels

@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn (from version 1.9 on) are told of the progress of a fit."""
+"""Progress of a fit, reported to the callbacks of scikit-learn (version 1.9 or later)."""
 
 from contextlib import contextmanager
 from functools import wraps
@@ -7,13 +7,13 @@ from skbayesnn.inference import Lines, reporter
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # an earlier version
+except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """There are no callbacks."""
+        """Empty stand-in for scikit-learn without callbacks."""
 
     def with_callbacks(method):
-        """The method, with a frame around it as there is with callbacks."""
+        """Wrap a method in one more stack frame, as scikit-learn with callbacks does."""
 
         @wraps(method)
         def as_it_is(*args, **kwargs):
@@ -23,13 +23,13 @@ except ImportError:  # an earlier version
 
 
 def has_callbacks(estimator):
-    """Whether any are set, or an estimator around this one keeps account of its fits."""
+    """Return True if callbacks are set here or on an enclosing estimator."""
     return hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
 
 
 @contextmanager
 def callbacks_told(estimator, X, y):
-    """Tell callbacks, if there are any, that a fit begins and ends."""
+    """Notify callbacks, if there are any, of the begin and the end of a fit."""
     if not has_callbacks(estimator):
         yield
         return
@@ -37,11 +37,11 @@ def callbacks_told(estimator, X, y):
     root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield
     given = {"estimator": estimator, "X": X, "y": y}
-    root.call_on_fit_task_end(**given, reconstruction_attributes=dict)  # fitted as it is
+    root.call_on_fit_task_end(**given, reconstruction_attributes=dict)  # already fitted
 
 
 def progress_of(estimator, deadline):
-    """Who is told how far a fit is: the user, and the callbacks of the estimator if any are set."""
+    """Make the progress reporter of a fit: printed lines, and callbacks if any are set."""
     root = getattr(estimator, "_callback_fit_ctx", None)
     if root is None:
         return reporter(estimator.verbose, deadline)
@@ -49,17 +49,17 @@ def progress_of(estimator, deadline):
 
 
 class CallbackTasks(Lines):
-    """Lines, and a task of callbacks for every stage of a fit, with a task inside for every step.
+    """Progress lines, with a callback task for every stage of a fit and a subtask for every step.
 
-    Stages within steps are left out: scikit-learn asks for a task before its parts are begun.
+    Stages within steps are left out: scikit-learn requires a task to exist before its subtasks.
 
     Parameters
     ----------
     estimator : estimator
     root : sklearn.callback.CallbackContext
-        Of the fit.
+        Context of the fit.
     deadline : Deadline
-        Of the fit.
+        Deadline of the fit.
     """
 
     def __init__(self, estimator, root, deadline):
@@ -67,7 +67,7 @@ class CallbackTasks(Lines):
         self._estimator, self._root, self._stage = estimator, root, None
 
     def begin(self, stage, seconds):
-        """A task begins, whose steps are known in number unless there may be more."""
+        """Begin a task; the number of its steps is fixed unless there may be more."""
         super().begin(stage, seconds)
         if stage.depth == 1:
             n_steps = None if stage.is_open or not len(stage.works) else len(stage.works)
@@ -75,7 +75,7 @@ class CallbackTasks(Lines):
             self._stage.call_on_fit_task_begin(estimator=self._estimator)
 
     def step(self, stage, text):
-        """A part of it is done."""
+        """Report a completed step of the current task."""
         super().step(stage, text)
         if stage.depth == 1:
             part = self._stage.subcontext(text or "step")
@@ -83,7 +83,7 @@ class CallbackTasks(Lines):
             part.call_on_fit_task_end(estimator=self._estimator)
 
     def end(self, stage):
-        """The task has ended."""
+        """End the current task."""
         if stage.depth == 1:
             self._stage.call_on_fit_task_end(estimator=self._estimator)
             self._stage = None

@@ -1,4 +1,4 @@
-"""What cannot be combined: all refusals of two choices that each make sense alone."""
+"""Invalid combinations of two choices that are each valid alone."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from skbayesnn.posterior import INTERCEPT
 
 
 class Choice(NamedTuple):
-    """A parameter at some of its values, or what is asked for besides.
+    """Choice of some values of a parameter, or of a method or argument.
 
     Attributes
     ----------
     words : str
-        How messages name it; names of parameters in braces stand for their values.
+        Name of the choice in messages; parameter names in braces stand for their values.
     made : callable
-        Whether an estimator's parameters make it.
+        Function that returns True if the parameters of an estimator make this choice.
     """
 
     words: str
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Two choices that cannot be combined.
+    """Pair of choices that cannot be combined.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Refusal(NamedTuple):
 
 
 def _is(name, *values):
-    """The choice of one of some strings."""
+    """Choice of one of some strings."""
 
     def made(estimator):
         given = getattr(estimator, name, None)
@@ -51,7 +51,7 @@ def _is(name, *values):
 
 
 def _given(name):
-    """The choice of anything but ``None``."""
+    """Choice of any value but ``None``."""
     return Choice(name, lambda estimator: getattr(estimator, name, None) is not None)
 
 
@@ -73,7 +73,7 @@ def _is_array(prior):
     return not (isinstance(prior, str) or is_estimator(prior))
 
 
-# asked for by a call
+# choices made by a call
 MEASUREMENTS = Choice("measurement_std")
 PARTIAL_FIT = Choice("partial_fit")
 
@@ -172,13 +172,13 @@ REFUSALS = (
 
 
 def refusal(estimator, asked=None):
-    """Why choices cannot be combined, in words; ``None`` if they can.
+    """Message for an invalid combination of choices; ``None`` if all are compatible.
 
     Parameters
     ----------
     estimator : BayesianMLP
     asked : Choice, optional
-        What is asked for besides its parameters; only that is then looked at.
+        Choice made by a call, besides the parameters; only its combinations are then checked.
     """
     for row in REFUSALS:
         pair = row.one, row.other
@@ -190,7 +190,7 @@ def refusal(estimator, asked=None):
 
 
 def check_combinations(estimator, asked=None):
-    """Raise ``ValueError`` if there is a `refusal`."""
+    """Raise ``ValueError`` if choices cannot be combined, see `refusal`."""
     words = refusal(estimator, asked)
     if words is not None:
         raise ValueError(words)

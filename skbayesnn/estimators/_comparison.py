@@ -1,24 +1,24 @@
-"""Compare an evidence fit with samples from the same posterior."""
+"""Comparison of an evidence fit with samples from the same posterior."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-LARGEST_SHIFT = 0.25  # of predictive means, in predictive standard deviations
-LARGEST_RATIO = 1.25  # of error bars and of noise levels, either way
-LARGEST_CHANGE = 0.02  # of class probabilities, on average
-LARGEST_GAP = 1.0  # of log evidences, in nats
-STANDARD_ERRORS = 3.0  # that a gap of log evidences must exceed, too
+LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
+LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
+LARGEST_CHANGE = 0.02  # mean absolute difference of class probabilities
+LARGEST_GAP = 1.0  # difference of log evidences, in nats
+STANDARD_ERRORS = 3.0  # number that a difference of log evidences must also exceed
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """An evidence fit beside samples from the same posterior, at the training inputs.
+    """Evidence fit compared with samples from the same posterior, at the training inputs.
 
     Attributes
     ----------
     quantities : dict
-        The quantities that were compared: from name to (evidence fit, samples).
+        Compared quantities: from name to (evidence fit, samples).
     shift : float
         Root mean squared difference of predictive means in units of the samples' predictive
         standard deviation; for classifiers the mean absolute difference of class probabilities.
@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def adequate(self):
-        """Whether the evidence fit is good enough; ``None`` if chains have not converged."""
+        """True if the evidence fit is good enough; ``None`` if chains have not converged."""
         return not self.doubts if self.converged else None
 
     def __repr__(self):
@@ -72,7 +72,7 @@ def compare_regressors(fitted, sampler, X):
     fitted : EvidenceMLPRegressor
     sampler : HMCMLPRegressor
     X : ndarray of shape (n, n_features)
-        In the user's units.
+        Inputs, in the user's units.
 
     Returns
     -------
@@ -108,12 +108,12 @@ def compare_classifiers(fitted, sampler, X):
 
 
 def _of_difference(*errors):
-    """Standard error of a difference, as far as errors are known."""
+    """Standard error of a difference; unknown errors count as zero."""
     return float(np.hypot(*np.nan_to_num(errors)))
 
 
 def _with_evidence(fitted, sampler, quantities, shift, doubts):
-    """Add the evidences, if both are known, and conclude."""
+    """Add the log evidences, if both are known, and make the `Comparison`."""
     models = fitted, sampler
     errors = tuple(float(model.log_evidence_std_) for model in models)
     evidences = tuple(model.log_evidence_ for model in models)

@@ -1,4 +1,4 @@
-"""Whether chains have converged, in function space and for the hyperparameters."""
+"""Convergence diagnostics of chains, in function space and for the hyperparameters."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,20 @@ from skbayesnn.samplers import bulk_ess, r_hat, tail_ess
 ROWS = 200  # training rows, evenly spread, at which functions are compared
 LARGEST_R_HAT = 1.05
 LEAST_DRAWS = 8
-LARGEST_SHARE = 0.1  # of trajectories that may be given up where few are accepted
+LARGEST_SHARE = 0.1  # of trajectories that may diverge where few are accepted
 LEAST_ACCEPTANCE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnostics(Printed):
-    """Convergence of the chains of a sampler.
+    """Convergence diagnostics of the chains of a sampler.
 
-    It prints the verdict, what to do about it, and the most important numbers; ``print(full())``
+    The printed form holds the verdict, advice, and the most important numbers; ``print(full())``
     prints everything. In notebooks the tables of `full` fold.
 
-    The chains are compared by the outputs of their networks, not by their weights, because hidden
-    units may change places without any change of the outputs. R-hat and effective sample sizes
-    (ESS) are those of Vehtari et al. (2021).
+    The chains are compared by the outputs of their networks, not by their weights, because label
+    switching of hidden units changes the weights but not the outputs. R-hat and effective sample
+    sizes (ESS) follow Vehtari et al. (2021).
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class Diagnostics(Printed):
         Largest rank-normalised split R-hat of any output at up to 200 training rows, outputs of a
         noise network included.
     bulk_ess, tail_ess : float
-        Smallest effective sample size, for means and for 5 % and 95 % quantiles.
+        Smallest effective sample sizes, for means and for 5 % and 95 % quantiles.
     median_bulk_ess : float
-        Over the outputs and rows.
+        Median of the bulk ESS over the outputs and rows.
     hyper_r_hat, hyper_ess : dict
         R-hat and bulk ESS of the logarithm of every inferred precision, and of the degrees of
         freedom of Student-t noise, by name.
@@ -44,7 +44,7 @@ class Diagnostics(Printed):
         Mean acceptance probability.
     acceptance_by_chain : ndarray of shape (n_chains,)
     divergences : int
-        Number of divergent trajectories, in which the error of the energy became huge.
+        Number of divergent trajectories, whose energy error became huge.
     n_transitions : int
         Trajectories of all chains after warm-up.
     n_gradients : int
@@ -72,18 +72,18 @@ class Diagnostics(Printed):
 
     @property
     def converged(self):
-        """Whether R-hat of the functions is at most 1.05."""
+        """True if R-hat of the functions is at most 1.05."""
         return bool(self.r_hat <= LARGEST_R_HAT)
 
     @property
     def stuck(self):
-        """Whether more than a tenth of the trajectories diverged, and most were not accepted."""
+        """True if more than a tenth of the trajectories diverged and most were rejected."""
         many = self.divergences > LARGEST_SHARE * self.n_transitions
         return many and not self.acceptance > LEAST_ACCEPTANCE
 
     @property
     def verdict(self):
-        """Whether the draws represent the posterior, in words."""
+        """Verdict on the representation of the posterior by the draws, in words."""
         if np.isnan(self.r_hat):
             return f"NOT converged: {self.n_draws} draws per chain are too few to tell"
         if not self.converged:
@@ -94,7 +94,7 @@ class Diagnostics(Printed):
 
     @property
     def advice(self):
-        """What to do about the verdict."""
+        """Advice that follows from the verdict."""
         if np.isnan(self.r_hat):
             return "Raise n_draws."
         if not self.converged:
@@ -145,7 +145,7 @@ class Diagnostics(Printed):
 
 
 def spread_rows(n):
-    """Up to `ROWS` row numbers, evenly spread."""
+    """Row numbers, evenly spread, at most `ROWS`."""
     return np.unique(np.linspace(0, n - 1, ROWS).round().astype(int))
 
 
@@ -161,7 +161,7 @@ def diagnose(sampled, thin):
     Returns
     -------
     Diagnostics
-        With ``nan`` for R-hat and ESS of fewer than 8 draws.
+        Diagnostics, with ``nan`` for R-hat and ESS of fewer than 8 draws.
     """
     draws, joint, posterior = sampled.draws, sampled.joint, sampled.joint.posterior
     n_chains, n_draws = draws.energy.shape

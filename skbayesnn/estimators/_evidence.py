@@ -1,4 +1,4 @@
-"""The evidence engine of the estimators: several minima, each with a Gaussian around it."""
+"""Evidence engine of the estimators: a Gaussian approximation around each of several minima."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ HESSIANS = ("auto", "exact", "gauss_newton")
 
 
 def learns_in_batches(estimator):
-    """Whether an estimator has ``partial_fit``: `AttributeError` says why not."""
+    """Return True if an estimator has ``partial_fit``; else raise `AttributeError`."""
     words = refusal(estimator, PARTIAL_FIT)
     if words is not None:
         raise AttributeError(words)
@@ -38,7 +38,7 @@ def learns_in_batches(estimator):
 
 
 class EvidenceMLP(BayesianMLP):
-    """Common part of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
+    """Base class of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
@@ -82,7 +82,7 @@ class EvidenceMLP(BayesianMLP):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _before_batch(self):
-        """What earlier calls of `partial_fit` have learnt, or ``None``."""
+        """Posterior after the earlier calls of `partial_fit`, or ``None``."""
         if not self.__sklearn_is_fitted__() or hasattr(self, "_waiting"):
             return None
         earlier = Earlier.of(self)
@@ -90,7 +90,7 @@ class EvidenceMLP(BayesianMLP):
         return earlier
 
     def _wait(self, rows, earlier):
-        """Keep the rows of a first batch that settles nothing; a warning, or ``None``."""
+        """Keep the rows of a first batch too small to fit; return a warning, or ``None``."""
         waiting = Waiting.after(self, rows) if earlier is None else None
         if waiting is None:
             return None
@@ -98,7 +98,7 @@ class EvidenceMLP(BayesianMLP):
         return str(waiting), ConvergenceWarning
 
     def _add_up(self, earlier):
-        """The evidence of all batches, by the chain rule."""
+        """Sum the log evidences of all batches (chain rule)."""
         before = () if earlier is None else earlier.log_evidences
         self.batch_log_evidences_ = (*before, self.log_evidence_)
         self.log_evidence_ = float(np.sum(self.batch_log_evidences_))
@@ -146,7 +146,7 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def posterior_(self):
-        """The Gaussian posterior of the weights around every distinct minimum."""
+        """Gaussian posteriors of the weights around all distinct minima."""
         check_is_fitted(self)
         return OnDemand(len(self._shares), self._posterior_of)
 
@@ -171,9 +171,9 @@ class EvidenceMLP(BayesianMLP):
         return GaussianPosterior(*given, minimum.theta, precision, prior, exact)
 
     def _trouble(self):
-        """A warning about the fit, with its category, or ``None``."""
+        """Warning about the fit, with its category, or ``None``."""
         best = self._result.best
-        as_planned = best.trouble is Trouble.EARLY  # no evidence, which the report says
+        as_planned = best.trouble is Trouble.EARLY  # no evidence; the report says so
         if np.isnan(self.log_evidence_) and not as_planned:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (
@@ -200,5 +200,5 @@ class EvidenceMLP(BayesianMLP):
         return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):
-        """Noise standard deviation of a minimum in units of y; classes have none."""
+        """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""
         return None

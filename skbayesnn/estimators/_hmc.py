@@ -1,4 +1,4 @@
-"""The sampling engine of the estimators: networks drawn from the posterior."""
+"""Sampling engine of the estimators: networks drawn from the posterior."""
 
 import numbers
 from typing import Any, Self
@@ -30,9 +30,9 @@ from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
 from skbayesnn.samplers import Plan, random_walk
 
-ASTRAY = 1.5  # R-hat above which the evidence, measured from where the chains are, is left out
+ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
 DTYPES = ("float32", "float64", np.float32, np.float64)
-LARGEST_GROWN = 16, 16  # units; a guess of the memory for networks that are to be chosen
+LARGEST_GROWN = 16, 16  # units assumed for the memory of networks whose size is to be chosen
 CLASSICS = {
     "hmc": Plan(n_steps=20),
     "langevin": Plan(n_steps=1),
@@ -43,7 +43,7 @@ OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk do
 
 
 class HMCMLP(BayesianMLP):
-    """Common part of `HMCMLPRegressor` and `HMCMLPClassifier`.
+    """Base class of `HMCMLPRegressor` and `HMCMLPClassifier`.
 
     Examples
     --------
@@ -55,19 +55,19 @@ class HMCMLP(BayesianMLP):
 
     @classmethod
     def from_evidence(cls, fitted: Estimator, **parameters: Any) -> Self:
-        """Make a sampler of the same model. Its first chains start at the minima of the fit.
+        """Make a sampler of the same model, whose first chains start at the minima of the fit.
 
         Parameters
         ----------
         fitted : EvidenceMLPRegressor or EvidenceMLPClassifier
-            After ``fit``.
+            Fitted evidence estimator.
         **parameters
             Parameters of the sampler that differ from those of ``fitted``.
 
         Returns
         -------
         HMCMLPRegressor or HMCMLPClassifier
-            Not fitted yet.
+            Sampler, not fitted yet.
         """
         check_is_fitted(fitted)
         if len(vars(fitted).get("batch_log_evidences_", ())) > 1:
@@ -107,7 +107,7 @@ class HMCMLP(BayesianMLP):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _check_sampler(self):
-        """Parameters of the transitions."""
+        """Raise ``ValueError`` or ``TypeError`` for an invalid parameter of the transitions."""
         one_of(self, "sampler", ("auto", *CLASSICS))
         if self.step_size is not None:
             positive(self, "step_size")
@@ -140,7 +140,7 @@ class HMCMLP(BayesianMLP):
 
     @property
     def _of_transitions(self):
-        """Parameters of the transitions that are given."""
+        """Given parameters of the transitions, by name."""
         given = {name: getattr(self, name) for name in ("step_size", *OF_THE_DYNAMICS)}
         if isinstance(self.n_steps, tuple | list):
             given["n_steps"] = tuple(map(int, self.n_steps))
@@ -151,7 +151,7 @@ class HMCMLP(BayesianMLP):
         return same_task and hasattr(init, "_result")
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
-        """Sample, and estimate the evidence."""
+        """Draw samples, and estimate the evidence."""
         sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
         numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights
         n_bytes = float(np.dtype(self.dtype).itemsize) * numbers
@@ -169,7 +169,7 @@ class HMCMLP(BayesianMLP):
         )
 
     def _recipe(self):
-        """What is wanted of the chains."""
+        """Settings of the chains."""
         plan = None
         if self.sampler != "auto":
             plan = CLASSICS[self.sampler]._replace(**self._of_transitions)
@@ -185,7 +185,7 @@ class HMCMLP(BayesianMLP):
         )
 
     def _init_fit(self, problem, hidden_layer_sizes):
-        """The fit of an estimator given as ``init``, whose minima must be some of this network."""
+        """Fit of the estimator given as ``init``, which must have the same network."""
         if isinstance(self.init, str):
             return None
         fit = thawed(self.init)._result
@@ -223,12 +223,12 @@ class HMCMLP(BayesianMLP):
 
     @property
     def _draws(self):
-        """Drawn networks with their noise."""
+        """Drawn networks with their noise parameters."""
         return self._ensemble.parts[0]
 
     @property
     def networks_(self):
-        """All drawn networks, in the units of X and y."""
+        """Drawn networks, in the units of X and y."""
         check_is_fitted(self)
         return OnDemand(len(self._draws.theta), self._drawn_network)
 
@@ -239,7 +239,7 @@ class HMCMLP(BayesianMLP):
 
     @property
     def posterior_(self):
-        """The drawn weights with their mean and covariance, the only item of a list."""
+        """Drawn weights with their mean and covariance, as the only item of a list."""
         check_is_fitted(self)
         noise, networks = None, self._draws.noise
         if isinstance(networks, NoiseNetworks):
@@ -253,14 +253,14 @@ class HMCMLP(BayesianMLP):
         return DrawnPosterior(names, 1.0, log_evidence, noise, "user", units, draws.theta)
 
     def _was_cut_short(self):
-        """Also if the warm-up was, although draws were completed in time."""
+        """True if time ran out, also during the warm-up alone."""
         sampled, settings = self._result.sampled, self._result.settings
         needed = settings.n_warmup + settings.thin * sampled.draws.energy.shape[1]
         hurried = any(chains.count < needed for chains in sampled.chains)
         return hurried or super()._was_cut_short()
 
     def _trouble(self):
-        """A warning about the chains, with its category, or ``None``."""
+        """Warning about the chains, with its category, or ``None``."""
         found, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
@@ -296,17 +296,17 @@ class HMCMLP(BayesianMLP):
         Parameters
         ----------
         rows : bool, default=True
-            Whether to add what every draw says about every training row, which takes memory for
-            (chains x draws x rows) numbers twice.
+            Whether to add the predictions of every draw at every training row, which takes memory
+            for (chains x draws x rows) numbers twice.
         random_state : int, RandomState instance or None, default=0
-            Seeds the targets drawn for ``posterior_predictive``.
+            Seed of the targets drawn for ``posterior_predictive``.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            As the version of ArviZ has it. ``posterior``: ``weights`` in units of ``X`` and ``y``,
-            with names such as ``"hidden1[x0 -> 2]"``; ``prior_sd`` of every group of weights in
-            standardised units; of regressors ``noise_sd`` in units of ``y`` (where it depends on
+            Type of the installed ArviZ version. ``posterior``: ``weights`` in units of ``X`` and
+            ``y``, with names such as ``"hidden1[x0 -> 2]"``; ``prior_sd`` of every group of weights
+            in standardised units; of regressors ``noise_sd`` in units of ``y`` (where it depends on
             the inputs, a typical one), ``degrees_of_freedom`` of Student-t noise, and
             ``noise_weights`` of a noise network (standardised units). ``sample_stats``: ``lp``, the
             log posterior density of the sampler's coordinates up to the evidence, ``energy``, which
@@ -361,5 +361,5 @@ class HMCMLP(BayesianMLP):
         return to_arviz(groups, coords, dims)
 
     def _is_same_model(self, fitted):
-        """Whether an evidence fit says something about the same posterior."""
+        """Return True if an evidence fit has the same model, and so the same posterior."""
         return True

@@ -1,15 +1,15 @@
-"""Priors of precisions: what users give by the names of weight groups."""
+"""Priors of precisions that users give by the names of weight groups."""
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from skbayesnn.posterior import Gamma, Hyperprior, LogUniform
 
-NOISE = "noise"  # the key of all noise levels
+NOISE = "noise"  # key of the prior of all noise levels
 
 
 def check_hyperprior(estimator):
-    """Raise ``ValueError`` or ``TypeError`` unless ``hyperprior`` can be one."""
+    """Raise ``ValueError`` or ``TypeError`` unless ``hyperprior`` is valid."""
     given = estimator.hyperprior
     if given is None:
         return
@@ -30,7 +30,7 @@ def check_hyperprior(estimator):
 
 
 def has_gamma_noise(given):
-    """Whether the noise has a Gamma prior."""
+    """Return True if the noise has a Gamma prior."""
     prior = (given or {}).get(NOISE, ())
     return any(isinstance(one, Gamma) for one in _as_list(prior))
 
@@ -40,16 +40,16 @@ def _as_list(prior):
 
 
 def hyperpriors_of_groups(given, names, free):
-    """The prior of the precision of every weight group.
+    """Prior of the precision of every weight group.
 
     Parameters
     ----------
     given : dict
-        From names to priors.
+        Priors by name.
     names : list of str
-        Of the weight groups.
+        Names of the weight groups.
     free : ndarray of bool, shape (n_groups,)
-        Which precisions are inferred.
+        True for the precisions that are inferred.
     """
     for name in given:
         if name != NOISE and name not in names:
@@ -63,14 +63,14 @@ def hyperpriors_of_groups(given, names, free):
 
 
 def hyperpriors_of_noise(given, free):
-    """The prior of every noise level, as a tuple.
+    """Prior of every noise level, as a tuple.
 
     Parameters
     ----------
     given : dict
-        With one prior, or a sequence of one for each level, or none.
+        Dict with one prior, or a sequence of one for each level, or none.
     free : ndarray of bool, shape (n_levels,)
-        Which levels are inferred.
+        True for the levels that are inferred.
     """
     if NOISE not in given:
         return (LogUniform(),) * len(free)

@@ -1,4 +1,4 @@
-"""Draws of a sampler as ArviZ takes them: named, in units of the user, with the training rows."""
+"""Conversion of draws to ArviZ: named, in the user's units, with the training rows."""
 
 from inspect import signature
 
@@ -8,24 +8,24 @@ from skbayesnn.network import row_blocks
 
 
 def by_chain(values, shape):
-    """Values of all draws ``(n_chains * n_draws, ...)`` with an axis for chains."""
+    """Reshape values of all draws ``(n_chains * n_draws, ...)`` to have an axis for chains."""
     return values.reshape(*shape, *values.shape[1:])
 
 
 def row_groups(estimator, kept, rng):
-    """What every draw says about the training rows.
+    """Log likelihoods and predictions of every draw at the training rows.
 
     Parameters
     ----------
     estimator : HMCMLP
     kept : ndarray of int, shape (n_rows,)
-        The distinct row that each of the user's rows is.
+        Index of the distinct row for each of the user's rows.
     rng : numpy.random.Generator
 
     Returns
     -------
     dict of dict
-        ``log_likelihood``, ``posterior_predictive`` and ``observed_data``.
+        Groups ``log_likelihood``, ``posterior_predictive`` and ``observed_data``.
     """
     draws, problem = estimator._draws, estimator._result.problem
     shape = estimator._result.draws.energy.shape
@@ -45,7 +45,7 @@ def row_groups(estimator, kept, rng):
 
 
 def to_arviz(groups, coords, dims):
-    """As the version of ArviZ at hand has it.
+    """Make the container of the installed ArviZ version.
 
     Parameters
     ----------

@@ -13,13 +13,13 @@ from skbayesnn.predictive import class_probabilities
 
 
 class OnDemand(Sequence):
-    """A sequence whose items are made when they are asked for.
+    """Sequence whose items are made on access.
 
     Parameters
     ----------
     size : int
     make : callable
-        From an index, 0 to ``size - 1``, to an item.
+        Function from an index, 0 to ``size - 1``, to an item.
     """
 
     def __init__(self, size, make):
@@ -40,7 +40,7 @@ class OnDemand(Sequence):
 
 @dataclass(frozen=True)
 class FittedNetwork:
-    """One distinct minimum, or one draw, in the units of X and y.
+    """Network at one distinct minimum, or one draw, in the units of X and y.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class FittedNetwork:
     intercepts : list of ndarray of shape (fan_out,)
         Biases of every layer.
     weight : float
-        Its share in the predictions.
+        Weight of the network in the predictions.
     log_evidence : float
-        In nats, targets in their own units; ``nan`` where it is not available.
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
     activation : str
-        Of the hidden units.
+        Activation function of the hidden units.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class FittedNetwork:
         Returns
         -------
         ndarray of shape (n_samples, n_outputs)
-            In units of y; of classifiers activations, whose sigmoid or softmax are the
+            Outputs in units of y; for classifiers activations, whose sigmoid or softmax gives the
             probabilities.
         """
         X = check_array(X, dtype=np.float64)
@@ -96,7 +96,7 @@ class FittedNetwork:
 
 @dataclass(frozen=True)
 class RegressionNetwork(FittedNetwork):
-    """One minimum, or one draw, of a regressor in the units of X and y.
+    """Network at one minimum, or one draw, of a regressor in the units of X and y.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ class RegressionNetwork(FittedNetwork):
     intercepts : list of ndarray of shape (fan_out,)
         Biases of every layer.
     weight : float
-        Its share in the predictions.
+        Weight of the network in the predictions.
     log_evidence : float
-        In nats, targets in their own units; ``nan`` where it is not available.
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
     activation : str
-        Of the hidden units.
+        Activation function of the hidden units.
     y_is_1d : bool
         Whether targets had no axis of outputs.
 
@@ -125,7 +125,7 @@ class RegressionNetwork(FittedNetwork):
     y_is_1d: bool
 
     def predict(self, X: ArrayLike) -> Array:
-        """Outputs at the network's weights, without error bars.
+        """Predict outputs at the network's weights, without error bars.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class RegressionNetwork(FittedNetwork):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y.
+            Outputs in units of y.
         """
         f = self.outputs(X)
         return f[:, 0] if self.y_is_1d else f
@@ -143,7 +143,7 @@ class RegressionNetwork(FittedNetwork):
 
 @dataclass(frozen=True)
 class ClassificationNetwork(FittedNetwork):
-    """One minimum, or one draw, of a classifier in the units of X.
+    """Network at one minimum, or one draw, of a classifier in the units of X.
 
     Parameters
     ----------
@@ -152,13 +152,13 @@ class ClassificationNetwork(FittedNetwork):
     intercepts : list of ndarray of shape (fan_out,)
         Biases of every layer.
     weight : float
-        Its share in the predictions.
+        Weight of the network in the predictions.
     log_evidence : float
-        In nats, targets in their own units; ``nan`` where it is not available.
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
     activation : str
-        Of the hidden units.
+        Activation function of the hidden units.
     classes : ndarray of shape (n_classes,)
-        Their labels, in the order of the probabilities.
+        Class labels, in the order of the probabilities.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class ClassificationNetwork(FittedNetwork):
     classes: np.ndarray
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Class probabilities at the network's weights, not moderated.
+        """Predict class probabilities at the network's weights, not moderated.
 
         Parameters
         ----------
@@ -183,12 +183,12 @@ class ClassificationNetwork(FittedNetwork):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes``.
+            Class probabilities, in the order of ``classes``.
         """
         return class_probabilities(self.outputs(X))
 
     def predict(self, X: ArrayLike) -> Array:
-        """Most probable class at the network's weights.
+        """Predict the most probable class at the network's weights.
 
         Parameters
         ----------

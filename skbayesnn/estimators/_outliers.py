@@ -1,6 +1,6 @@
-"""Targets that are grossly wrong: far from all others, wherever their inputs are.
+"""Detection of gross outliers: targets far from all others, whatever their inputs.
 
-They would make the standard deviation of the targets, and with it the units in which fits begin.
+Gross outliers would dominate the standard deviation by which targets are standardised.
 """
 
 import numpy as np
@@ -9,27 +9,27 @@ from scipy.stats import norm
 from skbayesnn._data import Scaling
 from skbayesnn.estimators._spikes import FEWEST_ROWS, SEPARATED, Spike, agreement
 
-FAR = 10.0  # spreads from the median; of 12 real sets one row of 16,599 in one set is as far
-LOWER, UPPER = 0.35, 0.65  # quantiles whose distances from the median tell the spread on each side
-MOST_ROWS = 0.4  # that can be outliers: of more, the quantiles would be theirs
-TIMES_THE_REST = 2.0  # the standard deviation of all targets over that of the others, at least
+FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
+LOWER, UPPER = 0.35, 0.65  # quantiles whose distances from the median give the spreads
+MOST_ROWS = 0.4  # largest share of outliers; more would shift the quantiles
+TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without outliers
 
 
 def outliers_of(rows):
-    """Rows any of whose targets is an outlier, ``(n,)`` of bool.
+    """Mask of the rows any of whose targets is an outlier, ``(n,)``.
 
     Parameters
     ----------
     rows : Rows
-        Canonical ones.
+        Canonical rows.
     """
     return np.any([_outliers(rows.X, column, rows.weight) for column in rows.y.T], axis=0)
 
 
 def _outliers(X, y, weight):
-    """Outliers of one output ``(n,)``; none unless they make most of its variance.
+    """Mask of the outliers of one output ``(n,)``; empty unless they cause most of its variance.
 
-    Where values are far in a region of the inputs they may belong to the function: so rows next to
+    Far values that share a region of the inputs may belong to the function. Therefore rows next to
     outliers must not be outliers more often than others.
     """
     total, none = weight.sum(), np.zeros(len(y), dtype=bool)
@@ -45,17 +45,17 @@ def _outliers(X, y, weight):
 
 
 def _far(y, weight):
-    """Values far from the median of the others, in spreads of the others on their side.
+    """Mask of values far from the median of the others, in spreads of the others on that side.
 
     The spread on a side is the standard deviation of a normal distribution with that quantile.
-    Skewed targets have different ones. Values found make those of the others smaller, so that
-    further ones may be found.
+    Skewed targets have different spreads. Each removal of far values reduces the spreads of the
+    others, so the search is repeated.
     """
     far = np.zeros(len(y), dtype=bool)
     while True:
         low, middle, high = _quantiles(y[~far], weight[~far], (LOWER, 0.5, UPPER))
         spread = np.where(y > middle, high - middle, middle - low) / norm.ppf(UPPER)
-        if low == middle or middle == high:  # many equal values tell no spread
+        if low == middle or middle == high:  # too many equal values for a spread
             return np.zeros_like(far)
         more = far | (np.abs(y - middle) > FAR * spread)
         if np.array_equal(more, far):
@@ -64,7 +64,7 @@ def _far(y, weight):
 
 
 def _quantiles(y, weight, probabilities):
-    """The smallest values that at least these shares of the rows do not exceed."""
+    """Smallest values that at least these shares of the rows do not exceed."""
     order = np.argsort(y, kind="stable")
     shares = np.cumsum(weight[order])
     return y[order][np.searchsorted(shares, np.multiply(probabilities, shares[-1]))]

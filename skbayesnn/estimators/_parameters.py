@@ -1,4 +1,4 @@
-"""The first gate: constructor parameters are checked here, with messages that say what to do."""
+"""Validation of constructor parameters, with messages that say what to do."""
 
 import numbers
 
@@ -16,17 +16,17 @@ PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
 
 
 def thawed(estimator):
-    """An estimator without the wrapper that keeps `sklearn.base.clone` from unfitting it."""
+    """Remove the wrapper that keeps `sklearn.base.clone` from unfitting an estimator."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def is_estimator(value):
-    """Whether a parameter is an estimator: fitted or not, frozen or not."""
+    """Return True if a parameter is an estimator: fitted or not, frozen or not."""
     return isinstance(value, BaseEstimator)
 
 
 def check_parameters(estimator):
-    """Raise ``ValueError`` or ``TypeError`` for the first parameter that makes no sense.
+    """Raise ``ValueError`` or ``TypeError`` for the first invalid parameter.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def check_parameters(estimator):
 
 
 def fixed_values(given, names, what, may_be_zero=False):
-    """Which of some positive quantities are fixed by the user, and at which values.
+    """Find the positive quantities that the user fixes, and their values.
 
     Parameters
     ----------
     given : "auto", float, array-like or dict
-        A dict fixes the names it holds and leaves the others free.
+        Values given by the user. A dict fixes the names it holds and leaves the others free.
     names : list
         Names (or numbers) of the quantities.
     what : str
@@ -76,7 +76,7 @@ def fixed_values(given, names, what, may_be_zero=False):
     -------
     free : ndarray of bool
     values : ndarray of float
-        1 where free.
+        Fixed values, and 1 where free.
     """
     free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
     if isinstance(given, str):
@@ -108,7 +108,7 @@ def fixed_values(given, names, what, may_be_zero=False):
 
 
 def layer_sizes(estimator, name):
-    """A parameter as a tuple of widths; raise unless it is one."""
+    """Convert a parameter to a tuple of layer sizes; raise unless it is valid."""
     given = getattr(estimator, name)
     sizes = given.tolist() if isinstance(given, np.ndarray) else given
     sizes = sizes if isinstance(sizes, tuple | list) else (sizes,)
@@ -122,7 +122,7 @@ def layer_sizes(estimator, name):
 
 
 def one_of(estimator, name, options):
-    """Raise unless a parameter is one of some strings."""
+    """Raise unless a parameter is one of the allowed strings."""
     value = getattr(estimator, name)
     if not (isinstance(value, str) and value in options):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
@@ -145,7 +145,7 @@ def integer(estimator, name, least):
 
 
 def count(value, name, least=1):
-    """An integer of at least ``least``; raise unless it is one."""
+    """Return a parameter as an integer; raise unless it is at least ``least``."""
     if not _is_integer(value):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
     if value < least:
@@ -161,19 +161,19 @@ def positive(estimator, name):
 
 
 def probabilities(given: ArrayLike, name: str) -> Array:
-    """Numbers strictly between 0 and 1 as an array; raise unless they are.
+    """Convert to an array of numbers; raise unless all lie strictly between 0 and 1.
 
     Parameters
     ----------
     given : float or array-like
-        As given by the user.
+        Probabilities given by the user.
     name : str
-        Of the parameter, for the message.
+        Name of the parameter, for the message.
 
     Returns
     -------
     ndarray
-        Of the shape of ``given``.
+        Probabilities, of the shape of ``given``.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def probabilities(given: ArrayLike, name: str) -> Array:
 
 
 def tails(coverage: ArrayLike) -> Array:
-    """Probabilities below the ends of central intervals.
+    """Lower-tail probabilities of the ends of central intervals.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def tails(coverage: ArrayLike) -> Array:
     Returns
     -------
     ndarray of shape (..., 2)
-        Of the lower and of the upper end.
+        Probabilities below the lower and the upper end.
 
     Examples
     --------

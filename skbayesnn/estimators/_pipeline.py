@@ -1,4 +1,4 @@
-"""Estimators of this package at the end of a pipeline."""
+"""Access to estimators of this package at the end of a pipeline."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,17 +13,17 @@ from skbayesnn._typing import Estimator
 
 
 def final_step(model: Estimator) -> Estimator:
-    """The estimator itself, or the last one of a pipeline, which may be nested.
+    """Return the estimator itself, or the last step of a pipeline, which may be nested.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted or not.
+        Model, fitted or not.
 
     Returns
     -------
     estimator
-        The one that predicts.
+        Estimator that predicts.
 
     Examples
     --------
@@ -40,17 +40,17 @@ def final_step(model: Estimator) -> Estimator:
 
 
 def innermost(model: Estimator) -> Estimator:
-    """The estimator that holds the networks, inside pipelines and transformed targets.
+    """Return the estimator that holds the networks, inside pipelines and transformed targets.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted.
+        Fitted model.
 
     Returns
     -------
     estimator
-        Whose targets may be transformed ones.
+        Estimator whose targets may be transformed.
 
     Examples
     --------
@@ -71,17 +71,17 @@ def innermost(model: Estimator) -> Estimator:
 
 
 def path_to_final_step(model: Estimator) -> Any:
-    """Names of the last steps of a pipeline, and of those in them.
+    """Names of the last steps of a pipeline and of the pipelines nested in them.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted or not.
+        Model, fitted or not.
 
     Returns
     -------
     list of str
-        Empty if it is no pipeline.
+        Step names; empty if the model is no pipeline.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def path_to_final_step(model: Estimator) -> Any:
 
 
 def before_final_step(model: Estimator, X: ArrayLike) -> Any:
-    """Inputs as the last step of a pipeline gets them.
+    """Transform inputs up to the last step of a pipeline.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted.
+        Fitted model.
     X : array-like of shape (n_samples, n_features)
         Inputs of the whole pipeline.
 
@@ -134,23 +134,23 @@ def before_final_step(model: Estimator, X: ArrayLike) -> Any:
 
 
 def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of the last step of a pipeline, which gets its inputs as the pipeline does.
+    """Call a method of the last step of a pipeline with the transformed inputs.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted.
+        Fitted model.
     method : str
         Name of a method of `final_step` that takes inputs first.
     X : array-like of shape (n_samples, n_features)
         Inputs of the whole pipeline.
     *args, **kwargs
-        Passed on.
+        Further arguments of the method.
 
     Returns
     -------
     object
-        What the method returns.
+        Result of the method.
 
     Examples
     --------
@@ -168,19 +168,19 @@ def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) 
 
 
 def delegated(method: Any, to: Callable[..., Any]) -> Any:
-    """The method of what a meta-estimator predicts with, available if that has it.
+    """Delegate a method to the inner model of a meta-estimator, available if that has it.
 
     Parameters
     ----------
     method : function
-        Of an estimator of this package: its name, signature and docstring.
+        Method of an estimator of this package, with its name, signature and docstring.
     to : callable
-        From a meta-estimator, fitted or not, to the model or pipeline that is asked.
+        Function from a meta-estimator, fitted or not, to its inner model or pipeline.
 
     Returns
     -------
     object
-        To be put into the class.
+        Descriptor to be put into the class.
 
     Examples
     --------

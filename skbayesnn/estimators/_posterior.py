@@ -1,4 +1,4 @@
-"""The posterior of the weights, as users see it: a Gaussian around a minimum, or draws."""
+"""Posterior of the weights for users: a Gaussian around a minimum, or draws."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from skbayesnn.estimators._units import WeightUnits
 from skbayesnn.inference import check_memory
 
 UNITS = ("user", "standardised")
-COPIES = 4  # of a matrix of all weights, on the way to the one that is asked for
+COPIES = 4  # matrices of all weights in memory while one is computed
 SINGULAR = (
     "The curvature at this minimum is numerically singular, so there is no Gaussian around it. "
     "Use fewer hidden units, or another activation where units can be rotated into each other."
@@ -22,12 +22,12 @@ SINGULAR = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class WeightPosterior:
-    """What `GaussianPosterior` and `DrawnPosterior` share.
+    """Base class of `GaussianPosterior` and `DrawnPosterior`.
 
     Parameters
     ----------
     names, weight, log_evidence, noise, units, user_units
-        As of `GaussianPosterior`.
+        Parameters described at `GaussianPosterior`.
     """
 
     names: tuple
@@ -38,17 +38,17 @@ class WeightPosterior:
     user_units: WeightUnits
 
     def in_units(self, units: str) -> Any:
-        """Posterior in other units.
+        """Convert the posterior to other units.
 
         Parameters
         ----------
         units : {"user", "standardised"}
-            Of the weights.
+            Units of the weights.
 
         Returns
         -------
         GaussianPosterior or DrawnPosterior
-            Its ``noise`` in these units, too.
+            Converted posterior, its ``noise`` included.
         """
         if units not in UNITS:
             raise ValueError(f"units must be 'user' or 'standardised', got {units!r}.")
@@ -72,7 +72,7 @@ class WeightPosterior:
         return self.user_units.network
 
     def _in_both(self, matrix):
-        """A covariance ``(k, k)``, from standardised units."""
+        """Convert a covariance ``(k, k)`` from standardised units to the present ones."""
         change = self._units.deviations
         return change(change(matrix).T)
 
@@ -84,31 +84,31 @@ class WeightPosterior:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class GaussianPosterior(WeightPosterior):
-    """The Gaussian approximation of the posterior around one minimum.
+    """Gaussian approximation of the posterior around one minimum.
 
-    Its mean are the most probable weights and its precision is the Hessian ``A`` of minus the log
+    The mean is the most probable weight vector, the precision is the Hessian ``A`` of minus the log
     posterior there (MacKay 1992, equation 3.6; Bishop 2006, equation 5.167), at the precisions of
     weights and noise that were inferred. For a linear model with Gaussian noise it is exact. The
-    equivalent minima that arise by exchanging hidden units have the same one, up to the order.
+    equivalent minima that arise by label switching have the same Gaussian, up to the order.
 
     Parameters
     ----------
     names : tuple of str
-        Of the weights, such as ``hidden1[x0 -> 2]`` (from input ``x0`` to unit 2 of the first
+        Names of the weights, such as ``hidden1[x0 -> 2]`` (from input ``x0`` to unit 2 of the first
         hidden layer, counted from 0), ``hidden1[bias -> 2]`` and ``output[2]``; with several
         outputs or classes ``output[2 -> 1]``.
     weight : float
         Share in the predictions.
     log_evidence : float
-        In nats, targets in their own units; ``nan`` where it is not available.
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
     noise : WeightPosterior or None
         Posterior of the noise network, with input-dependent noise; its output is the logarithm of
         one over the noise variance.
     units : {"user", "standardised"}
-        Of the weights: for X and y as given, as ``coefs_`` and ``intercepts_``; or for inputs and
-        targets of mean 0 and standard deviation 1.
+        Units of the weights: for X and y as given, like ``coefs_`` and ``intercepts_``; or for
+        inputs and targets of mean 0 and standard deviation 1.
     user_units : WeightUnits
-        From standardised units to those of X and y.
+        Map from standardised units to those of X and y.
     theta : ndarray of shape (k,)
         Most probable weights, in standardised units.
     gaussian : Precision or None
@@ -116,7 +116,7 @@ class GaussianPosterior(WeightPosterior):
     prior : ndarray of shape (k,) or None
         Prior precision of every weight, in standardised units; ``None`` if the prior couples them.
     exact : bool
-        Whether ``A`` is the exact Hessian; else the Gauss-Newton one, see ``form``.
+        Whether ``A`` is the exact Hessian or the Gauss-Newton approximation, see ``form``.
 
     Notes
     -----
@@ -156,23 +156,23 @@ class GaussianPosterior(WeightPosterior):
 
     @property
     def precision(self):
-        """The Hessian ``A``, ``(k, k)``."""
+        """Hessian ``A`` of minus the log posterior, ``(k, k)``."""
         self._check_memory("precision")
         to_standardised = self._units.standardised(np.eye(len(self.names)))
         return to_standardised @ self._definite.dense() @ to_standardised.T
 
     @property
     def covariance(self):
-        """``A^-1``, ``(k, k)``."""
+        """Covariance ``A^-1`` of the weights, ``(k, k)``."""
         self._check_memory("covariance")
         return self._in_both(self._definite.covariance())
 
     @cached_property
     def eigenvalues(self):
-        """Of the Hessian, where the prior has precision 1 in every direction, ``(k,)``.
+        """Eigenvalues of the Hessian in coordinates where the prior precision is 1, ``(k,)``.
 
         ``mu_a = 1 + lambda_a``, largest first, with ``A u_a = mu_a diag(alpha) u_a``. With a single
-        ``alpha`` the eigenvalues of ``A`` are ``alpha mu_a``, and MacKay's, of the data's part
+        ``alpha`` the eigenvalues of ``A`` are ``alpha mu_a``, and MacKay's, of the likelihood
         alone, ``alpha (mu_a - 1)``. They do not depend on the units.
         """
         return self._definite.eigenvalues(self._diagonal_prior)
@@ -181,20 +181,21 @@ class GaussianPosterior(WeightPosterior):
     def directions(self):
         """Directions ``u_a`` of the eigenvalues, the columns of an ndarray of shape ``(k, k)``.
 
-        Of length 1 in standard deviations of the prior: ``u_a^T diag(alpha) u_a = 1``. Weights are
-        distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard normal.
+        Their length in standard deviations of the prior is 1: ``u_a^T diag(alpha) u_a = 1``. The
+        weights are distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard
+        normal.
         """
         self._check_memory("matrix of eigenvectors")
         return self._units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T
 
     @property
     def gamma(self):
-        """Share of the data in what is known along every direction, ``(k,)``.
+        """Effective number of parameters along every direction, ``(k,)``.
 
         ``gamma_a = lambda_a / (lambda_a + 1) = 1 - 1 / mu_a`` (MacKay 1992, equation 2.23), from 1
         (well determined by the data) to 0 (by the prior alone); negative where the misfit curves
-        downwards. The sum is the number of well-determined weights. ``n_effective_weights_``, which
-        goes by the Gauss-Newton Hessian, differs from it where ``A`` is exact and the network has
+        downwards. The sum is the effective number of parameters. ``n_effective_weights_``, which
+        uses the Gauss-Newton Hessian, differs from it where ``A`` is exact and the network has
         hidden units, and in Kronecker factors.
         """
         return 1.0 - 1.0 / self.eigenvalues
@@ -209,19 +210,19 @@ class GaussianPosterior(WeightPosterior):
         return type(self._definite).__name__
 
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Weights drawn from the Gaussian.
+        """Draw weights from the Gaussian.
 
         Parameters
         ----------
         n_samples : int, default=1
             Number of draws.
         random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------
         ndarray of shape (n_samples, k)
-            In the order of ``names``.
+            Weights, in the order of ``names``.
         """
         rng, size = generator(random_state), count(n_samples, "n_samples")
         return self._units.weights(self.theta + self._definite.draw(rng, size))
@@ -256,30 +257,30 @@ class GaussianPosterior(WeightPosterior):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DrawnPosterior(WeightPosterior):
-    """Networks that a sampler has drawn from the posterior.
+    """Draws of the weights from the posterior by a sampler.
 
     Parameters
     ----------
     names : tuple of str
-        Of the weights, as of `GaussianPosterior`.
+        Names of the weights, as in `GaussianPosterior`.
     weight : float
         Share in the predictions: 1.
     log_evidence : float
-        In nats, targets in their own units; ``nan`` where it is not available.
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
     noise : DrawnPosterior or None
-        Draws of the noise network, with input-dependent noise.
+        Posterior of the noise network, with input-dependent noise.
     units : {"user", "standardised"}
-        Of the weights.
+        Units of the weights.
     user_units : WeightUnits
-        From standardised units to those of X and y.
+        Map from standardised units to those of X and y.
     theta : ndarray of shape (n_draws, k)
         Drawn weights, in standardised units.
 
     Notes
     -----
-    Chains may change from one equivalent network to another, whose hidden units are exchanged or
-    have changed their signs. Mean and covariance are those of the draws as they are: of weights
-    between hidden units they say something only where that has not happened.
+    Chains may move between equivalent networks by label switching or sign changes of hidden units.
+    Mean and covariance are computed from the draws as they are: for weights of hidden units they
+    are meaningful only in the absence of such moves.
 
     Examples
     --------
@@ -318,19 +319,19 @@ class DrawnPosterior(WeightPosterior):
         return self._in_both(np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),)))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Some of the drawn weights, with replacement.
+        """Choose drawn weights at random, with replacement.
 
         Parameters
         ----------
         n_samples : int, default=1
             Number of draws.
         random_state : int, RandomState instance or None, default=0
-            Seeds the choice.
+            Seed of the choice.
 
         Returns
         -------
         ndarray of shape (n_samples, k)
-            In the order of ``names``.
+            Weights, in the order of ``names``.
         """
         rng, size = generator(random_state), count(n_samples, "n_samples")
         chosen = self.theta[rng.integers(len(self.theta), size=size)]

@@ -1,4 +1,4 @@
-"""How well a fit predicts training rows that are left out, compared with the simplest model."""
+"""Leave-one-out predictions of the training rows, compared with the simplest model."""
 
 from typing import NamedTuple
 
@@ -6,15 +6,15 @@ import numpy as np
 
 COVERAGE = 0.95
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
-SURELY = 3.0  # standard errors by which intervals must hold too little
-MUCH = 0.05  # and the share of rows by which they must, too
+SURELY = 3.0  # standard errors by which the coverage must be too small
+MUCH = 0.05  # share of rows by which the coverage must also be too small
 ALARMING = 0.8  # coverage below which a fit warns
-BROKEN = -10.0  # share of the loss below which the closed form itself has failed
-LITTLE = 0.001, 0.02  # shares between which the standard error decides whether that is nothing
+BROKEN = -10.0  # share of the loss below which the closed form has failed
+LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
 
 class Predictions(NamedTuple):
-    """Predictions of left-out rows beside those of the simplest model.
+    """Predictions of left-out rows, compared with those of the simplest model.
 
     The simplest model predicts the mean of all targets (regressors), or the frequencies of
     the classes (classifiers).
@@ -26,11 +26,11 @@ class Predictions(NamedTuple):
         less the ratio of the log losses. ``nan`` if all targets are equal, or where predictions of
         left-out rows in closed form fail.
     error : float
-        Its standard error, over rows.
+        Standard error of the share, over rows.
     coverage : float
         Share of left-out targets inside their central 95 % interval; ``nan`` for classes.
     n_rows : float
-        Sum of the weights.
+        Sum of the row weights.
     loss, simplest : float
         Mean log loss of classifiers and of the class frequencies, in nats; ``nan`` for regressors.
     """
@@ -44,7 +44,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, left_out, y, weight, classes, outliers=None):
-        """Compare with the simplest model.
+        """Compare predictions of left-out rows with the simplest model.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class Predictions(NamedTuple):
         weight : ndarray of shape (n,)
         classes : bool
         outliers : ndarray of bool, shape (n,), optional
-            Rows that do not count for R2, which they would decide.
+            Rows left out of R2, which they would dominate.
         """
         total, counted = float(np.sum(weight)), weight
         if outliers is not None:
@@ -67,7 +67,7 @@ class Predictions(NamedTuple):
             coverage = np.nan
         else:
             deviation = y - counted @ y / np.sum(counted)
-            theirs = np.sum(deviation**2, axis=1)  # y is standardised by all rows, here as there
+            theirs = np.sum(deviation**2, axis=1)  # y is standardised by all rows
             mine, losses = np.sum((y - left_out.mean) ** 2, axis=1), (np.nan, np.nan)
             inside = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE
             coverage = float(weight @ inside.mean(axis=1) / total)
@@ -82,18 +82,18 @@ class Predictions(NamedTuple):
 
     @property
     def explains_nothing(self):
-        """Whether the simplest model predicts as well, within the standard error."""
+        """True if the simplest model predicts as well, within the standard error."""
         return bool(self.share <= np.clip(self.error, *LITTLE))
 
     @property
     def intervals_fail(self):
-        """Whether 95 % intervals hold clearly fewer left-out targets."""
+        """True if the coverage of 95 % intervals of left-out targets is clearly too small."""
         error = np.sqrt(COVERAGE * (1.0 - COVERAGE) / self.n_rows)
         return bool(self.coverage < COVERAGE - max(MUCH, SURELY * error))
 
     @property
     def doubt(self):
-        """Words for what is wrong with predictions, or ``None``."""
+        """Message about poor predictions, or ``None``."""
         if self.explains_nothing:
             return f"explains nothing: {self._value}"
         if self.intervals_fail:
@@ -102,7 +102,7 @@ class Predictions(NamedTuple):
 
     @property
     def trouble(self):
-        """A warning for `doubt`, or ``None``; small data may well explain nothing."""
+        """Warning for `doubt`, or ``None``; too small data sets cause none."""
         if self.doubt is None or self.n_rows < FEWEST:
             return None
         if self.explains_nothing:

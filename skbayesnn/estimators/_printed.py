@@ -1,4 +1,4 @@
-"""How reports print themselves: in a few lines, in full on request, folded in notebooks."""
+"""Printed form of reports: a short summary, full text on request, folded in notebooks."""
 
 from html import escape
 from textwrap import fill
@@ -10,16 +10,16 @@ WIDTH = 80  # columns of the summary
 
 
 class Table(NamedTuple):
-    """A part of a report that is shown on request.
+    """Table of a report, shown on request.
 
     Attributes
     ----------
     title : str
     rows : list of tuple of str
     header : tuple of str
-        Names of the columns, or none.
+        Names of the columns, or an empty tuple.
     left : tuple of int
-        Columns of words, which are aligned on the left.
+        Indices of the columns of words, which are aligned on the left.
     """
 
     title: str
@@ -28,7 +28,7 @@ class Table(NamedTuple):
     left: tuple = (0,)
 
     def text(self):
-        """Title and aligned columns."""
+        """Format the title and the aligned columns as text."""
         lines = [self.header, *self.rows] if self.header else self.rows
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         aligned = (
@@ -41,7 +41,7 @@ class Table(NamedTuple):
         return "\n".join([f"{self.title}:", *(f"  {line}".rstrip() for line in aligned)])
 
     def html(self):
-        """Title and columns, folded."""
+        """Format the table as folded HTML."""
         body = "".join(self._html_row("td", row) for row in self.rows)
         head = f"<thead>{self._html_row('th', self.header)}</thead>" if self.header else ""
         return (
@@ -60,9 +60,9 @@ class Table(NamedTuple):
 
 
 class Printed:
-    """A report with a short summary and tables.
+    """Report with a short summary and tables.
 
-    A subclass has ``_summary``, which returns pairs of a heading and what it says, the verdict
+    A subclass has ``_summary``, which returns pairs of a heading and its text, the verdict
     first; and ``_tables``, which returns a list of `Table`.
     """
 
@@ -73,7 +73,7 @@ class Printed:
         )
 
     def full(self):
-        """Everything as text.
+        """Format the whole report as text.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class Printed:
         return "\n\n".join([repr(self), *(table.text() for table in self._tables())])
 
     def _repr_html_(self):
-        """For notebooks; ``None`` (text) with ``sklearn.set_config(display="text")``."""
+        """Return HTML for notebooks; ``None`` with ``sklearn.set_config(display="text")``."""
         if get_config()["display"] != "diagram":
             return None
         lines = "<br>".join(

@@ -1,4 +1,4 @@
-"""What is known of the weights before the data, from the user's units to a `GaussianPrior`."""
+"""Conversion of a prior of the weights in the user's units to a `GaussianPrior`."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,12 +9,12 @@ from skbayesnn.estimators._hyperpriors import hyperpriors_of_groups
 from skbayesnn.estimators._parameters import fixed_values
 from skbayesnn.posterior import GaussianPrior, WeightGroups, weight_groups
 
-SYMMETRIC = 1e-10  # relative difference of elements that rounding may cause
+SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
 
 
 def precision_factors(given, settled, names):
-    """`fixed_values` of ``weight_precision`` where some groups have a precision already.
+    """Find `fixed_values` of ``weight_precision`` where some groups already have a precision.
 
     These have the factor 1 unless another one is given, or ``"inferred"``.
 
@@ -32,7 +32,7 @@ def precision_factors(given, settled, names):
 
 
 def given_prior(estimator, network, feature_names, to_user):
-    """The prior that ``prior_mean`` and ``prior_precision`` give, in standardised units.
+    """Build the prior from ``prior_mean`` and ``prior_precision``, in standardised units.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def given_prior(estimator, network, feature_names, to_user):
     network : Network
     feature_names : list of str or None
     to_user : callable
-        From weights in standardised units to those in the units of X and y.
+        Map from weights in standardised units to those in the units of X and y.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def _mean(given, k):
 
 
 def _by_group(given, groups, change):
-    """``R`` with the precisions of the groups that a dict names, and 1 elsewhere."""
+    """Prior precision ``R`` from a dict by group, and 1 for the other groups."""
     labels, names = groups.labels, groups.names
     matrix, named = np.zeros(2 * labels.shape), np.zeros(len(labels), dtype=bool)
     for name, value in given.items():
@@ -98,7 +98,7 @@ def _by_group(given, groups, change):
 
 
 def _changed(precision, change):
-    """A precision in other coordinates."""
+    """Transform a precision to other coordinates."""
     if np.array_equal(change, np.eye(len(change))):
         return precision
     matrix = precision if precision.ndim == 2 else np.diag(precision)
@@ -107,7 +107,7 @@ def _changed(precision, change):
 
 
 def _numbers(given, name):
-    """An array of finite numbers."""
+    """Convert to an array of numbers; raise unless all are finite."""
     try:
         numbers = np.asarray(given, dtype=float)
     except (TypeError, ValueError) as error:
@@ -118,7 +118,7 @@ def _numbers(given, name):
 
 
 def _matrix(given, k, name):
-    """A precision of shape (k,) or (k, k), positive definite."""
+    """Convert to a precision of shape (k,) or (k, k); raise unless it is positive definite."""
     precision = _numbers(given, name)
     if precision.shape not in ((), (k,), (k, k)):
         raise ValueError(
@@ -143,7 +143,7 @@ def _matrix(given, k, name):
 
 
 def informed(estimator, problem, hidden_layer_sizes, earlier):
-    """The problem with a general Gaussian prior, if one is given or was learnt.
+    """Add a general Gaussian prior to the problem, if one is given or was learnt.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
 
 
 def _noise_after(estimator, problem, learnt):
-    """What earlier data tell about the noise levels that are to be inferred."""
+    """Prior of the inferred noise levels from earlier data."""
     own, constant = problem.noise_hyperprior, ("auto", "constant", "shared")
     known = learnt is not None and getattr(estimator, "noise", None) in constant
     if not known or len(learnt) != problem.likelihood.n_levels:

@@ -1,4 +1,4 @@
-"""What regressors share: targets with noise, and predictions from mixtures of Gaussians."""
+"""Predictions of all regressors, from mixtures of Gaussians."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,19 +15,19 @@ from skbayesnn.estimators._parameters import count, probabilities, tails
 from skbayesnn.estimators._rows import checked_errors, generator
 from skbayesnn.inference import check_memory
 
-NO_NOISE = 0.99e16  # precision (standardised units) that stands for no noise
-COPIES = 3  # of the covariance of rows, on the way
+NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
+COPIES = 3  # covariance matrices of rows in memory while one is computed
 KINDS = ("total", "epistemic", "aleatoric")
 
 
 class Regression(RegressorMixin):
-    """Predictions of regressors, whatever the engine.
+    """Mixin of the prediction methods of regressors, independent of the engine.
 
-    Predictions of ``_ensemble``, which takes rows and gives targets in standardised units.
+    Predictions come from ``_ensemble``, a map from rows to targets in standardised units.
     """
 
     def __sklearn_tags__(self):
-        """Several outputs are welcome."""
+        """Declare support for several outputs."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
@@ -65,9 +65,9 @@ class Regression(RegressorMixin):
         y_mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Mean, in units of y.
         y_std : ndarray of the same shape
-            Only with ``return_std``.
+            Standard deviation, in units of y; only with ``return_std``.
         y_cov : ndarray of shape (n_samples, n_samples) or (n_samples, n_samples, n_outputs)
-            Only with ``return_cov``.
+            Covariance; only with ``return_cov``.
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
@@ -95,23 +95,23 @@ class Regression(RegressorMixin):
         kind: str = "total",
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Predictive standard deviation, or one of its parts.
+        """Predict the standard deviation, or one of its parts.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
-            The total; the part of the weights; the part of the noise.
+            Part of the uncertainty: the total; the part of the weights; the part of the noise.
         measurement_std : float or array-like of shape (n_samples,), optional
             Known standard deviations of measurement errors at these rows, in units of y, which add
-            to the noise; of shape (n_samples, n_outputs) to tell outputs apart.
-            Measurement errors of the training rows are not reused for new rows.
+            to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
+            training rows do not carry over to other rows.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y. The squares of the parts add up to the square of the total.
+            Standard deviation, in units of y. The squares of the parts sum to that of the total.
         """
         covariance = self.predict_output_cov(X, kind, measurement_std)
         return self._shaped(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)))
@@ -122,21 +122,21 @@ class Regression(RegressorMixin):
         kind: str = "total",
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Covariance between the outputs of each row: error ellipses (MacKay 1992, figure 3.1).
+        """Predict the covariance between the outputs of each row (MacKay 1992, figure 3.1).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
-            As in `predict_std`.
+            Part of the uncertainty, as in `predict_std`.
         measurement_std : float or array-like, optional
-            As in `predict_std`.
+            Measurement errors as in `predict_std`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_outputs, n_outputs)
-            In units of y.
+            Covariance, in units of y.
         """
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
@@ -151,7 +151,7 @@ class Regression(RegressorMixin):
         coverage: ArrayLike = 0.95,
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Central interval of the predictive distribution.
+        """Predict a central interval of the predictive distribution.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Regression(RegressorMixin):
         coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
         measurement_std : float or array-like, optional
-            As in `predict_std`.
+            Measurement errors as in `predict_std`.
 
         Returns
         -------
@@ -175,21 +175,21 @@ class Regression(RegressorMixin):
         q: ArrayLike = 0.5,
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Quantiles of the predictive distribution.
+        """Predict quantiles of the predictive distribution.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         q : float or array-like, default=0.5
-            Probabilities of a smaller target, between 0 and 1; 0.5 is the median.
+            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
         measurement_std : float or array-like, optional
-            As in `predict_std`.
+            Measurement errors as in `predict_std`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y, for each output by itself; the axes of ``q``, if any, come last.
+            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
         """
         q = probabilities(q, "q")
         X = self._check_X(X)
@@ -200,28 +200,29 @@ class Regression(RegressorMixin):
     def predict_expectation(
         self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
     ) -> Any:
-        """Predictive mean of a function of the target, such as a cost or a change of units.
+        """Predict the mean of a function of the target, such as a cost or a change of units.
 
-        By Gauss-Hermite quadrature with 40 nodes under each Gaussian of the predictive
-        distribution: exact for polynomials of degree 79. Networks with Student-t noise, under which
-        such means need not exist, are left out as long as they have less than half of the weight.
+        The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
+        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
+        under which such means need not exist, are left out as long as they have less than half of
+        the weight.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
         function : callable
-            From targets in units of y, of shape (m,) or (m, n_outputs), to an array of that shape;
-            it treats every target by itself, and is smooth.
+            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
+            that shape; it treats every target by itself, and is smooth.
         return_std : bool, default=False
             Also return the standard deviation of the function.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of the function.
+            Mean, in units of the function.
         std : ndarray of the same shape
-            Only with ``return_std``.
+            Standard deviation; only with ``return_std``.
 
         Raises
         ------
@@ -241,7 +242,7 @@ class Regression(RegressorMixin):
         return (mean, std) if return_std else mean
 
     def _applied(self, function, targets):
-        """A function of targets in units of y, of standardised ones ``(..., n_outputs)``."""
+        """Apply a function of targets in units of y to standardised ones ``(..., n_outputs)``."""
         given = self._shaped(self._y_scaling.inverse(targets).reshape(-1, self.n_outputs_))
         values = np.asarray(function(given), dtype=float)
         if values.shape != given.shape or not np.all(np.isfinite(values)):
@@ -257,7 +258,7 @@ class Regression(RegressorMixin):
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Log density of targets under their predictive distribution.
+        """Compute the log density of targets under their predictive distribution.
 
         Parameters
         ----------
@@ -266,12 +267,13 @@ class Regression(RegressorMixin):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         measurement_std : float or array-like, optional
-            As in `predict_std`; needed if the model was fitted with ``noise_std=0``.
+            Measurement errors as in `predict_std`; needed if the model was fitted with
+            ``noise_std=0``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            In nats, y in its own units; joint over the outputs.
+            Log density in nats, y in its own units; joint over the outputs.
         """
         X, y = self._check_pairs(X, y)
         errors = self._needed_variances(X, measurement_std)
@@ -284,7 +286,7 @@ class Regression(RegressorMixin):
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Predictive probability of a target no larger than ``y``.
+        """Compute the predictive probability of a target no larger than ``y``.
 
         At the true targets of a calibrated model these values, the probability integral transform,
         are uniform (Dawid 1984).
@@ -296,22 +298,22 @@ class Regression(RegressorMixin):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         measurement_std : float or array-like, optional
-            As in `log_predictive_density`.
+            Measurement errors as in `log_predictive_density`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Between 0 and 1, for each output by itself.
+            Probabilities between 0 and 1, for each output by itself.
         """
         X, y = self._check_pairs(X, y)
         errors = self._needed_variances(X, measurement_std)
         return self._shaped(self._ensemble.cdf(X, y, errors))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Functions drawn from the posterior, without noise.
+        """Draw functions from the posterior, without noise.
 
-        Functions of evidence estimators are networks that the measurement of the evidence has
-        drawn, or linear in the weights. Samplers return functions of sampled networks.
+        Evidence estimators return the networks sampled to measure the evidence, or functions
+        linear in Gaussian weights. Samplers return sampled networks.
 
         Parameters
         ----------
@@ -325,7 +327,7 @@ class Regression(RegressorMixin):
         Returns
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            In units of y.
+            Function values, in units of y.
         """
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
@@ -333,7 +335,7 @@ class Regression(RegressorMixin):
     def sample_prior(
         self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
     ) -> Array:
-        """Functions drawn from the prior at the inferred precisions.
+        """Draw functions from the prior at the inferred precisions.
 
         Parameters
         ----------
@@ -347,7 +349,7 @@ class Regression(RegressorMixin):
         Returns
         -------
         ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            In units of y.
+            Function values, in units of y.
         """
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
@@ -359,7 +361,7 @@ class Regression(RegressorMixin):
         return range(n_outputs)
 
     def _check_pairs(self, X, y):
-        """Rows with their targets, standardised."""
+        """Check and standardise rows with their targets."""
         X = self._check_X(X)
         y = numeric(np.asarray(y))
         check_consistent_length(X, y)
@@ -370,7 +372,7 @@ class Regression(RegressorMixin):
         return X, self._y_scaling.transform(y)
 
     def _variances(self, X, measurement_std):
-        """Of known errors at rows to predict, in standardised units, or ``None``."""
+        """Variances of known errors at rows to predict, in standardised units, or ``None``."""
         if measurement_std is None:
             return None
         if "student_t" in self._noise_models:
@@ -382,7 +384,7 @@ class Regression(RegressorMixin):
         return (errors / self._y_scaling.scale) ** 2
 
     def _needed_variances(self, X, measurement_std):
-        """As `_variances`, where targets have to be compared with their own distribution."""
+        """Variances of known errors, required if the model has no other noise."""
         if measurement_std is None and self._noise_is_measured:
             raise ValueError(
                 "This model was fitted with noise_std=0: all noise is that of measurements. Give "
@@ -392,16 +394,16 @@ class Regression(RegressorMixin):
 
     @property
     def _noise_models(self):
-        """Names of those that predict."""
+        """Names of the noise models that predict."""
         return {self.noise_}
 
     @property
     def _noise_is_measured(self):
-        """Whether there is no noise but known errors."""
+        """True if an output has no noise but known errors."""
         return bool(np.any(without_noise(self._result.problem)))
 
     def _functions(self, draws):
-        """From ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""
+        """Convert ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""
         values = np.moveaxis(self._y_scaling.inverse(draws), 0, -1)
         return values[:, 0] if self._y_is_1d else values
 
@@ -411,13 +413,13 @@ class Regression(RegressorMixin):
 
 
 def without_noise(problem):
-    """Which outputs have no noise but known errors, ``(n_outputs,)``."""
+    """Mask of the outputs without noise but known errors, ``(n_outputs,)``."""
     free, precision = problem.noise_precision
     return (~free & (precision >= NO_NOISE))[problem.likelihood.levels]
 
 
 def numeric(y):
-    """Targets as finite numbers of shape (n, n_outputs)."""
+    """Convert targets to finite numbers of shape (n, n_outputs)."""
     try:
         y = np.asarray(y).astype(np.float64)
     except (TypeError, ValueError) as error:

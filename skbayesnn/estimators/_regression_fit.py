@@ -1,4 +1,4 @@
-"""What regressors that are fitted share: targets, their noise, and known errors of measurements."""
+"""Fit of regressors: targets, their noise, and known measurement errors."""
 
 from typing import Self
 
@@ -21,12 +21,12 @@ from skbayesnn.estimators._spikes import spikes_of
 from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
 from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian, StudentT
 
-MOST_APART = 1e8  # factor between a given noise level and the spread of the targets
-PLAIN_LAWS = ("constant",)  # that may be tried where targets have a spike
+MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
+PLAIN_LAWS = ("constant",)  # noise models that are tried where targets have a spike
 
 
 class RegressionFit(Regression):
-    """The task of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
+    """Mixin of the fit of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
 
     def fit(
         self,
@@ -44,10 +44,10 @@ class RegressionFit(Regression):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts: weight 2 equals repeating the row, weight 0 leaving it out.
+            Weight of each row: 2 equals repeating the row, 0 leaving it out.
         measurement_std : float or array-like of shape (n_samples,), optional
             Known standard deviations of the measurement errors of ``y``, in its units; of shape
-            (n_samples, n_outputs) to tell outputs apart. The variance of a target is then
+            (n_samples, n_outputs) if outputs differ. The variance of a target is then
             ``measurement_std**2`` plus that of the noise level, which is inferred
             (``noise_std="auto"``) or given; with ``noise_std=0`` there is no other noise.
 
@@ -59,12 +59,12 @@ class RegressionFit(Regression):
         Raises
         ------
         ValueError
-            If parameters or data make no sense.
+            If parameters or data are invalid.
         """
         return self._learn(X, y, sample_weight, measurement_std)
 
     def _check_rows(self, X, y, sample_weight, measurement_std=None):
-        """Known errors besides, or ``None``."""
+        """Check the rows, and known errors if they are given."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
         if measurement_std is None:
             return X, y, sample_weight
@@ -98,19 +98,19 @@ class RegressionFit(Regression):
 
     @property
     def _may_have_outliers(self):
-        """Whether Student-t noise is possible, and nothing of its level is known."""
+        """True if Student-t noise is possible, and nothing about its level is given."""
         known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE))
         return self.noise in ("auto", "student_t") and not known
 
     def _noise_options(self, y_scaling, likelihood, rows):
-        """Noise levels given by the user, the noise network, and the change to units of y."""
+        """Options of the problem: given noise levels, the noise network, and the units of y."""
         names = list(range(likelihood.n_levels))
         measured = rows.errors is not None
         free, values = fixed_values(self.noise_std, names, "noise_std", may_be_zero=measured)
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
-        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # as good as none
+        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(
                 f"noise_std={self.noise_std} and the standard deviation of the targets ({scale}) "
@@ -127,7 +127,7 @@ class RegressionFit(Regression):
         }
 
     def _noise_hyperpriors(self, rows, likelihood, free):
-        """Of the noise levels: as given, or with larger lower bounds where targets have spikes."""
+        """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
         priors = list(hyperpriors_of_noise(self.hyperprior or {}, free))
         for level, spike in zip(likelihood.levels, spikes_of(rows), strict=True):
             if spike is not None and self.standardize and priors[level] == LogUniform():
@@ -139,14 +139,14 @@ class RegressionFit(Regression):
         return next(((str(spike), UserWarning) for spike in spikes), None)
 
     def _noise_model(self, problem):
-        """With known errors, or gross outliers, there is a choice of one."""
+        """Noise model to fit; known errors or gross outliers leave a single choice."""
         if isinstance(problem.likelihood, StudentT):
             return "student_t"
         alone = self.noise == "auto" and problem.variances is not None
         return "constant" if alone else self.noise
 
     def _check_noise(self):
-        """Raise ``ValueError`` if a parameter of the noise makes no sense."""
+        """Raise ``ValueError`` if a parameter of the noise is invalid."""
         one_of(self, "noise", (*NOISE_MODELS, "auto"))
         layer_sizes(self, "noise_hidden_layer_sizes")
 
@@ -155,17 +155,17 @@ class RegressionFit(Regression):
         return np.where(without_noise(self._result.problem), 0.0, noise)
 
     def _keep_noise(self, result):
-        """Attributes that tell the noise model."""
+        """Set the attributes that describe the noise model."""
         self.noise_ = "shared" if self.noise == "shared" else result.noise
         found = result.noise_log_evidences
-        if self._outliers.any() and result.noise == "student_t":  # without a choice
+        if self._outliers.any() and result.noise == "student_t":  # not chosen by evidence
             found = {result.noise: result.log_evidence}
         if self.noise == "auto" and found:
             self.noise_log_evidences_ = found
 
 
 def _variances(errors, y_scaling, likelihood, free, values):
-    """Of known errors in standardised units; ``None`` if there are none."""
+    """Variances of known errors in standardised units; ``None`` if there are none."""
     if errors is None:
         return None
     ratio = errors / y_scaling.scale

@@ -1,4 +1,4 @@
-"""What a fit says about itself."""
+"""Reports on evidence fits."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -18,31 +18,31 @@ UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12
 
 @dataclass(frozen=True)
 class MinimumReport:
-    """Report on one distinct minimum.
+    """Report on one distinct minimum of the energy.
 
     Attributes
     ----------
     log_evidence : float
-        In nats, for targets in their own units; ``nan`` if not available.
+        Log evidence in nats, for targets in their own units; ``nan`` if not available.
     terms : EvidenceTerms
-        Its terms.
+        Terms of the log evidence.
     weight : float
         Share of this minimum in the predictions.
     gamma : dict
-        Number of well-determined weights of every group.
+        Effective number of parameters (well-determined weights) of every group.
     weight_precisions : dict
-        ``alpha`` of every group (standardised units).
+        Precision ``alpha`` of every group (standardised units).
     noise_std : ndarray of shape (n_outputs,) or None
-        In units of y.
+        Noise standard deviation, in units of y.
     degrees_of_freedom : float
-        Of the noise: infinite unless it is Student-t.
+        Degrees of freedom of the noise: infinite unless it is Student-t.
     noise_correlation : ndarray of shape (n_outputs, n_outputs) or None
-        Of correlated noise.
+        Correlation matrix of correlated noise.
     log_precision_std : dict
         Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
-        what a Gamma ``hyperprior`` tells.
+        the contribution of a Gamma ``hyperprior``.
     gradient_norm, smallest_eigenvalue : float
-        Of the energy at the minimum.
+        Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
     hidden_layer_sizes : tuple of int
         Hidden units after pruning.
     pruned : tuple of Pruned
@@ -52,18 +52,18 @@ class MinimumReport:
     bic : float
         Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
     gpe : float
-        Moody's generalised prediction error, the squared error of new targets that the training
-        error and the number of well-determined weights promise, mean over the outputs in units of
+        Moody's generalised prediction error, the squared error of new targets expected from
+        the training error and the effective number of parameters, mean over the outputs in units of
         ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
         classifiers and where the noise is not constant and Gaussian.
     verdict : str
         If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
         Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
     advice : str
-        What to do about the verdict.
+        Advice that follows from the verdict.
     noise_network : MinimumReport or None
-        Minimum of the network of input-dependent noise; its ``log_evidence`` is ``nan``, as only
-        both networks together have one.
+        Report on the network of input-dependent noise; its ``log_evidence`` is ``nan``, because
+        only both networks together have an evidence.
     """
 
     log_evidence: float
@@ -92,11 +92,11 @@ class MinimumReport:
 class EvidenceReport(Printed):
     """Evidence of a fitted model with its terms, and a verdict.
 
-    It prints how well the model predicts rows that are left out, how accurate the evidence is, and
-    the most important numbers; ``print(full())`` prints everything. In notebooks the tables of
+    The printed form shows the quality of leave-one-out predictions, the accuracy of the evidence,
+    and the most important numbers; ``print(full())`` prints everything. In notebooks the tables of
     `full` fold.
 
-    The terms of the best minimum are attributes of the report as well: ``misfit``,
+    The terms of the best minimum are also attributes of the report: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
     ``noise_occam``, ``target_scale``; with Student-t noise ``degrees_of_freedom_occam``; with a
     noise network ``noise_weight_prior``, ``noise_log_det``, ``noise_symmetry``,
@@ -105,41 +105,41 @@ class EvidenceReport(Printed):
     Attributes
     ----------
     terms : EvidenceTerms
-        All of them.
+        All terms of the log evidence of the best minimum.
     advice : str
-        What to do about the verdict.
+        Advice that follows from the verdict.
     log_evidence : float
-        In nats, for targets in their own units. Measured by sampling, or ``laplace_log_evidence``
-        if nothing was measured or Laplace's approximation is exact.
+        Log evidence in nats, for targets in their own units: measured by sampling, or
+        ``laplace_log_evidence`` if nothing was measured or Laplace's approximation is exact.
     log_evidence_std : float
-        Its standard error; ``nan`` if it was not measured.
+        Standard error of ``log_evidence``; ``nan`` if it was not measured.
     laplace_log_evidence : float
         ``logsumexp`` over the distinct minima of this network whose evidence is available.
     verdict : str
-        ``"trusted"``: predictions are better than those of the simplest model, and the evidence is
-        right to within a nat, because it was measured or Laplace's approximation is exact, and so
+        ``"trusted"``: predictions are better than those of the simplest model, and the log evidence
+        is accurate to within a nat, because it was measured or Laplace's approximation is exact; so
         are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
         no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
         with the reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
-        Minima of this network, best evidence first; then minima of other networks that predict
+        Minima of this network, best evidence first; then those of other networks that predict
         together with it.
     n_targets : float
         Rows (counted with their weights) times outputs.
     n_weights : int
         Weights of the best minimum.
     noise_p_values : dict
-        Of tests at the best minimum under constant noise: whether residuals are larger at some
-        inputs than at others (``"input_dependent"``; `noise_trend`), and whether they have heavier
-        tails than a Gaussian (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
+        P-values of tests at the best minimum under constant noise: for residuals that are larger at
+        some inputs than at others (``"input_dependent"``; `noise_trend`), and for tails heavier
+        than a Gaussian's (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
         of these noise models, or ``noise_std``, is given.
     noise_log_evidences : dict
-        The attribute of the estimator; empty unless ``noise="auto"``.
+        Attribute ``noise_log_evidences_`` of the estimator; empty unless ``noise="auto"``.
     informed : bool
-        Whether the prior of the weights has a mean or a precision matrix, be they given or learnt
-        from earlier data. The evidence is then that of the present rows, given these.
+        Whether the prior of the weights has a mean or a precision matrix, given or learnt from
+        earlier data. The evidence is then the density of the present rows, given this prior.
     predictions : Predictions
-        Of left-out rows, compared with the simplest model.
+        Predictions of left-out rows, compared with the simplest model.
     noise : str
         The noise model.
     tried : tuple of tuple of int
@@ -167,7 +167,7 @@ class EvidenceReport(Printed):
 
     @property
     def advice(self):
-        """What to do about the verdict."""
+        """Advice that follows from the verdict."""
         return self.minima[0].advice
 
     def __getattr__(self, name):
@@ -177,19 +177,19 @@ class EvidenceReport(Printed):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def of_transformed_targets(self, log_slopes):
-        """The report of a model whose targets were transformed before the fit.
+        """Convert to the report of a model whose targets were transformed before the fit.
 
         Parameters
         ----------
         log_slopes : float
             Sum of the logarithms of the slopes of the transformation at all training targets, which
-            goes to ``target_scale``.
+            is added to ``target_scale``.
 
         Returns
         -------
         EvidenceReport
-            Evidences and ``bic`` are densities over the targets as they were before. The noise and
-            ``gpe`` are left out, as they are in units of the transformed ones.
+            Report whose evidences and ``bic`` are densities of the original targets. The noise and
+            ``gpe`` are left out, because they are in units of the transformed targets.
         """
         minima = tuple(
             replace(
@@ -235,7 +235,7 @@ class EvidenceReport(Printed):
         return [*lines, ("All terms", "print(evidence_report_.full())")]
 
     def _accuracy(self):
-        """Accuracy of the log evidence."""
+        """Format the accuracy of the log evidence."""
         kind, _, reason = self.minima[0].verdict.partition(": ")
         words = {
             "trusted": "exact for this model",
@@ -269,7 +269,7 @@ class EvidenceReport(Printed):
         return line + ("" if self.minima[0].noise_std is None else f"; {self.noise} noise") + tried
 
     def _noise_lines(self):
-        """Tests that suggest other noise models, and the evidence of these."""
+        """Format the tests that suggest other noise models, and the evidences of these."""
         compared, lines = self.noise_log_evidences, []
         advice = "" if compared else '; try noise="auto"'
         found = [
@@ -311,10 +311,10 @@ def make_report(fit, minima, shares, noise_std, predictions):
     ----------
     fit : EvidenceFit
     minima : list of Minimum
-        That predict together, their terms in units of the user.
+        Minima that predict together, their terms in the user's units.
     shares : ndarray of shape (len(minima),)
     noise_std : callable
-        From a minimum to its noise sd in units of y, or ``None``.
+        Function from a minimum to its noise sd in units of y, or ``None``.
     predictions : Predictions
 
     Returns
@@ -357,7 +357,7 @@ def make_report(fit, minima, shares, noise_std, predictions):
 
 
 def _report_of(minimum, weight, noise_std, n_targets, verdict):
-    """One minimum, and the minimum of its noise network."""
+    """Make the report on one minimum, and on the minimum of its noise network."""
     names = minimum.groups.names
     with np.errstate(divide="ignore", invalid="ignore"):
         log_std = np.sqrt(2.0 / minimum.gamma)
@@ -389,7 +389,7 @@ def _report_of(minimum, weight, noise_std, n_targets, verdict):
 
 
 def _groups(title, report):
-    """A table with a line for every weight group."""
+    """Make the table with a line for every weight group."""
     errors = [
         f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
         for error in report.log_precision_std.values()
@@ -403,7 +403,7 @@ def _groups(title, report):
 
 
 def _noise_line(best):
-    """Noise levels and, of Student-t noise, the degrees of freedom."""
+    """Format noise levels and, for Student-t noise, the degrees of freedom."""
     sds = ", ".join(f"{sd:.4g}" for sd in best.noise_std)
     line = f"sd {sds} (units of y)"
     if np.isfinite(best.degrees_of_freedom):

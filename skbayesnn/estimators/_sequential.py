@@ -1,4 +1,4 @@
-"""Sequential learning: what one fit hands on to the next."""
+"""Sequential learning: the posterior of one fit is the prior of the next."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from skbayesnn.estimators._parameters import is_estimator, thawed
 from skbayesnn.inference import Learnt, learnt
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_")
-LEARNT = 1.5  # well-determined weights, the bias of the output among them, of a fit that learns
-MOST_WAITING = 500  # rows that are kept while they teach nothing although targets differ
+LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
+MOST_WAITING = 500  # most rows that are kept while they determine no weights
 
 
 class Waiting(NamedTuple):
@@ -21,10 +21,11 @@ class Waiting(NamedTuple):
     Attributes
     ----------
     rows : tuple of ndarray
-        As `BayesianMLP._check_rows` returns them: inputs, targets, weights, and known errors.
+        Result of `BayesianMLP._check_rows`: inputs, targets, weights, and known errors.
     attributes : dict
-        Fitted attributes that tell what rows look like.
+        Fitted attributes that describe the form of rows.
     reason : str
+        Reason to wait, for the warning.
     """
 
     rows: tuple
@@ -33,7 +34,7 @@ class Waiting(NamedTuple):
 
     @classmethod
     def after(cls, fitted, rows):
-        """Wait after a fit that settles neither scaling nor precisions; else ``None``."""
+        """Keep rows after a fit that determines neither scaling nor precisions; else ``None``."""
         free = bool(np.any(fitted._result.posed.settings.free.alpha))
         y = rows[1]
         if np.any(np.ptp(y, axis=0) == 0) and (free or fitted.standardize):
@@ -46,7 +47,7 @@ class Waiting(NamedTuple):
         return cls(rows, _row_attributes(fitted), reason)
 
     def joined(self, rows):
-        """The rows together with those of the next batch."""
+        """Join the rows with those of the next batch."""
         if rows[1].shape[1] != self.rows[1].shape[1]:
             raise ValueError(
                 f"y has {rows[1].shape[1]} outputs, the earlier data had {self.rows[1].shape[1]}."
@@ -55,7 +56,7 @@ class Waiting(NamedTuple):
         padded = [
             (*some, *(np.zeros_like(some[1]) for _ in most[len(some) :]))
             for some in (self.rows, rows)
-        ]  # without known errors: none beside the noise
+        ]  # rows without known errors have errors of 0
         return tuple(np.concatenate(pair) for pair in zip(*padded, strict=True))
 
     def __str__(self):
@@ -66,23 +67,23 @@ class Waiting(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What a fitted estimator has learnt, and the units in which it has.
+    """Result of an earlier fit, which becomes the prior of the next, with its units.
 
     Attributes
     ----------
     learnt : Learnt
     X_scaling, y_scaling : Scaling
-        Of its first batch; later ones use them again.
+        Scalings of the first batch; later batches use them again.
     standardize : bool
     n_outputs : int
     attributes : dict
-        Fitted attributes that tell what rows look like.
+        Fitted attributes that describe the form of rows.
     log_evidences : tuple of float
-        Of every batch that ``partial_fit`` has seen.
+        Log evidence of every batch that ``partial_fit`` has seen.
     factor : object
-        ``weight_precision``, as a factor of the precision that was learnt.
+        Parameter ``weight_precision``, as a factor of the precision that was learnt.
     hyperprior : dict or None
-        Of this factor.
+        Hyperprior of this factor.
     """
 
     learnt: Learnt
@@ -97,7 +98,7 @@ class Earlier(NamedTuple):
 
     @classmethod
     def of(cls, fitted):
-        """Of a fitted evidence estimator."""
+        """Extract the result of a fitted evidence estimator."""
         fit = fitted._result
         n_weights, most = len(fit.best.theta), fit.posed.settings.limits.dense
         if n_weights > most:
@@ -148,18 +149,18 @@ class Earlier(NamedTuple):
 
 
 def _row_attributes(fitted):
-    """Fitted attributes that tell what rows look like."""
+    """Fitted attributes that describe the form of rows."""
     return {name: getattr(fitted, name) for name in KEPT if hasattr(fitted, name)}
 
 
 def earlier_of_prior(estimator, kind, hidden_layer_sizes):
-    """What the estimator given as ``prior`` has learnt; ``None`` if none is given.
+    """Extract the result of the estimator given as ``prior``; ``None`` if none is given.
 
     Parameters
     ----------
     estimator : BayesianMLP
     kind : type
-        That it must have.
+        Required class of the estimator.
     hidden_layer_sizes : tuple of int or "auto"
     """
     if not is_estimator(estimator.prior):

@@ -1,7 +1,7 @@
-"""Values that many targets share: zeros, limits of detection, ceilings, two classes as numbers.
+"""Detection of values that many targets share: zeros, detection limits, ceilings, 0/1 classes.
 
-A density is unbounded there if its noise level may shrink at some inputs, so only noise of constant
-level is tried.
+The density of such values is unbounded if the noise level may shrink at some inputs, so only noise
+of constant level is tried.
 """
 
 from typing import NamedTuple
@@ -9,28 +9,28 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-FEWEST_ROWS = 30  # in which a value can be told to be common
-LEAST_SHARE = 0.1  # of all rows
-TIMES_THE_NEXT = 3.0  # as common as the next most common value, or there are only two
-MOST_ROWS = 0.5  # share from which other rows can be interpolated one by one
-SEPARATED = 0.5  # agreement of neighbours, from 0 by chance to 1, from which inputs tell rows apart
-LEAST_NOISE = 0.9  # of what inputs leave unexplained, in standard deviations
-COMPARED = 2000  # rows whose neighbours are looked up, at most
+FEWEST_ROWS = 30  # least number of rows in which a value can count as common
+LEAST_SHARE = 0.1  # of all rows, for a common value
+TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
+MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
+SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
+LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
+COMPARED = 2000  # most rows whose neighbours are looked up
 
 
 class Spike(NamedTuple):
-    """A value that many targets share.
+    """Value that many targets share.
 
     Attributes
     ----------
     value, share : float
         The value, and the share of the rows that have it.
     lowest, highest : bool
-        No target is below it, or above.
+        True if no target is below, or above, the value.
     two_values : bool
-        There is only one other value.
+        True if there is only one other value.
     agreement : float
-        How often the nearest row is alike in having the value, from 0 by chance to 1.
+        Agreement of nearest neighbours in having the value, from 0 by chance to 1.
     """
 
     value: float
@@ -42,7 +42,7 @@ class Spike(NamedTuple):
 
     @classmethod
     def of(cls, X, y, weight):
-        """The spike in one output ``(n,)``, or ``None``.
+        """Find the spike in one output ``(n,)``, or ``None``.
 
         Rounded targets have common values, too, but their neighbours are as common.
 
@@ -71,8 +71,8 @@ class Spike(NamedTuple):
     def least_noise(self):
         """Smallest noise level in standard deviations of the targets.
 
-        A network could interpolate the other rows one by one, which gains a huge density at those
-        that have the value, as they are met exactly.
+        A network could interpolate the other rows one by one and meet the rows with the value
+        exactly, where the density would then be huge.
         """
         common = self.two_values or self.share >= MOST_ROWS
         if not common or self.agreement >= SEPARATED:
@@ -95,7 +95,7 @@ class Spike(NamedTuple):
 
 
 def spikes_of(rows):
-    """The spikes in all outputs of canonical rows; ``None`` for outputs without one."""
+    """Find the spikes in all outputs of canonical rows; ``None`` for outputs without one."""
     return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
 
 

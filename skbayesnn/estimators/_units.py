@@ -1,4 +1,4 @@
-"""Weights in the units of X and y, and their names."""
+"""Conversion of weights to the units of X and y, and their names."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from skbayesnn.network import Network
 
 @dataclass(frozen=True)
 class WeightUnits:
-    """The affine map from weights of standardised inputs and outputs to those of a user's.
+    """Affine map from weights for standardised inputs and outputs to weights in the user's units.
 
     With ``x = (X - m) / s`` and ``Y = c f + d`` a network keeps its form: weights of inputs are
-    divided by ``s``, ``m / s`` times them is taken from the biases of their layer, weights and
+    divided by ``s``, ``m / s`` times them is subtracted from the biases of their layer, weights and
     biases of the output layer are multiplied by ``c``, and ``d`` is added to its biases. Every
     method takes weights ``(..., k)``.
 
@@ -21,7 +21,7 @@ class WeightUnits:
     ----------
     network : Network
     X_scaling, y_scaling : Scaling
-        Of inputs and of outputs.
+        Scalings of inputs and of outputs.
 
     Examples
     --------
@@ -41,22 +41,22 @@ class WeightUnits:
 
     @classmethod
     def none(cls, network):
-        """The map that changes nothing."""
+        """Make the identity map."""
         ends = network.layer_sizes[0], network.n_outputs
         return cls(network, *map(Scaling.none, ends))
 
     def weights(self, theta):
-        """Weights in units of X and y."""
+        """Convert weights to the units of X and y."""
         layers = self._linear(theta)
         layers[-1][..., self.network.layer_sizes[-2] :, :] += self.y_scaling.shift
         return self.network.pack(layers)
 
     def deviations(self, vectors):
-        """The linear part of the map alone: for differences of weights."""
+        """Convert differences of weights: the linear part of the map."""
         return self.network.pack(self._linear(vectors))
 
     def standardised(self, deviations):
-        """The inverse of `deviations`."""
+        """Convert differences of weights back: the inverse of `deviations`."""
         layers = [w.copy() for w in self.network.layers(deviations)]
         layers[-1] /= self.y_scaling.scale
         first, d = layers[0], self.network.layer_sizes[0]
@@ -65,7 +65,7 @@ class WeightUnits:
         return self.network.pack(layers)
 
     def standard_deviations(self, precision):
-        """Of weights whose Gaussian has this `Precision` in standardised units, ``(k,)``."""
+        """Standard deviations of weights, ``(k,)``, from a `Precision` in standardised units."""
         network = self.network
         layers = [w.copy() for w in network.layers(np.sqrt(precision.variances()))]
         layers[0][: network.layer_sizes[0]] /= self.X_scaling.scale[:, None]
@@ -84,9 +84,9 @@ class WeightUnits:
         return np.sqrt(precision.project(to_bias)[:, 0, 0])
 
     def split(self, theta):
-        """``(coefs, intercepts)`` of weights ``(k,)``, as scikit-learn has them.
+        """Split weights ``(k,)`` into ``(coefs, intercepts)`` as in scikit-learn.
 
-        Biases that a layer has not are zero.
+        Missing biases of a layer are zero.
         """
         layers = list(zip(self.network.layers(theta), self.network.layer_sizes[:-1], strict=True))
         return [w[:n].copy() for w, n in layers], [w[n:].sum(axis=0) for w, n in layers]
@@ -101,13 +101,13 @@ class WeightUnits:
 
 
 def weight_names(network, inputs, outputs):
-    """Readable names of all weights, in the order of ``theta``.
+    """Make readable names of all weights, in the order of ``theta``.
 
     Parameters
     ----------
     network : Network
     inputs, outputs : sequence
-        Their names; hidden units are counted from 0. A single output is not named.
+        Names of inputs and outputs; hidden units are counted from 0. A single output is not named.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""Whether a log evidence can be trusted, and what to do if not."""
+"""Verdict on the accuracy of a log evidence, with advice."""
 
 from typing import NamedTuple
 
 from skbayesnn.inference import Trouble
 
-ROWS_PER_WEIGHT = 3.0  # below which the Gaussian approximation tends to mislead
+ROWS_PER_WEIGHT = 3.0  # ratio below which the Gaussian approximation tends to be poor
 LARGEST_ERROR = 0.5  # nats: standard error of a log evidence that is trusted to within a nat
 SINGULAR = 0.1  # smallest eigenvalue of the Hessian over the smallest prior precision
 
@@ -24,7 +24,7 @@ REMEDIES = {
 
 
 class Verdict(NamedTuple):
-    """Whether a log evidence can be trusted, and what to do.
+    """Verdict on a log evidence, with advice.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ CHOSEN = "not measured: Laplace's approximation has chosen size or noise"
 
 
 def overall(verdict, predictions, chosen):
-    """The verdict on a whole fit, of its evidence and of its predictions.
+    """Combine the verdicts on the evidence and on the predictions of a fit.
 
     Parameters
     ----------
     verdict : str
-        On the evidence of the best minimum.
+        Verdict on the evidence of the best minimum.
     predictions : Predictions
     chosen : bool
         Whether size or noise were chosen among several, by evidences that were not measured.
@@ -58,12 +58,12 @@ def overall(verdict, predictions, chosen):
 
 
 def verdict_of_measurement(error):
-    """Reasons to doubt a measured log evidence of some standard error, if there are any.
+    """Judge a measured log evidence by its standard error.
 
     Parameters
     ----------
     error : float
-        In nats.
+        Standard error in nats.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def verdict_of_measurement(error):
 
 
 def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
-    """Reasons to doubt the Gaussian approximation at a minimum, or that it is exact.
+    """Judge the Gaussian approximation at a minimum.
 
     Parameters
     ----------

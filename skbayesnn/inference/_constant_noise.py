@@ -14,7 +14,7 @@ from skbayesnn.posterior import (
 )
 
 NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
-NOISE_NETWORKS = 5  # the same where they are trained on batches, and do not differ in evidence
+NOISE_NETWORKS = 5  # the same where training ends early, and minima do not differ in evidence
 
 
 def noise_minima(posed):

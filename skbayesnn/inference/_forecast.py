@@ -6,10 +6,12 @@ import numpy as np
 
 from skbayesnn.inference._batches import BATCH, SAMPLE, STAGES, WARM
 from skbayesnn.inference._method import Method
+from skbayesnn.inference._training import EARLY
 from skbayesnn.posterior import Hyperparameters
 
 SCALE = 0.3  # of the weights with which it is tried
 POINTS, POINTS_OF_LINEAR = 900.0, 15.0  # as many evaluations of the curvature take as long
+POINTS_OF_EARLY = 2.5 * EARLY  # where training ends early
 GRADIENTS = 600.0  # of a start trained by descents
 STEP = 2.0  # of training on a batch, compared with its gradient
 AROUND = 0.02  # seconds of everything else
@@ -36,6 +38,7 @@ def seconds_of_start(posterior, settings):
             stage = _seconds(lambda: method.point(sample, theta, hyper))
             return AROUND + STEP * settings.limits.batch_steps * step + (STAGES - WARM) * stage
         n_points = POINTS if posterior.network.hidden_layer_sizes else POINTS_OF_LINEAR
+        n_points = POINTS_OF_EARLY if method.early else n_points
         seconds = n_points * _seconds(lambda: method.point(posterior, theta, hyper, method.exact))
         if method.by_gradients:
             seconds += GRADIENTS * _seconds(lambda: posterior.energies_and_gradient(theta, hyper))

@@ -1,4 +1,4 @@
-"""The evidence of two networks, one for the means and one for their noise."""
+"""Laplace evidence of a network of the means together with a noise network."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from scipy.special import logsumexp
 from skbayesnn.inference._evidence import EvidenceTerms
 from skbayesnn.network import outputs
 
-PRIOR_DRAWS = 100, 500  # least and most networks drawn from the prior
-ROWS_DRAWN_FOR = 1e6  # rows times draws that are wanted between these
+PRIOR_DRAWS = 100, 500  # smallest and largest number of networks drawn from the prior
+ROWS_DRAWN_FOR = 1e6  # target for rows times draws, within these limits
 
 
 @dataclass(frozen=True, repr=False)
 class NoiseNetworkTerms(EvidenceTerms):
-    """Terms of the evidence with a noise network; the others as in `EvidenceTerms`.
+    """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`.
 
     Attributes
     ----------
     noise_weight_prior : float
-        ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the noise network's weights. Its
-        output biases have the hyperprior of a constant noise level instead.
+        ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the weights ``v`` of the noise
+        network. Its output biases have the hyperprior of a constant noise level instead.
     noise_log_det : float
         ``-1/2 log det A_v``.
     noise_symmetry : float
@@ -34,22 +34,24 @@ class NoiseNetworkTerms(EvidenceTerms):
 
 
 def occam_of_idle(network, groups, posterior, prior, levels):
-    """Log evidence of the noise network over that of constant noise where it is not needed.
+    """Log ratio of the evidences of a noise network that is switched off and of constant noise.
 
-    The noise network is then off, under precisions of which none means anything while another is
-    large, so that their factors one by one are all 1. But its posterior hardly differs from its
-    prior: networks drawn from the latter, the level of each at its best, average the likelihood.
+    Where the noise is constant, the noise network is switched off by large weight precisions. As
+    soon as one of them is large the others are undetermined, so that the product of their separate
+    Occam factors is 1 and fails as an approximation. The posterior of the noise network, however,
+    hardly differs from its prior. The evidence is therefore the Monte Carlo mean of the likelihood
+    over networks drawn from the prior, each at its most probable noise level.
 
     Parameters
     ----------
     network : Network
     groups : WeightGroups
     posterior : Posterior
-        With squared residuals as targets.
+        Posterior of the noise network, with squared residuals as targets.
     prior : Hyperpriors
-        Of the precisions of the noise network's weights.
+        Hyperpriors of the precisions of the noise network's weights.
     levels : Hyperpriors
-        Of the noise precisions.
+        Hyperpriors of the noise precisions.
     """
     n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The table of noise models of regressors. A new one is a file and a line here."""
+"""Table of the noise models of regressors; a new model takes a module and an entry here."""
 
 from skbayesnn.inference._constant_noise import ConstantNoise
 from skbayesnn.inference._correlated_noise import CorrelatedNoise

@@ -1,11 +1,12 @@
-"""Input-dependent noise: a network for the means and one for the log precision of the noise.
+"""Input-dependent noise: a network of the means and a network of the log noise precision.
 
-With the precision of every residual given, the network of the means has ordinary Gaussian noise.
+Given the precision of every residual, the network of the means has ordinary Gaussian noise.
 The slope of its evidence with respect to the log precision of a residual is ``gamma_m / 2 - beta_m
-E_Dm`` with ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992, chapter 6), unlike that of the
-likelihood, which would drive the precision to infinity where a point is fitted exactly. Given
-``gamma_m`` and the residuals, that is the slope of a misfit of the noise network alone, so that
-each network is trained, re-estimated, pruned and evaluated as any other, in turns.
+E_Dm`` with ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992, chapter 6). The slope of the
+likelihood, by contrast, would drive the precision to infinity where a point is fitted exactly.
+Given ``gamma_m`` and the residuals, this slope is that of a misfit of the noise network alone. The
+two networks are therefore trained, re-estimated, pruned and evaluated in turns, each like any other
+network.
 """
 
 from dataclasses import replace
@@ -31,14 +32,14 @@ LEAST_GAMMA = 1e-6
 
 
 class NoisePlan(NamedTuple):
-    """The noise network to train.
+    """Noise network to train.
 
     Attributes
     ----------
     network : Network
-        From the inputs to the log precision of every output.
+        Network from the inputs to the log precision of every output.
     groups : WeightGroups
-        The output biases are a group of their own, `LEVEL`.
+        Weight groups, with the output biases in a group of their own, `LEVEL`.
     """
 
     network: Network
@@ -46,10 +47,10 @@ class NoisePlan(NamedTuple):
 
     @classmethod
     def build(cls, mean_network, hidden_layer_sizes, prior, feature_names=None):
-        """A noise network beside a network of means, with weight groups of the same kind."""
+        """Build a noise network for a network of the means, with weight groups of the same kind."""
         ends = mean_network.layer_sizes[0], mean_network.n_outputs
         network = Network((ends[0], *hidden_layer_sizes, ends[1]), mean_network.activation)
-        if isinstance(prior, str):  # its output biases are by themselves in any case
+        if isinstance(prior, str):  # the output biases form a group of their own in any case
             prior = prior.removesuffix(INTERCEPT)
         groups = weight_groups(network, prior, feature_names)
         labels = groups.labels.copy()
@@ -57,10 +58,10 @@ class NoisePlan(NamedTuple):
         return cls(network, WeightGroups(labels, [*groups.names, LEVEL]))
 
     def settings(self, settings):
-        """Settings of the noise network's own search.
+        """Settings of the search for minima of the noise network.
 
-        The flat prior of a noise level becomes a Gaussian of the same density at its centre, so
-        wide that it pulls at nothing.
+        The flat prior of a noise level is replaced by a Gaussian of the same density at its centre.
+        It is so wide that it hardly affects the output biases.
         """
         free = np.arange(len(self.groups.names)) < len(self.groups.names) - 1
         width = 2.0 * np.pi * np.exp(-2.0 * np.mean(settings.free.beta_prior.log_width))
@@ -70,10 +71,10 @@ class NoisePlan(NamedTuple):
 
 
 def rounding_variance(y):
-    """``d^2 / 12`` of every target, with ``d`` the smallest difference of two of its values.
+    """Variance ``d^2 / 12`` of rounding, ``d`` being the smallest gap between values of a target.
 
-    Targets that are integers, say, can be fitted exactly in some places by chance. Their noise is
-    no smaller there than the error of rounding. Zero where no value occurs twice.
+    Rounded targets, such as integers, can be fitted exactly at some rows by chance. The noise there
+    is no smaller than the rounding error. The variance is zero where no value occurs twice.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def rounding_variance(y):
 
 
 def with_rows(posterior, log_precision):
-    """The posterior of the means given the log precision of every residual, and ``ln beta``.
+    """Posterior of the means given the log precision of every residual, and the mean ``ln beta``.
 
     Examples
     --------
@@ -114,16 +115,16 @@ def with_rows(posterior, log_precision):
 
 
 def residuals_and_gamma(posterior, theta, hyper, precision):
-    """Residuals of the means, and how many degrees of freedom each has left.
+    """Residuals of the means, and the remaining degrees of freedom of each.
 
     Parameters
     ----------
     posterior : Posterior
-        With Gaussian noise.
+        Posterior of the means, with Gaussian noise.
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
     precision : Precision
-        Of the weights.
+        Posterior precision of the weights.
 
     Returns
     -------
@@ -141,12 +142,12 @@ def residuals_and_gamma(posterior, theta, hyper, precision):
 
 
 def squared_residuals(posterior, theta, hyper, settings):
-    """Targets of the noise network, and their factors, see `SquaredResiduals`.
+    """Targets of the noise network and their factors, see `SquaredResiduals`.
 
     Parameters
     ----------
     posterior : Posterior
-        Of the means, see `with_rows`.
+        Posterior of the means, see `with_rows`.
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
     settings : Settings
@@ -174,14 +175,15 @@ def squared_residuals(posterior, theta, hyper, settings):
         residuals = outputs(posterior.network, theta, posterior.X) - posterior.y
         gamma = np.ones_like(residuals)
     gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
-    floor = np.exp(-settings.free.beta_prior.high)  # so that noise-free data do no harm
+    floor = np.exp(-settings.free.beta_prior.high)  # keeps the targets positive for noise-free data
     return residuals**2 / gamma + floor + rounding_variance(posterior.y), gamma
 
 
 def expected_noise_posterior(posterior, network, groups):
-    """Posterior of a noise network whose residuals are as large as it expects at level 1.
+    """Posterior of a noise network whose squared residuals are all 1, their expectation at level 1.
 
-    Its data are to be replaced by residuals, or it serves for its curvature alone.
+    These placeholder targets are replaced by squared residuals later, or only the curvature is
+    used.
     """
     y = np.ones((len(posterior.X), network.n_outputs))
     return Posterior(network, SquaredResiduals(), groups, posterior.X, y, posterior.sample_weight)

@@ -1,6 +1,6 @@
-"""The networks of means and noise, trained and taken to their minima in turns.
+"""Alternating training of the network of the means and of the noise network.
 
-See `_noise_network.py` for what each is given by the other.
+See `_noise_network.py` for the quantities that each network takes from the other.
 """
 
 from dataclasses import dataclass, replace
@@ -26,19 +26,19 @@ from skbayesnn.posterior import Hyperparameters, Posterior
 
 ROUNDS = 10
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-WORTH_A_ROUND = 0.05  # nats: a round of completing that gains less is the last one
-REFINING_ROUNDS = 4  # of polishing with the precisions
-STILL = 1e-3  # change of ln alpha at which a side's precisions are left as they are
-POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends these
-CLOSE = 0.01  # largest change of any log precision from which the fixed point is extrapolated
-WINDOW = 5  # from how many rounds it is
-ROUGH_TOL = 10.0  # how much larger the tolerance of training is while the other side still moves
-OFF = 0.1  # well-determined weights below which the noise network does nothing
+WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
+REFINING_ROUNDS = 4  # rounds of polishing that re-estimate the precisions as well
+STILL = 1e-3  # change of ln alpha below which the precisions of a side are kept fixed
+POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends polishing
+CLOSE = 0.01  # largest change of any log precision at which the fixed point is extrapolated
+WINDOW = 5  # number of rounds used for the extrapolation
+ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
+OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two networks on its way.
+    """State of the search for one of the two networks.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class Side:
     hyper : Hyperparameters
     settings : Settings
     minimum : Minimum or None
-        ``None`` while it is being trained.
+        ``None`` during training.
     moved : float
-        By how much the last step has changed any ``ln alpha``.
+        Largest change of any ``ln alpha`` by the last step.
     n_iter : int
-        0 if it has not been trained before.
+        0 if the network has not been trained before.
     """
 
     posterior: Posterior
@@ -64,21 +64,21 @@ class Side:
 
     @property
     def method(self):
-        """Of its own search."""
+        """`Method` of the search for this network."""
         return Method.choose(self.posterior, self.settings)
 
     def outputs(self):
-        """Of the network at all rows."""
+        """Outputs of the network at all rows."""
         return outputs(self.posterior.network, self.theta, self.posterior.X)
 
     def trained(self, tol_factor=1.0):
-        """After training from where it is."""
+        """Train the network from its present weights and precisions."""
         settings = self.settings._replace(tol=tol_factor * self.settings.tol)
         found = train(self.posterior, Trained(self.theta, self.hyper, self.n_iter), settings)
         return replace(self, theta=found.theta, hyper=found.hyper, n_iter=1)
 
     def completed(self, finish=complete):
-        """At the nearest minimum, redundant units deleted."""
+        """Move to the nearest minimum, and delete redundant units."""
         hyper = self.settings.with_fixed(self.hyper)
         found = finish(self.posterior, self.theta, hyper, self.settings)
         if self.minimum is not None:
@@ -88,23 +88,23 @@ class Side:
         return Side(posterior, found.theta, found.hyper, self.settings, found, moved, 1)
 
     def integrated(self):
-        """With the Occam factors of its precisions integrated where that is needed."""
+        """Integrate the Occam factors of the precisions numerically where that is needed."""
         return replace(self, minimum=integrated(self.posterior, self.minimum, self.settings))
 
     def polished(self, refine):
-        """At the minimum to rounding, its precisions refined as long as that moves them."""
+        """Converge to the minimum to rounding, refining precisions that still change."""
         return self.completed(partial(polish, refine=refine and self.moved > STILL))
 
 
 class Pair(NamedTuple):
-    """The network of the means and that of the noise.
+    """Network of the means and noise network.
 
     Attributes
     ----------
     mean, noise : Side
     plan : NoisePlan
     n_iter : int
-        Training steps under constant noise.
+        Number of training steps under constant noise.
     """
 
     mean: Side
@@ -114,17 +114,17 @@ class Pair(NamedTuple):
 
     @classmethod
     def start(cls, posterior, trained, settings, plan, seed):
-        """Means as trained under constant noise, and a random noise network.
+        """Start from means trained under constant noise and a random noise network.
 
         Parameters
         ----------
         posterior : Posterior
-            With `Gaussian` noise.
+            Posterior of the means, with `Gaussian` noise.
         trained : Trained
         settings : Settings
         plan : NoisePlan
         seed : numpy.random.SeedSequence
-            That of the start; the noise network's is derived from it.
+            Seed of the start, from which the seed of the noise network is derived.
         """
         noise = expected_noise_posterior(posterior, *plan)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
@@ -140,12 +140,12 @@ class Pair(NamedTuple):
 
     @classmethod
     def resume(cls, posterior, old, settings, plan):
-        """Where an earlier fit left both networks.
+        """Resume from both networks of an earlier fit.
 
         Parameters
         ----------
         posterior : Posterior
-            With the layout and the noise of ``old``.
+            Posterior of the means, with the layout and the noise of ``old``.
         old : Minimum
         settings : Settings
         plan : NoisePlan
@@ -159,11 +159,11 @@ class Pair(NamedTuple):
 
     @property
     def out_of_time(self):
-        """Whether the fit is to end."""
+        """True if the deadline of the fit has passed."""
         return self.mean.settings.deadline.passed
 
     def round(self, advance, extrapolated=lambda log_precision: log_precision):
-        """Noise network given the residuals, then means given the noise."""
+        """Advance the noise network given the residuals, then the means given the noise."""
         mean, noise = self.mean, self.noise
         y, gamma = squared_residuals(mean.posterior, mean.theta, mean.hyper, mean.settings)
         noise = advance(replace(noise, posterior=replace(noise.posterior, y=y, factors=gamma)))
@@ -172,9 +172,9 @@ class Pair(NamedTuple):
 
     @property
     def minimum(self):
-        """Both minima as one: the evidence of the whole (MacKay 1992, equation 6.1).
+        """Joint minimum of both networks, with its evidence (MacKay 1992, equation 6.1).
 
-        That of the means, whose ``noise`` is the minimum of the noise network.
+        The minimum of the means, whose ``noise`` is the minimum of the noise network.
         """
         mean, noise = self.mean.minimum, self.noise.minimum
         biases = noise.groups.labels == len(noise.groups.names) - 1
@@ -202,7 +202,7 @@ class Pair(NamedTuple):
 
 
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
-    """Train both networks in turns until the noise changes little (MacKay 1992, chapter 6)."""
+    """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
     advance = partial(Side.trained, tol_factor=tol_factor)
     for _ in range(ROUNDS):
         before, pair = pair.noise.outputs(), pair.round(advance)
@@ -213,19 +213,19 @@ def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
 
 
 def settle(pair):
-    """Take both networks to their minima, in turns.
+    """Converge both networks to their minima, in turns.
 
     Parameters
     ----------
     pair : Pair
-        After `train_with_noise`.
+        Both networks after `train_with_noise`.
 
     Returns
     -------
     Minimum
-        Of the means, whose ``noise`` is the minimum of the noise network.
+        Minimum of the means, whose ``noise`` is the minimum of the noise network.
     """
-    if pair.mean.method.early:  # which leads to no minimum
+    if pair.mean.method.early:  # early stopping ends before a minimum
         return pair.round(Side.completed).minimum
     pair = train_with_noise(pair, SETTLED, 1.0)
     best, highest = None, -np.inf
@@ -235,7 +235,7 @@ def settle(pair):
         gain = value - highest
         if best is None or gain > 0.0:
             best, highest = pair, value
-        if not gain > WORTH_A_ROUND or pair.out_of_time:  # also if there is no evidence
+        if not gain > WORTH_A_ROUND or pair.out_of_time:  # true for a gain of nan as well
             break
     for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
         best = best.round(partial(Side.polished, refine=True))
@@ -249,25 +249,25 @@ def settle(pair):
 
 
 class _Extrapolated:
-    """Log precisions for the means to go on with: those found, nearer to their fixed point."""
+    """Log noise precisions for the next round, extrapolated to their fixed point."""
 
     def __init__(self, log_precision):
         self._found, self.change = log_precision, np.inf
         self._point = FixedPoint(log_precision.ravel(), WINDOW, 1e-10)
 
     def next(self, found):
-        """What to go on with instead of what was found."""
+        """Extrapolate the fixed point from the log precisions just found."""
         move = found.ravel() - self._point.x
         self.change = np.max(np.abs(move))
         still, self._found = np.array_equal(found, self._found), found
-        if self.change > CLOSE or still:  # extrapolation may lead astray, or is from rounding
+        if self.change > CLOSE or still:  # too far off, or the change is mere rounding
             self._point = FixedPoint(found.ravel(), WINDOW, 1e-10)
             return found
         return self._point.move(move).reshape(found.shape)
 
 
 def _given_noise(mean, log_precision):
-    """The network of the means, with the noise of every row fixed."""
+    """Side of the means, with the noise of every row fixed."""
     posterior, level = with_rows(mean.posterior, log_precision)
     free, fixed = mean.settings.free, mean.settings.fixed
     settings = mean.settings._replace(

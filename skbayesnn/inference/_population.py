@@ -1,8 +1,8 @@
-"""Populations of networks: the evidence, and draws from the posterior, by sequential Monte Carlo.
+"""Evidence and posterior draws of networks by sequential Monte Carlo.
 
-Particles begin at the prior of the weights, with precisions near those of the posterior
-(`NearPrecisions`). A small population, which begins near the precisions of minima, tells where the
-posterior has its precisions; a larger one then begins there.
+Particles are drawn from the prior of the weights, with precisions near those of the posterior
+(`NearPrecisions`), and annealed to the posterior. A small pilot population, started near the
+precisions of minima, locates the precisions of the posterior; a larger population starts there.
 """
 
 from typing import NamedTuple
@@ -17,24 +17,24 @@ from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 FIRST = Schedule(n_chains=16, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
 SECOND = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
-CHAIN_ROWS = 2**11  # chains of a population times rows, between the following numbers of chains
+CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the following limits
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
-N_DRAWS = 1024  # states of all chains at the posterior, between the following numbers of each
+N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
-SPREAD = 1.0  # sd of the coordinates of precisions about those of minima where particles begin
-SYSTEMATIC = 0.2  # nats that all populations miss alike; by tests/benchmarks/evidence_truth.py
+SPREAD = 1.0  # sd of the initial coordinates of precisions about those of the minima
+SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
 
 
 class Particles(NamedTuple):
-    """Draws from a posterior, and its evidence.
+    """Draws from a posterior, and an estimate of its evidence.
 
     Attributes
     ----------
     joint : JointPosterior
     log_evidence, log_evidence_std : float
-        In nats, for targets in standardised units.
+        Log evidence and its standard error, in nats, for standardised targets.
     position : ndarray of shape (n_chains, n_moves, d + n_conditions)
-        Draws, states of short chains.
+        Draws: states of short chains.
     """
 
     joint: object
@@ -43,7 +43,7 @@ class Particles(NamedTuple):
     position: np.ndarray
 
     def chosen(self, size, rng):
-        """Positions ``(size, d + n_conditions)``, no two of them neighbours in a chain if possible.
+        """Select positions ``(size, d + n_conditions)``, thinned along the chains if possible.
 
         The first ones are the last states of different chains.
         """
@@ -54,29 +54,29 @@ class Particles(NamedTuple):
 
 
 class PathFromPrior:
-    """From the prior of the weights to the posterior, by powers of the ratio of both.
+    """Annealing path from the first density to the posterior, by powers of their ratio.
 
     Parameters
     ----------
     joint : JointPosterior
     first : NearPrecisions
     deadline : Deadline
-        After it the next stage raises `OutOfTime`.
+        Time after which the next stage raises `OutOfTime`.
     """
 
     def __init__(self, joint, first, deadline=NEVER):
         self.joint, self.first, self.deadline = joint, first, deadline
 
     def draw(self, rng, size):
-        """Positions from the first density."""
+        """Draw positions from the first density."""
         return self.first.draw(rng, size)
 
     def misfit(self, q):
-        """Minus log of the joint density over the first one."""
+        """Minus log ratio of the joint density to the first density."""
         return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
 
     def stage(self, exponent, position, rngs):
-        """The `Stage` of an exponent, conditions drawn anew."""
+        """Build the `Stage` of an exponent, redrawing the conditions."""
         if self.deadline.passed:
             raise OutOfTime
         energy = Tempered.at_temperature(self.joint, self.first, exponent)
@@ -85,19 +85,19 @@ class PathFromPrior:
 
 
 class _PathWithConditions(PathFromPrior):
-    """The path of energies that are conditional on factors of the rows' precisions.
+    """Annealing path for energies conditional on factors of the rows' precisions.
 
-    The likelihood whose power is taken is that of all weights, the factors integrated out.
+    The tempered likelihood is that of the weights, with the factors integrated out.
     """
 
     def misfit(self, q):
-        """Minus log of the joint density, factors integrated out, over the first one."""
+        """Minus log ratio of the joint density, factors integrated out, to the first density."""
         moving = q[..., self.joint.n_sampled : self.joint.dimension]
         return self.joint.misfit(q) + self.first.change(moving)[0]
 
 
 def _annealed(joint, first, rng, schedule, deadline):
-    """Populations that begin at a density, or ``None`` after the deadline."""
+    """Anneal populations that start from a density; ``None`` after the deadline."""
     path = _PathWithConditions if joint.n_conditions else PathFromPrior
     with blas_threads(joint.posterior.network.n_weights):
         try:
@@ -110,13 +110,13 @@ def _annealed(joint, first, rng, schedule, deadline):
 
 
 def scout(joint, starts, rng, deadline=NEVER):
-    """A small population, to find where the posterior has its precisions.
+    """Draw a small pilot population that locates the precisions of the posterior.
 
     Parameters
     ----------
     joint : JointPosterior
     starts : ndarray of shape (m, d)
-        Positions of minima, near whose precisions the particles begin.
+        Positions of minima, near whose precisions the particles start.
     rng : numpy.random.Generator
     deadline : Deadline
 
@@ -131,17 +131,17 @@ def scout(joint, starts, rng, deadline=NEVER):
 
 
 def sample_population(joint, eta, rng, deadline=NEVER, more=1):
-    """Draws from the posterior, and its evidence with a standard error.
+    """Draw from the posterior, and estimate its evidence with a standard error.
 
     Parameters
     ----------
     joint : JointPosterior
     eta : ndarray of shape (m, n_free)
-        Coordinates of precisions drawn from the posterior, near which the particles begin.
+        Coordinates of precisions drawn from the posterior, near which the particles start.
     rng : numpy.random.Generator
     deadline : Deadline
     more : int, default=1
-        Times as many particles as usual.
+        Factor of the usual number of particles.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1):
 
 
 def sample_after(scouted, rng, deadline=NEVER, more=1):
-    """`sample_population` near the precisions that an earlier population has found."""
+    """Run `sample_population` near the precisions of an earlier population."""
     joint = scouted.joint
     eta = np.concatenate(scouted.position)[:, joint.n_sampled : joint.dimension]
     return sample_population(joint, eta, rng, deadline, more)

@@ -1,8 +1,8 @@
-"""Symmetric matrices over the weights: the curvature of the energy, the precision of Gaussians.
+"""Symmetric matrices over the weights: curvatures of the energy and precisions of Gaussians.
 
-One small protocol, `Precision`, here with a matrix; `_precision_dual` and `_precision_kronecker`
-have other forms. Algorithms ask for what they need and never for the form; which one serves is part
-of the `Method`.
+`Precision` is the common protocol. This module implements it by a dense matrix; `_precision_dual`
+and `_precision_kronecker` hold structured forms. Algorithms depend on the protocol alone, and the
+`Method` selects the form.
 """
 
 from functools import cached_property
@@ -12,66 +12,67 @@ from scipy.linalg import lapack, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 EPS = np.finfo(float).eps
-LEAST_PIVOT = 10.0 * EPS  # of an entry of the diagonal, per weight: less of it is mostly rounding
-LANCZOS_FROM = 300  # weights from which one eigenvalue costs less than all (measured)
+LEAST_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
+LANCZOS_FROM = 300  # number of weights from which one eigenvalue costs less than all (measured)
 
 
 class Precision:
-    """Matrix ``A`` of shape (k, k), and the Gaussian of precision ``A`` where it is definite.
+    """Matrix ``A`` of shape (k, k), and the Gaussian of precision ``A`` if it is definite.
 
     Attributes
     ----------
     diagonal : ndarray of shape (k,)
     definite : bool
-        Whether ``A`` is numerically positive definite. It is never repaired: no jitter, no clamped
-        eigenvalues. Only then there are a ``log_det`` and the methods from `solve` on.
+        Whether ``A`` is numerically positive definite. An indefinite matrix is never repaired: no
+        jitter, no clamped eigenvalues. It has no ``log_det``, and none of the methods from `solve`
+        on.
     """
 
     definite = True
 
     def damped(self, damping, metric):
-        """``A + damping diag(metric)``, for steps (Marquardt 1963)."""
+        """Damped matrix ``A + damping diag(metric)`` of a Levenberg-Marquardt step."""
         raise NotImplementedError
 
     def dense(self):
-        """``A`` itself, shape (k, k)."""
+        """Dense matrix ``A``, shape (k, k)."""
         raise NotImplementedError
 
     def quadratic(self, vector):
-        """``v^T A v``."""
+        """Quadratic form ``v^T A v``."""
         raise NotImplementedError
 
     def solve(self, vectors):
-        """``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
+        """Solution ``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         raise NotImplementedError
 
     def whiten(self, vectors):
-        """``A^(-1/2) b`` up to a rotation, ``b`` of shape (k,) or (k, m).
+        """Whitened vectors ``A^(-1/2) b`` up to a rotation, ``b`` of shape (k,) or (k, m).
 
         ``b^T A^-1 b`` is the squared length of the result.
         """
         raise NotImplementedError
 
     def covariance(self):
-        """``A^-1`` of shape (k, k)."""
+        """Covariance matrix ``A^-1``, shape (k, k)."""
         return self.solve(np.eye(len(self.diagonal)))
 
     def variances(self):
-        """Diagonal of ``A^-1``, shape (k,)."""
+        """Marginal variances, the diagonal of ``A^-1``, shape (k,)."""
         raise NotImplementedError
 
     def trace_under(self, other):
-        """``Tr(B^-1 A)`` with another precision ``B`` of the same form."""
+        """Trace ``Tr(B^-1 A)`` with another precision ``B`` of the same form."""
         raise NotImplementedError
 
     def project(self, J):
-        """``J A^-1 J^T`` per row for ``J`` of shape (n, m, k): shape (n, m, m)."""
+        """Covariance ``J A^-1 J^T`` of every row, (n, m, m), for ``J`` of shape (n, m, k)."""
         n, m, k = J.shape
         white = self.whiten(J.reshape(n * m, k).T).T.reshape(n, m, -1)
         return white @ np.swapaxes(white, -1, -2)
 
     def draw(self, rng, size):
-        """Deviations from the mean with covariance ``A^-1``, shape (size, k)."""
+        """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
         raise NotImplementedError
 
     def smallest_eigenvalue(self):
@@ -102,20 +103,21 @@ class Precision:
         return values[::-1], vectors[:, ::-1] / root[:, None]
 
     def condensed(self):
-        """The same for keeping: without what can be made anew."""
+        """Compact form for storage, without derived arrays that can be recomputed."""
         return self
 
     def determined(self, groups, alpha):
-        """``gamma_c = k_c - alpha_c Tr(R_c A^-1)`` (MacKay 1992, equation 2.23): ``(n_groups,)``.
+        """Effective number of parameters of every group, ``(n_groups,)``.
 
-        The number of well-determined weights of every group, where ``A`` is the data's curvature
-        plus the prior's precision, ``alpha_c R_c`` for every group; mostly ``R_c`` is 1.
+        ``gamma_c = k_c - alpha_c Tr(R_c A^-1)`` (MacKay 1992, equation 2.23), the number of
+        well-determined weights. ``A`` is the curvature of the data misfit plus the prior precision,
+        ``alpha_c R_c`` for every group; ``R_c`` is 1 except under an informative prior.
         """
         return groups.sizes - alpha * groups.traces(self)
 
 
 class DensePrecision(Precision):
-    """The matrix itself, and its Cholesky factor.
+    """Dense matrix with its Cholesky factor.
 
     Parameters
     ----------
@@ -142,18 +144,18 @@ class DensePrecision(Precision):
 
     @cached_property
     def factor(self):
-        """Lower triangular ``L`` with ``A = L L^T``, or ``None``."""
+        """Lower Cholesky factor ``L`` with ``A = L L^T``; ``None`` if ``A`` is not definite."""
         factor, status = lapack.dpotrf(self.matrix.T, lower=1, clean=1)
         kept = factor.diagonal() ** 2 > LEAST_PIVOT * len(factor) * self.matrix.diagonal()
-        return factor if status == 0 and kept.all() else None  # else pivots are rounding, or nan
+        return factor if status == 0 and kept.all() else None  # small pivots are rounding, or nan
 
     @property
     def definite(self):
-        """Whether there is a Cholesky factor."""
+        """True if the Cholesky factorisation succeeds."""
         return self.factor is not None
 
     def __getstate__(self):
-        """A triangle of the factor alone: a quarter of the size."""
+        """State with one triangle of the factor alone: a quarter of the size."""
         if not self.definite:
             return {"matrix": self.matrix}
         return {"n": len(self.factor), "packed": self.factor[np.tril_indices(len(self.factor))]}
@@ -181,7 +183,7 @@ class DensePrecision(Precision):
         return float(1.0 / eigsh(inverse, k=1, v0=start, tol=1e-6, return_eigenvectors=False)[0])
 
     def condensed(self):
-        """The Cholesky factor alone, if there is one."""
+        """Compact form with the Cholesky factor alone, if there is one."""
         if not self.definite:
             return self
         light = DensePrecision.__new__(DensePrecision)
@@ -190,7 +192,7 @@ class DensePrecision(Precision):
 
     @property
     def log_det(self):
-        """``log det A``."""
+        """Log determinant ``log det A``."""
         return 2.0 * np.sum(np.log(np.diag(self.factor)))
 
     def damped(self, damping, metric):
@@ -210,7 +212,7 @@ class DensePrecision(Precision):
         return lapack.dpotrs(self.factor, vectors, lower=1)[0]
 
     def whiten(self, vectors):
-        """``L^-1 b``, ``b`` of shape (k,) or (k, m)."""
+        """Whitened vectors ``L^-1 b``, ``b`` of shape (k,) or (k, m)."""
         return solve_triangular(self.factor, vectors, lower=True, check_finite=False)
 
     def covariance(self):

@@ -1,4 +1,4 @@
-"""Curvature with fewer rows than weights, without a matrix over the weights."""
+"""Precision matrices of low-rank data curvature, without a matrix over the weights."""
 
 from functools import cached_property
 
@@ -8,12 +8,12 @@ from skbayesnn.inference._precision import EPS, DensePrecision, Precision
 
 
 class DualPrecision(Precision):
-    """``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
+    """Precision ``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
 
     Parameters
     ----------
     prior : ndarray of shape (k,)
-        ``a``.
+        Prior precisions ``a``.
     S : ndarray of shape (m, k)
         Weighted Jacobian.
 
@@ -41,24 +41,24 @@ class DualPrecision(Precision):
 
     @cached_property
     def _inner(self):
-        """``1 + S diag(a)^-1 S^T``."""
+        """Inner matrix ``1 + S diag(a)^-1 S^T`` of the Woodbury identity."""
         inner = self._scaled @ self.S.T
         inner[np.diag_indices(len(self.S))] += 1.0
         return DensePrecision(inner)
 
     def __getstate__(self):
-        """Without what can be made anew."""
+        """State without derived arrays."""
         return {"prior": self.prior, "S": self.S}
 
     @property
     def definite(self):
-        """Whether the one in the inner matrix, which stands for the prior, outlives rounding."""
+        """True if the inner matrix ``1 + S diag(a)^-1 S^T`` keeps its 1, the prior, in rounding."""
         largest = np.max(self._inner.diagonal, initial=1.0)
         return self._inner.definite and bool(EPS * len(self.S) * largest < 1.0)
 
     @property
     def log_det(self):
-        """``log det A`` by the matrix determinant lemma."""
+        """Log determinant ``log det A`` by the matrix determinant lemma."""
         return np.sum(np.log(self.prior)) + self._inner.log_det
 
     def damped(self, damping, metric):
@@ -68,13 +68,20 @@ class DualPrecision(Precision):
         return np.diag(self.prior) + self.S.T @ self.S
 
     def eigenvalues(self, prior):
-        """As of any `Precision`; without a matrix of shape (k, k) where the prior is its own."""
+        """Eigenvalues relative to ``diag(prior)``, see `Precision.eigenvalues`.
+
+        No matrix of shape (k, k) is formed if ``prior`` is the prior of this precision.
+        """
         if not np.array_equal(prior, self.prior):
             return super().eigenvalues(prior)
         return self._one_plus(np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False))
 
     def spectrum(self, prior):
-        """As of any `Precision`; from singular values, not their squares, where it can be."""
+        """Eigenvalues and eigenvectors relative to ``diag(prior)``, see `Precision.spectrum`.
+
+        A singular value decomposition, which does not square the condition number, serves if
+        ``prior`` is the prior of this precision.
+        """
         if not np.array_equal(prior, self.prior):
             return super().spectrum(prior)
         root = np.sqrt(prior)
@@ -96,7 +103,7 @@ class DualPrecision(Precision):
 
     @cached_property
     def _shrinkage(self):
-        """``X`` with ``(1 + T^T T)^(-1/2) = 1 + T^T X T``, where ``T = S diag(a)^(-1/2)``."""
+        """Matrix ``X`` with ``(1 + T^T T)^(-1/2) = 1 + T^T X T``, ``T = S diag(a)^(-1/2)``."""
         values, vectors = np.linalg.eigh(self._scaled @ self.S.T)
         root = np.sqrt(1.0 + np.maximum(values, 0.0))
         return -(vectors / (root * (1.0 + root))) @ vectors.T
@@ -125,28 +132,28 @@ class DualPrecision(Precision):
         return prior - white @ np.swapaxes(white, -1, -2)
 
     def draw(self, rng, size):
-        """Deviations with covariance ``A^-1``, shape (size, k) (Matheron's rule)."""
+        """Draw deviations with covariance ``A^-1``, shape (size, k) (Matheron's rule)."""
         w = rng.standard_normal((size, len(self.prior))) / np.sqrt(self.prior)
         noise = rng.standard_normal((size, len(self.S)))
         return w - (self._scaled.T @ self._inner.solve((w @ self.S.T + noise).T)).T
 
 
 class SpectralPrecision(DualPrecision):
-    """``A = diag(a) + S^T S`` by the singular values of ``S diag(a)^(-1/2)``.
+    """Precision ``A = diag(a) + S^T S`` by the singular values of ``S diag(a)^(-1/2)``.
 
-    Slower, and for any number of rows; but definite however much directions differ in how well they
-    are determined: rounding reaches singular values, not their squares.
+    Slower than `DualPrecision`, but suited to any number of rows and definite for any condition
+    number: rounding errors are relative to the singular values, not to their squares.
 
     Parameters
     ----------
     prior, S
-        As of `DualPrecision`.
+        See `DualPrecision`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skbayesnn.inference import DensePrecision, SpectralPrecision
-    >>> S = np.array([[1e9, 1e9], [0.0, 0.5]])  # squares lose what tells the columns apart
+    >>> S = np.array([[1e9, 1e9], [0.0, 0.5]])  # S^T S loses the difference of the columns
     >>> DensePrecision(np.eye(2) + S.T @ S).definite
     False
     >>> SpectralPrecision(np.ones(2), S).variances().round(3)
@@ -155,19 +162,19 @@ class SpectralPrecision(DualPrecision):
 
     @property
     def definite(self):
-        """Always."""
+        """True for any ``S``."""
         return True
 
     @cached_property
     def _spectrum(self):
-        """Singular values and right singular vectors (r, k), and whether these span everything."""
+        """Singular values, right singular vectors (r, k), and True if these span all weights."""
         T = self.S / np.sqrt(self.prior)
         _, values, vectors = np.linalg.svd(T, full_matrices=False)
         return values, vectors, len(vectors) == T.shape[1]
 
     @property
     def log_det(self):
-        """``log det A``."""
+        """Log determinant ``log det A``."""
         values = self._spectrum[0]
         with np.errstate(divide="ignore"):
             spread = np.logaddexp(0.0, 2.0 * np.log(values))
@@ -177,7 +184,7 @@ class SpectralPrecision(DualPrecision):
         return SpectralPrecision(self.prior + damping * metric, self.S) if damping else self
 
     def whiten(self, vectors):
-        """``A^(-1/2) b`` up to a rotation, of more entries than ``b`` if there are few rows."""
+        """Whitened vectors ``A^(-1/2) b`` up to a rotation; longer than ``b`` if rows are few."""
         values, basis, complete = self._spectrum
         white = (vectors.T / np.sqrt(self.prior)).T
         along = basis @ white
@@ -208,7 +215,7 @@ class SpectralPrecision(DualPrecision):
         return Precision.project(self, J)
 
     def draw(self, rng, size):
-        """Deviations from the mean with covariance ``A^-1``, shape (size, k)."""
+        """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
         values, basis, complete = self._spectrum
         normal = rng.standard_normal((size, len(self.prior)))
         along = normal @ basis.T

@@ -1,4 +1,4 @@
-"""Curvature of large networks: a Kronecker product for every layer."""
+"""Kronecker-factored curvature of large networks, one product per layer."""
 
 from functools import cached_property
 
@@ -9,17 +9,18 @@ from skbayesnn.inference._precision import Precision
 
 
 class KroneckerPrecision(Precision):
-    """Layers independent of each other, each with ``A = D x 1 + F x G`` (Kronecker products).
+    """Block-diagonal precision with ``A = D x 1 + F x G`` for every layer (Kronecker products).
 
-    Generalised eigenvectors of ``F`` and ``D``, with those of ``G``, make every such matrix
-    diagonal, so that a layer costs no more than its factors (Ritter, Botev & Barber 2018, who take
-    a multiple of 1 for ``D``). Inputs of a layer are taken to be independent of the derivatives by
-    its summed inputs (Martens & Grosse 2015); log determinants are off by a nat or so per weight.
+    The generalised eigenvectors of ``F`` and ``D`` and the eigenvectors of ``G`` diagonalise the
+    matrix of a layer, at no more than the cost of its factors (Ritter, Botev & Barber 2018, who
+    take a multiple of 1 for ``D``). The inputs of a layer are assumed independent of the
+    derivatives with respect to its summed inputs (Martens & Grosse 2015). The error of log
+    determinants is about a nat per weight.
 
     Parameters
     ----------
     factors : list of tuple
-        Of every layer ``D``, the diagonal alone, of shape (fan_in + 1,), ``F`` of shape
+        Factors of every layer: the diagonal of ``D``, of shape (fan_in + 1,), ``F`` of shape
         (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).
 
     Examples
@@ -43,7 +44,7 @@ class KroneckerPrecision(Precision):
 
     @cached_property
     def _layers(self):
-        """Of every layer: eigenvectors of both factors, and the eigenvalues of the layer."""
+        """Eigenvectors of both factors and eigenvalues of the product, for every layer."""
         layers = []
         for D, F, G in self.factors:
             root = np.sqrt(D)
@@ -54,17 +55,17 @@ class KroneckerPrecision(Precision):
         return layers
 
     def __getstate__(self):
-        """Without what can be made anew."""
+        """State without derived arrays."""
         return {"factors": self.factors}
 
     @property
     def log_det(self):
-        """``log det A``."""
+        """Log determinant ``log det A``."""
         prior = sum(len(G) * np.sum(np.log(D)) for D, _, G in self.factors)
         return prior + sum(np.sum(np.log(values)) for _, _, values in self._layers)
 
     def damped(self, damping, metric):
-        """As of a matrix, but for the mean of the metric over the units of a layer."""
+        """Damped matrix, with the metric averaged over the units of each layer."""
         if not damping:
             return self
         return KroneckerPrecision(
@@ -80,12 +81,12 @@ class KroneckerPrecision(Precision):
         )
 
     def eigenvalues(self, prior):
-        """Relative to ``D`` of every layer, which ``prior`` is taken to agree with."""
+        """Eigenvalues relative to ``D`` of every layer, which ``prior`` is assumed to equal."""
         values = np.concatenate([values.ravel() for _, _, values in self._layers])
         return np.sort(values)[::-1]
 
     def spectrum(self, prior):
-        """As of any `Precision`, relative to ``D`` of every layer."""
+        """Eigenvalues and eigenvectors relative to ``D`` of every layer, see `Precision`."""
         values = np.concatenate([values.ravel() for _, _, values in self._layers])
         vectors = block_diag(*(np.kron(left.T, V) for left, V, _ in self._layers))
         order = np.argsort(values)[::-1]
@@ -113,7 +114,7 @@ class KroneckerPrecision(Precision):
         )
 
     def trace_under(self, other):
-        """``Tr(B^-1 A)``, with ``B`` of Kronecker factors, too."""
+        """Trace ``Tr(B^-1 A)`` with another Kronecker-factored precision ``B``."""
         total = 0.0
         for (left, V, values), (D, F, G) in zip(other._layers, self.factors, strict=True):
             inputs = np.sum(left @ F * left, axis=1)[:, None] * np.sum(V * (G @ V), axis=0)
@@ -124,7 +125,7 @@ class KroneckerPrecision(Precision):
         return self._unwhiten(rng.standard_normal((size, len(self.diagonal))))
 
     def _unwhiten(self, vectors):
-        """``A^(-1/2)^T b`` for ``b`` of shape (k,) or (m, k)."""
+        """Product ``A^(-1/2)^T b`` for ``b`` of shape (k,) or (m, k)."""
         parts = [
             (left.T @ (b / np.sqrt(values)) @ V.T).reshape(len(b), values.size)
             for b, (left, V, values) in zip(self._split(vectors), self._layers, strict=True)
@@ -132,7 +133,7 @@ class KroneckerPrecision(Precision):
         return np.concatenate(parts, axis=1).reshape(vectors.shape)
 
     def _split(self, vectors):
-        """Layers' parts of ``(k,)`` or ``(m, k)``: each ``(1 or m, fan_in + 1, fan_out)``."""
+        """Split ``(k,)`` or ``(m, k)`` by layer into ``(1 or m, fan_in + 1, fan_out)``."""
         vectors = np.atleast_2d(vectors)
         shapes = [(len(F), len(G)) for _, F, G in self.factors]
         ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]

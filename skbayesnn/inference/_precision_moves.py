@@ -1,4 +1,4 @@
-"""Precisions drawn anew at fixed weights, beside the dynamics."""
+"""Gibbs updates of the precisions at fixed weights, in addition to the dynamics."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from skbayesnn.inference._stepwise import Stepwise, tested
 
 
 class Redraws(NamedTuple):
-    """Random numbers of a transition.
+    """Random numbers of one transition.
 
     Attributes
     ----------
     which : ndarray of int, shape (n,)
-        Free precisions, one after the other.
+        Indices of the free precisions, in the order of their updates.
     gamma, log_uniform : ndarray of shape (n_chains, n)
     """
 
@@ -23,17 +23,17 @@ class Redraws(NamedTuple):
 
     @property
     def n_steps(self):
-        """Of every chain."""
+        """Number of steps of every chain."""
         return len(self.which)
 
 
 class PrecisionMoves(Stepwise):
-    """Gibbs draws of free precisions given their weights in the position.
+    """Gibbs draws of the free precisions given the weights in the position.
 
-    Together with `ScaleMoves`, at which weights keep their prior probability, they interweave the
-    centred and the non-centred parametrisation (Yu & Meng 2011): one of both moves fast wherever
-    a chain is. A Metropolis test makes them right for any hyperprior, and where the same precision
-    belongs to weights that are integrated out.
+    Together with `ScaleMoves`, which keep the prior probability of the weights, they interweave the
+    centred and the non-centred parametrisation (Yu & Meng 2011), one of which mixes fast in any
+    region. A Metropolis test corrects the draws for any hyperprior, and for precisions that are
+    shared with weights that are integrated out.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class PrecisionMoves(Stepwise):
         self.shapes = 0.5 * sizes[self.which]
 
     def draw(self, rngs):
-        """Random numbers of every chain from its own generator."""
+        """Draw the random numbers of every chain from its own generator."""
         n = len(self.which)
         if n == 0:
             return None
@@ -59,7 +59,7 @@ class PrecisionMoves(Stepwise):
         return Redraws(self.which, gamma, np.log(uniform))
 
     def step(self, energy, phase, drawn, at):
-        """One precision of every chain."""
+        """Update one precision of every chain."""
         which, gamma = drawn.which[at[1]], drawn.gamma[at]
         position, log_volume = self.joint.redrawn(phase.position, which, gamma)
         return tested(energy, phase, position, log_volume, drawn.log_uniform[at])

@@ -1,4 +1,4 @@
-"""Data and model of a fit, from which posteriors for any hidden layers are made."""
+"""Data and model of a fit, from which the posterior for any hidden layers is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,29 +24,29 @@ from skbayesnn.posterior import (
 
 
 class Posed(NamedTuple):
-    """A posterior, and how to search for its minima."""
+    """Posterior and the settings of the search for its minima."""
 
     posterior: Posterior
     settings: Settings
 
     def without_deadline(self):
-        """The same without an end: when a fit ends is no part of what it is."""
+        """Copy without a deadline, for comparing fits irrespective of their time limits."""
         return self._replace(settings=self.settings._replace(deadline=NEVER))
 
 
 def all_free(names):
-    """No precision is given: masks and values of as many as there are names."""
+    """Mask and values of precisions that are all free, one for every name."""
     return np.ones(len(names), dtype=bool), np.ones(len(names))
 
 
 def all_log_uniform(names, free):
-    """The default prior of every weight precision."""
+    """Log-uniform hyperpriors, the default, for all weight precisions."""
     return [LogUniform()] * len(names)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be inferred, in standardised units.
+    """Inference problem in standardised units.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Problem:
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
     likelihood : Likelihood
-        Under which searches begin: with constant noise, if with any; with Student-t noise where
+        Likelihood of the first search: with constant noise, if with any; with Student-t noise if
         gross outliers were found.
     activation : str
     output_bias : bool
@@ -63,20 +63,21 @@ class Problem:
         See `weight_groups`.
     feature_names : list of str, optional
     groups : WeightGroups, optional
-        The prior of the weights of the one network that there is, in place of ``prior``.
+        Prior of the weights, in place of ``prior``, if there is a single network.
     weight_precision : callable
-        From names of weight groups to a mask of the free ones, and the values of the others.
+        Function from names of weight groups to a mask of the free precisions, and the values of the
+        others.
     noise_precision : tuple of ndarray, optional
         Mask of the free noise levels, and the precisions of the others; by default all are free.
     hyperprior : callable
-        From names of weight groups, and a mask of those whose precision is free, to the
+        Function from names of weight groups, and a mask of those whose precision is free, to the
         `Hyperprior` of each; by default all are `LogUniform`.
     noise_hyperprior : sequence of Hyperprior, optional
-        Of the noise levels; by default all are `LogUniform`.
+        Hyperpriors of the noise levels; by default all are `LogUniform`.
     variances : ndarray of shape (n, n_outputs), optional
-        Of known measurement errors.
+        Variances of known measurement errors.
     noise_hidden_layer_sizes : tuple of int
-        Of the network of input-dependent noise.
+        Hidden layers of the network of input-dependent noise.
     laws : tuple of str, optional
         Noise models that may be chosen; by default all.
     exact : bool
@@ -86,7 +87,7 @@ class Problem:
     deadline : Deadline
         See `Settings`.
     log_scale : float
-        What turns log evidences into those of targets in units of the user.
+        Constant added to log evidences to convert them to the user's units of the targets.
 
     Examples
     --------
@@ -123,7 +124,7 @@ class Problem:
     log_scale: float = 0.0
 
     def of_rows(self, rows):
-        """The same problem with some of the rows."""
+        """Problem with a subset of the rows."""
         weight = self.sample_weight[rows]
         scale = self.log_scale * float(weight.sum() / self.sample_weight.sum())
         given = {"X": self.X[rows], "y": self.y[rows], "sample_weight": weight}
@@ -133,20 +134,20 @@ class Problem:
 
     @property
     def under_constant_noise(self):
-        """The same problem, gross outliers or not."""
+        """Problem under Gaussian noise, even if gross outliers were found."""
         old = self.likelihood
         if not isinstance(old, StudentT):
             return self
         return replace(self, likelihood=Gaussian(old.levels, old.relative))
 
     def network(self, hidden_layer_sizes):
-        """The network with these hidden layers."""
+        """Network with the given hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
         return Network(sizes, self.activation, self.output_bias)
 
     @property
     def noise_is_given(self):
-        """Whether a noise level is fixed or has a Gamma prior, or some errors are known."""
+        """True if a noise level is fixed or has a Gamma prior, or measurement errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
         informed = bool(np.any(self.noise_priors.informative))
         return fixed or informed or self.variances is not None
@@ -168,7 +169,7 @@ class Problem:
         return True
 
     def posed(self, hidden_layer_sizes):
-        """The posterior of a network, under the likelihood of the problem, and its settings."""
+        """Pose the posterior of a network under the likelihood of the problem, with settings."""
         network = self.network(hidden_layer_sizes)
         groups = self.groups
         if groups is None:

@@ -1,9 +1,10 @@
-"""Occam factors of precisions that few weights determine: the evidence along each, integrated.
+"""Numerically integrated Occam factors of precisions that few weights determine.
 
-The Gaussian width of ``ln alpha_c`` (MacKay 1992, equation 2.27) means little where ``gamma_c`` is
-small: the minimum itself moves, and the evidence has another shape. Here it is evaluated along
-``ln alpha_c``, the weights re-optimised at every value: nested Laplace approximation (Tierney &
-Kadane 1986; Rue, Martino & Chopin 2009, section 3).
+The Gaussian width of ``ln alpha_c`` (MacKay 1992, equation 2.27) is a poor approximation where
+``gamma_c`` is small: the minimum moves with the precision, and the evidence is not Gaussian. Here
+the evidence is evaluated along ``ln alpha_c``, with the weights re-optimised at every value, and
+integrated: nested Laplace approximation (Tierney & Kadane 1986; Rue, Martino & Chopin 2009,
+section 3).
 """
 
 from dataclasses import replace
@@ -20,31 +21,31 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-DEPTH = -5.0  # nats above the minimum's at which a profile ends: 1 % of its area is left out
+DEPTH = -5.0  # log evidence relative to the minimum at which a profile ends: omits 1 % of its area
 LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
-SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # of the log evidence by one step; then others are tried
+SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # change of log evidence that lengthens or shortens steps
 STRETCH = 1.7
-TRIALS, NEAR = 80, 1e-8  # of steps to the next minimum, and how far above it M may be
+TRIALS, NEAR = 80, 1e-8  # trials per minimum, and the bound on its Newton decrement
 
 
 def integrated(posterior, minimum, settings):
-    """A minimum whose Occam factors are integrals where few weights determine a precision.
+    """Integrate Occam factors numerically where few weights determine a precision.
 
     Parameters
     ----------
     posterior : Posterior
-        With the layout of the minimum.
+        Posterior with the layout of the minimum.
     minimum : Minimum
     settings : Settings
     """
     method, free = Method.choose(posterior, settings), settings.free
-    solved = posterior.is_quadratic and posterior.likelihood.linear  # in closed form, by quadrature
+    solved = posterior.is_quadratic and posterior.likelihood.linear  # already by quadrature
     if minimum.trouble is not None or not method.profiled or solved:
         return minimum
     n_groups, logs = len(minimum.hyper.alpha), np.log(np.concatenate(minimum.hyper))
     by_level = minimum.noise_counts - minimum.noise_gamma
     degrees = np.concatenate([minimum.gamma, by_level]) + free.prior.counts
-    if not posterior.likelihood.linear:  # beside known errors it has another shape
+    if not posterior.likelihood.linear:  # with known errors the profile is never Gaussian
         degrees[n_groups:] = 0.0
     present = [
         free.alpha & (posterior.groups.sizes > 0),
@@ -70,7 +71,7 @@ def integrated(posterior, minimum, settings):
 
 
 def profile(posterior, method, minimum, index, prior):
-    """Log evidence along one precision with its prior, relative to that of the minimum.
+    """Log evidence along one precision, hyperprior included, relative to the minimum.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def profile(posterior, method, minimum, index, prior):
             hyper = hyper_of(logs, minimum)
             towards = theta + slope * (logs[index] - value)
             there = here and minimum_at(posterior, method, theta, hyper, towards)
-            if there is None:  # the minimum ends before
+            if there is None:  # no minimum continues this one so far: shorten the step
                 step *= 0.25
                 continue
             slope = (there[0].theta - theta) / (logs[index] - value)
@@ -116,17 +117,17 @@ def hyper_of(logs, minimum):
 
 
 def minimum_at(posterior, method, theta, hyper, towards=None):
-    """The `Point` of a minimum at other precisions, and its log evidence there.
+    """Continue a minimum to other precisions: its `Point`, and its log evidence there.
 
     Parameters
     ----------
     posterior : Posterior
     method : Method
     theta : ndarray of shape (k,)
-        Of the minimum elsewhere.
+        Weights of the minimum at the present precisions.
     hyper : Hyperparameters
     towards : ndarray of shape (k,), optional
-        See `find_mode`.
+        Predicted weights at the new precisions, see `find_mode`.
 
     Returns
     -------

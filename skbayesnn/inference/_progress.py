@@ -1,9 +1,9 @@
-"""Who is told how far a fit is, and how.
+"""Progress reports of a fit.
 
 The order of calls::
 
-    with progress.over("starts", works) as step:    a stage of countable steps
-        step(text)                                  one of them is completed
+    with progress.over("starts", works) as step:    begins a stage of countable steps
+        step(text)                                  reports a completed step
 """
 
 from contextlib import contextmanager
@@ -14,21 +14,21 @@ import numpy as np
 from skbayesnn.inference._deadline import NEVER
 
 LONG = 10.0  # seconds; a stage that takes longer is announced
-TELLING = 1.0  # seconds after which the speed of the first steps tells that of the others
+TELLING = 1.0  # seconds after which the speed of the first steps is extrapolated
 
 
 class Stage:
-    """A part of a fit that consists of steps.
+    """Part of a fit that consists of steps.
 
     Parameters
     ----------
     name : str
     depth : int
-        1 for the parts of a fit, 2 for parts of their steps, and on.
+        Nesting depth: 1 for the parts of a fit, 2 for the parts of their steps, and so on.
     works : sequence of float
-        What steps to come are expected to take, in any unit.
+        Expected work of the steps to come, in any unit.
     is_open : bool, default=False
-        Whether there may be more of them.
+        Whether further steps may follow.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Stage:
 
     @property
     def seconds(self):
-        """Since it began."""
+        """Seconds since the stage began."""
         return monotonic() - self.begun
 
     @property
     def left(self):
-        """Seconds that steps to come will take at the speed of those before; ``nan``: unknown."""
+        """Seconds left, extrapolated from the steps completed so far; ``nan`` if unknown."""
         if self.n_done >= len(self._work) or not self._work[self.n_done] > 0.0:
             return np.nan
         done = self._work[self.n_done]
@@ -64,7 +64,7 @@ class Stage:
 
 
 class Progress:
-    """Whoever is told how far a fit is. This one is told and says nothing.
+    """Receiver of progress reports; this base class discards them.
 
     Examples
     --------
@@ -73,14 +73,14 @@ class Progress:
     ...     step("the first one is completed")
     """
 
-    listens = False  # whether forecasts and texts are worth their time
+    listens = False  # whether forecasts and texts are used, so that they are worth computing
 
     def __init__(self):
         self._depth = 0
 
     @contextmanager
     def over(self, name, works=(), is_open=False, seconds=np.nan):
-        """A stage; what is entered is called, with a text or without, after each of its steps.
+        """Open a stage; the context yields a function to call after every step.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Progress:
         is_open : bool, default=False
             See `Stage`.
         seconds : float
-            That it is expected to take.
+            Expected duration of the stage.
         """
         self._depth += 1
         stage = Stage(name, self._depth, works, is_open)
@@ -106,27 +106,27 @@ class Progress:
             self._depth -= 1
 
     def begin(self, stage, seconds):
-        """A stage begins; it is expected to take some seconds, or ``nan``."""
+        """Report the beginning of a stage, with its expected seconds or ``nan``."""
 
     def step(self, stage, text):
-        """One of its steps is completed; ``text`` may be ``None``."""
+        """Report a completed step; ``text`` may be ``None``."""
 
     def end(self, stage):
-        """It has ended."""
+        """Report the end of a stage."""
 
     def say(self, text):
-        """Something that is no step."""
+        """Report a text apart from any step."""
 
 
 class Lines(Progress):
-    """Prints a line per step.
+    """Progress reports printed as one line per step.
 
     Parameters
     ----------
     verbose : int
-        Up to which depth stages are told of.
+        Largest depth of the stages that are reported.
     deadline : Deadline
-        Of the fit.
+        Deadline of the fit.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Lines(Progress):
         stage.announced |= bool(np.isfinite(seconds))
 
     def step(self, stage, text):
-        """Print the text, with the time so far and what is left."""
+        """Print the text, with the elapsed and the remaining time."""
         left = min(stage.left, self._deadline.left)  # may be nan
         if stage.n_done > 1 and stage.seconds > TELLING and stage.left > LONG:
             self._announce(stage, stage.seconds + stage.left)
@@ -160,12 +160,12 @@ class Lines(Progress):
         print(line, flush=True)
 
     def say(self, text):
-        """Print a text where the steps of another stage would be told of."""
+        """Print a text if the steps of a further stage would be reported."""
         if self._depth < self._verbose:
             print(text, flush=True)
 
     def _announce(self, stage, seconds):
-        """Say once that a stage takes long."""
+        """Announce a long stage once."""
         seconds = min(seconds, self._deadline.left + stage.seconds)
         if seconds > LONG and stage.depth <= self._verbose and not stage.announced:
             stage.announced = True
@@ -175,7 +175,7 @@ class Lines(Progress):
 
 
 def _rounded(seconds):
-    """Words for a rough estimate."""
+    """Format a duration as a rough estimate."""
     if seconds < 100.0:
         return f"{5 * round(seconds / 5)} s"
     if seconds < 100.0 * 60:
@@ -184,7 +184,7 @@ def _rounded(seconds):
 
 
 def reporter(verbose, deadline=NEVER):
-    """Who tells the user how far a fit is: `Lines`, or with ``verbose=0`` nobody.
+    """Choose the receiver of progress reports: `Lines`, or a silent one for ``verbose=0``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Redundant hidden units: deleting them, and comparing networks up to symmetry."""
+"""Redundant hidden units: pruning, and comparison of networks up to label switching."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from scipy.spatial.distance import cdist
 
 from skbayesnn.network import forward
 
-NEGLIGIBLE = 1e-3  # of the noise (or of a logit): what a unit's output must exceed to count
-NOTHING = 1e-100  # of what units compute together; below, norms of their weights may vanish
-COINCIDE = 1e-2  # relative distance of incoming weights below which units are the same
+NEGLIGIBLE = 1e-3  # effect of a unit, relative to the noise (or to a logit of 1), that is ignored
+NOTHING = 1e-100  # least singular value of a common map; below, norms of weights may underflow
+COINCIDE = 1e-2  # relative distance of incoming weights below which units are duplicates
 ROWS_LOOKED_AT = 10_000
 
 
 class Pruned(NamedTuple):
-    """A hidden unit that was deleted.
+    """Record of a deleted hidden unit.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ def prune(posterior, theta, tolerance):
     Parameters
     ----------
     posterior, theta, tolerance
-        As in `prune_one`.
+        See `prune_one`.
 
     Returns
     -------
@@ -66,10 +66,10 @@ def prune(posterior, theta, tolerance):
 def prune_one(posterior, theta, tolerance):
     """Delete one redundant hidden unit, keeping the function (MacKay 1992, section 3.A).
 
-    A unit is *off* if its variation over the training rows moves no unit above it by more than
-    `NEGLIGIBLE`; its mean goes into the biases above, and counts as well if there are none.
-    *Duplicates* have equal (for odd activations: or opposite) incoming weights; the outgoing
-    weights are added. The last unit of a layer stays.
+    A unit is *off* if its variation over the training rows changes the input of no unit above by
+    more than `NEGLIGIBLE`. Its mean is added to the biases above; if there are none, the mean
+    counts as variation. *Duplicates* have equal (for odd activations also opposite) incoming
+    weights; their outgoing weights are added. The last unit of a layer is kept.
 
     Parameters
     ----------
@@ -107,18 +107,18 @@ def prune_one(posterior, theta, tolerance):
 
 
 def merge_linear_units(posterior, theta, tolerance):
-    """Replace hidden units that work in their linear range by as few as compute the same.
+    """Merge hidden units in their linear range into the fewest that compute the same map.
 
-    Where ``phi`` is linear to within `NEGLIGIBLE`, units can be rotated into each other, and more
-    of them than the rank of their common linear map leave the minimum degenerate. The map is split
-    anew by its singular value decomposition, which also minimises the weights' energy. The new
-    units work about zero; where ``phi`` has no slope there (relu), or where there are no biases
-    above to take in the rest, all units stay.
+    Units for which ``phi`` is linear to within `NEGLIGIBLE` can be rotated into each other. More
+    units than the rank of their common linear map make the minimum degenerate. The map is factored
+    anew by its singular value decomposition, which also minimises the energy of the weights. The
+    new units have inputs about zero. No units are merged if ``phi`` has no slope at zero (relu), or
+    if there are no biases above to absorb the constant.
 
     Parameters
     ----------
     posterior, theta, tolerance
-        As in `prune_one`.
+        See `prune_one`.
 
     Returns
     -------
@@ -162,12 +162,12 @@ def merge_linear_units(posterior, theta, tolerance):
 
 
 def _rows_to_look_at(X):
-    """At most `ROWS_LOOKED_AT` rows, evenly spread: rows are sorted, so the first are no sample."""
+    """Select at most `ROWS_LOOKED_AT` rows, evenly spaced, as the rows are sorted."""
     return X[:: -(-len(X) // ROWS_LOOKED_AT)]
 
 
 def _linear_fits(a, z):
-    """Per unit the line ``z = slope a + offset`` over the rows, and its largest error."""
+    """Least-squares line ``z = slope a + offset`` of every unit, and its largest error."""
     centred = a - a.mean(axis=0)
     spread = np.sum(centred**2, axis=0)
     slope = np.sum(centred * z, axis=0) / np.where(spread > 0, spread, 1.0)
@@ -176,7 +176,7 @@ def _linear_fits(a, z):
 
 
 def _exchangeable(posterior, layer, units):
-    """Whether the weights of some hidden units belong to the same groups."""
+    """True if the weights of the given hidden units belong to the same groups."""
     labels = posterior.network.layers(posterior.groups.labels)
     into, out = labels[layer][:, units], labels[layer + 1][units]
     return bool(np.all(into == into[:, :1]) and np.all(out == out[:1]))
@@ -194,7 +194,7 @@ def _without(posterior, layers, layer, units):
 
 
 def layers_switched_off(posterior, theta, tolerance):
-    """Hidden layers (from 0) whose single unit is off: sign changes do not copy such a minimum."""
+    """Hidden layers (from 0) whose single unit is off, so that its sign change is no new mode."""
     network = posterior.network
     trace = forward(network, theta, _rows_to_look_at(posterior.X))
     layers = network.layers(theta)
@@ -216,7 +216,7 @@ def _off_unit(z, above, tolerance, biases):
 
 
 def _coinciding_pair(incoming, odd):
-    """``(kept, deleted, sign)`` of the closest pair of units, if they coincide."""
+    """Indices and sign ``(kept, deleted, sign)`` of a pair of duplicate units, or ``None``."""
     columns = incoming.T
     size = np.linalg.norm(columns, axis=1)
     limit = COINCIDE * np.maximum(size[:, None], size)
@@ -230,15 +230,15 @@ def _coinciding_pair(incoming, odd):
 
 
 def align(network, theta, reference, allowed=None):
-    """Reorder and flip hidden units so that they match those of a reference network best.
+    """Undo label switching: permute and flip hidden units to match a reference network best.
 
     Parameters
     ----------
     network : Network
-        The layout of both.
+        Layout of both networks.
     theta, reference : ndarray of shape (k,)
     allowed : list of UnitSymmetry, optional
-        Of every hidden layer; by default units take any place and sign.
+        Permitted symmetries of every hidden layer; by default units take any place and sign.
 
     Returns
     -------
@@ -275,10 +275,10 @@ def align(network, theta, reference, allowed=None):
 
 
 def same_minimum(network, theta, reference, tol=1e-2, allowed=None):
-    """Whether two networks are one up to symmetry: distance after `align` below ``tol``.
+    """Return True if two networks agree up to symmetry, to within ``tol`` after `align`.
 
-    The distance is relative for weights larger than 1 in all, so that networks whose weights have
-    all vanished are the same.
+    The distance is relative if the norm of the weights exceeds 1, and absolute otherwise, so that
+    networks with vanishing weights agree.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Re-estimation of the precisions of weights and noise between the steps of training."""
+"""Re-estimation of weight and noise precisions during training: evidence maximisation."""
 
 from typing import NamedTuple
 
@@ -8,25 +8,26 @@ from skbayesnn.inference._damped import RuleTerms
 from skbayesnn.posterior import Hyperparameters
 
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
-MAX_TAU = 4.0  # factor by which tau may change a group's gamma
+MAX_TAU = 4.0  # largest factor by which tau may change the gamma of a group
 TAU_EVERY = 5  # accepted steps between evaluations of tau
 CALM_STEPS = 2  # consecutive small steps that end the training
-NOTHING = 1e-12  # well-determined weights of a group whose precision is left as it is
-LEAST_FREE = 0.1  # of the targets of a noise level that count for it: early, weak data only
-LEAST_GAMMA = 1e-3  # well-determined weights to which tau is compared
-STEP, LONGEST = 1e-4, 1e8  # of differences: of the weights' size, and in units of a move
+NOTHING = 1e-12  # effective number of parameters below which a precision is kept fixed
+LEAST_FREE = 0.1  # least share of the targets of a noise level kept as degrees of freedom
+LEAST_GAMMA = 1e-3  # least effective number of parameters to which tau is compared
+STEP, LONGEST = 1e-4, 1e8  # finite-difference step relative to the weights; largest multiple
 TINY = np.finfo(float).tiny
 
 
 def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
-    """New precisions from the well-determined weights (MacKay 1992, equations 2.22-2.24, 3.18).
+    """Re-estimate precisions by evidence maximisation (MacKay 1992, equations 2.22-2.24, 3.18).
 
     ``alpha_c <- (gamma_c + 2 a) / (2 E_W^c + 2 b)`` and ``beta <- (N - gamma + 2 a) / (2 E_D + 2
     b)``, ``a`` and ``b`` of the `Hyperprior`, with ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2
     tau_c``. The last term is not in the original: it accounts for the change of ``A`` with the
-    minimum. Without it units in their linear range drift for ever to smaller incoming and larger
-    outgoing weights, although that leaves the evidence as it is. With several noise levels gamma is
-    shared out in proportion to their outputs, which the exact treatment at the end corrects.
+    minimum. Without it, units in their linear range drift indefinitely to smaller incoming and
+    larger outgoing weights, although the evidence does not change. With several noise levels,
+    ``gamma`` is divided in proportion to their outputs, which the exact treatment at the end
+    corrects.
 
     Parameters
     ----------
@@ -34,10 +35,10 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     hyper : Hyperparameters
     energies : Energies
     determined : ndarray of shape (n_groups,)
-        ``k_c - alpha_c Tr_c(A^-1)`` (Gauss-Newton).
+        Effective numbers of parameters ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton ``A``.
     free : FreeHyperparameters
     tau_factor : ndarray of shape (n_groups,), default=1
-        ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
+        Factor ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
     """
     gamma = np.maximum(determined, 0.0) * tau_factor
     alpha = precision_of(gamma, energies.weights, free.alpha_prior)  # 2.22
@@ -50,17 +51,17 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
 
 
 def precision_of(counts, energies, prior):
-    """``(n + 2 a) / (2 E + 2 b)``, at most the upper bound of the `Hyperprior`."""
+    """Precisions ``(n + 2 a) / (2 E + 2 b)``, at most the upper bound of the `Hyperprior`."""
     counts, twice = counts + prior.counts, 2.0 * (energies + prior.rate)
     top = np.exp(prior.high)
     return np.divide(counts, twice, out=np.array(top), where=counts < top * twice)
 
 
 def noise_precisions(posterior, beta, energies, gamma, prior):
-    """``(N - gamma) / 2 E_D`` of every noise level (MacKay 1992, equation 2.24), and its prior.
+    """Noise precisions ``(N - gamma + 2 a) / (2 E_D + 2 b)`` (MacKay 1992, equation 2.24).
 
-    ``gamma``, by group, is shared out in proportion to the targets that measure a level at the
-    present precisions ``beta``.
+    ``gamma``, given by group, is divided in proportion to the number of targets that measure a
+    level at the present precisions ``beta``; ``a`` and ``b`` are those of the hyperprior.
     """
     counts = posterior.noise_counts(beta)
     remaining = counts - gamma.sum() * counts / np.maximum(posterior.level_counts.sum(), TINY)
@@ -75,7 +76,7 @@ def _limited(new, old, free, prior):
 
 
 class Calm(NamedTuple):
-    """What `Reestimation` keeps: small steps in a row, accepted ones, and the factor of tau."""
+    """Memory of `Reestimation`: consecutive small steps, accepted steps, and factor of tau."""
 
     small: int
     accepted: int
@@ -83,10 +84,11 @@ class Calm(NamedTuple):
 
 
 class Reestimation(NamedTuple):
-    """Rule of training: the precisions move after every accepted step.
+    """Training rule that re-estimates the precisions after every accepted step.
 
-    From a strong prior towards the data: this path leads to minima of far higher evidence than
-    training hard first. They are re-estimated with the curvature before the step.
+    Training starts from a strong prior, which is relaxed as the fit improves: this path leads to
+    minima of far higher evidence than converging the weights first. The re-estimation uses the
+    curvature before the step.
 
     Attributes
     ----------
@@ -94,7 +96,7 @@ class Reestimation(NamedTuple):
     method : Method
     free : FreeHyperparameters
     tol : float
-        Nats that a step, and the change of precisions after it, gain at the end.
+        Gain in nats, of a step and of the re-estimation after it, below which training ends.
     """
 
     posterior: object
@@ -104,15 +106,15 @@ class Reestimation(NamedTuple):
 
     @property
     def terms(self):
-        """For the compiled loop."""
+        """Terms of the rule for the compiled loop."""
         return RuleTerms(exact=False, tol=self.tol, free=self.free)
 
     def begun(self, search, tau_factor=1.0):
-        """A search with the memory that this rule needs."""
+        """Initialise the memory of this rule in a search."""
         return search._replace(memory=Calm(0, 0, tau_factor * np.ones_like(self._alpha(search))))
 
     def after(self, search, trial):
-        """Re-estimate, then expand ``M`` at the new weights and precisions."""
+        """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
         before, calm = search.point, search.memory
         hyper, gain = before.hyper, 0.0
         if before.precision.definite:
@@ -134,14 +136,14 @@ class Reestimation(NamedTuple):
         return search._replace(memory=calm, done=done, converged=done)
 
     def stuck(self, search):
-        """Nothing helps where no step leads lower."""
+        """Return the search unchanged: no step lowers ``M``."""
         return search
 
     def _alpha(self, search):
         return search.point.hyper.alpha
 
     def _tau_factor(self, point, factor):
-        """How ``tau`` changes the gammas, half-way: the correction answers with delay."""
+        """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
         moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
         tau = third_order(self.posterior, self.method, point, moves, one_sided=True)
@@ -151,17 +153,17 @@ class Reestimation(NamedTuple):
 
 
 def third_order(posterior, method, point, moves, one_sided=False):
-    """``-1/2 Tr(A^-1 dA/dw . move)`` with the Gauss-Newton ``A``, by differences.
+    """Third-order terms ``-1/2 Tr(A^-1 dA/dw . move)`` by finite differences.
 
     Parameters
     ----------
     posterior : Posterior
     method : Method
     point : Point
-        With the Gauss-Newton ``A``, positive definite.
+        Point with the Gauss-Newton ``A``, positive definite.
     moves : ndarray of shape (h, k)
     one_sided : bool
-        Half the work, for some four digits: ``Tr(A^-1 A)`` is known.
+        Use forward differences, as ``Tr(A^-1 A)`` is known: half the work, about four digits.
 
     Returns
     -------
@@ -180,7 +182,7 @@ def third_order(posterior, method, point, moves, one_sided=False):
 
 
 def difference_step(theta, moves):
-    """Lengths ``(h, 1)`` that make ``moves`` small against the weights."""
+    """Finite-difference steps ``(h, 1)`` that make ``moves`` small relative to the weights."""
     size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
     lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
     return np.minimum(STEP * size / lengths, LONGEST)
@@ -190,33 +192,33 @@ def difference_step(theta, moves):
 
 
 def fair_moves(posterior, point, total, prior):
-    """Changes of ``ln alpha`` towards the highest evidence, the ratio between layers kept.
+    """Changes of ``ln alpha`` towards the highest evidence at a fixed ratio between layers.
 
-    With units in their linear range the evidence stays the same if the weights into them grow by a
-    factor and those out of them shrink by it, together with their prior widths. The counts
-    ``gamma_i = 1 - alpha_i (A^-1)_ii`` (MacKay 1992, equation 2.23) take ``A`` as constant, and
-    with them the precisions drift along this line for ever. The correction ``tau`` of
-    `evidence_derivatives` needs a minimum and many Hessians. Therefore every layer is given the
-    same part of the total ``gamma``, as on that line every layer has the same
-    ``sum_i alpha_i w_i^2``, and the precisions of all layers move by the same amount. Groups within
-    a layer move apart as their own counts say; groups that span layers need no such rule.
+    For units in their linear range the evidence is invariant if their incoming weights grow by a
+    factor and their outgoing weights shrink by it, together with the prior widths. The counts
+    ``gamma_i = 1 - alpha_i (A^-1)_ii`` (MacKay 1992, equation 2.23) neglect the change of ``A``, so
+    that the precisions would drift along this line indefinitely. The correction ``tau`` of
+    `evidence_derivatives` needs a minimum and many Hessians. Every layer therefore gets the same
+    share of the total ``gamma``, as every layer has the same ``sum_i alpha_i w_i^2`` on that line,
+    and the precisions of all layers move by the same amount. Groups within a layer move relative to
+    each other by their own counts; groups that span layers need no such rule.
 
     Parameters
     ----------
     posterior : Posterior
     point : Point
-        With the Gauss-Newton ``A``.
+        Point with the Gauss-Newton ``A``.
     total : float
-        Well-determined weights of the network.
+        Effective number of parameters of the network.
     prior : Hyperpriors
-        Of the groups' precisions. Those that are not uniform break the line.
+        Hyperpriors of the groups' precisions; informative ones break the invariance.
 
     Returns
     -------
     moves : ndarray of shape (n_groups,)
-        Zero for groups that determine nothing.
+        Changes of ``ln alpha``, zero for groups without well-determined weights.
     gamma : ndarray of shape (n_groups,)
-        Shared out among the layers; the sum is that of the counts.
+        Effective numbers of parameters, with equal sums in all layers that total ``total``.
     """
     groups, alpha = posterior.groups, posterior.groups.diagonal(point.hyper.alpha)
     sizes = [rows * columns for rows, columns in posterior.network.shapes]

@@ -1,4 +1,4 @@
-"""Whether residuals contradict Gaussian noise of one level for each output by itself."""
+"""Significance tests of residuals against Gaussian noise of one level per output."""
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -16,16 +16,16 @@ def noise_trend(X, residuals, sample_weight):
     ----------
     X : ndarray of shape (n, n_features)
     residuals : ndarray of shape (n, n_outputs)
-        Each divided by its expected standard deviation, ``sqrt(gamma_m / beta)`` (MacKay 1992,
-        thesis, chapter 6).
+        Residuals, each divided by its expected standard deviation ``sqrt(gamma_m / beta)`` (MacKay
+        1992, thesis, chapter 6).
     sample_weight : ndarray of shape (n,)
-        Repetitions of the rows.
+        Numbers of repetitions of the rows.
 
     Returns
     -------
     float
-        The p value: the probability, under constant noise, that any output shows as strong a trend;
-        ``nan`` where no input varies, or rows are no more than inputs and squares.
+        P value: probability under constant noise of as strong a trend in any output; ``nan`` if no
+        input varies, or if the rows do not outnumber the inputs and squares.
 
     Examples
     --------
@@ -53,21 +53,21 @@ def noise_trend(X, residuals, sample_weight):
 def heavy_tails(residuals, sample_weight):
     """Test whether residuals have heavier tails than a Gaussian.
 
-    Their mean deviation over their standard deviation is ``sqrt(2 / pi)`` for a Gaussian and less
-    if some are much larger than most (Geary 1935, "The ratio of the mean deviation to the standard
+    The ratio of mean absolute deviation to standard deviation is ``sqrt(2 / pi)`` for a Gaussian
+    and smaller for heavy tails (Geary 1935, "The ratio of the mean deviation to the standard
     deviation as a test of normality", Biometrika 27).
 
     Parameters
     ----------
     residuals : ndarray of shape (n, n_outputs)
-        As for `noise_trend`.
+        Standardised residuals, see `noise_trend`.
     sample_weight : ndarray of shape (n,)
-        Repetitions of the rows.
+        Numbers of repetitions of the rows.
 
     Returns
     -------
     float
-        The p value: the probability, under Gaussian noise, that any output shows as heavy tails.
+        P value: probability under Gaussian noise of as heavy tails in any output.
 
     Examples
     --------
@@ -89,5 +89,5 @@ def heavy_tails(residuals, sample_weight):
 
 
 def _of_any(p_values):
-    """P value of the most significant of several tests (Bonferroni)."""
+    """Bonferroni-corrected p value of the most significant of several tests."""
     return float(min(1.0, len(p_values) * np.min(p_values)))

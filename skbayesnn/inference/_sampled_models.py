@@ -1,9 +1,9 @@
-"""Models whose networks are drawn from the posterior: their choice and their shares.
+"""Bayesian model averaging over networks drawn from the posterior.
 
-Under sampling the evidence hardly depends on the number of hidden units, and predictions do not get
-worse with more of them (Neal 1996, section 1.2.4). So nothing is chosen: one network of a generous
-size and the linear model, each under the noise models that residuals speak for, are sampled and
-predict together, weighted by their measured evidences.
+Under sampling the evidence hardly depends on the number of hidden units, and predictions do not
+deteriorate with more of them (Neal 1996, section 1.2.4). The size is therefore not selected: one
+network of a generous size and the linear model, each under the noise models that the residuals
+support, are sampled, and their predictions are averaged with their estimated evidences as weights.
 """
 
 from typing import NamedTuple
@@ -18,22 +18,22 @@ from skbayesnn.inference._sampling import SamplingSettings, is_linear, run_chain
 from skbayesnn.inference._sampling_starts import positions_of_minima, start_sampling
 from skbayesnn.posterior import JointPosterior
 
-MOST_MINIMA = 8  # near whose precisions the first particles begin
-MOST_NETWORKS = 512  # that are kept of a model
+MOST_MINIMA = 8  # minima near whose precisions the first particles start
+MOST_NETWORKS = 512  # most networks kept of a model
 HOPELESS = 25.0  # nats of evidence behind another model, or behind Laplace's approximation
-BEHIND = 12.0  # the same behind another model if small populations have measured both
-N_CHAINS, N_WARM_UP = 8, 100  # of short chains, and their transitions
-PRECISE, MISSED = 0.4, 2.0  # standard error, and nats below Laplace's, that ask for more particles
-MORE, SECONDS_OF_MORE = 4, 6.0  # times as many particles, if they take no longer
+BEHIND = 12.0  # nats behind another model if small populations have estimated both evidences
+N_CHAINS, N_WARM_UP = 8, 100  # number of short chains, and their warm-up transitions
+PRECISE, MISSED = 0.4, 2.0  # standard error, and nats below Laplace's, that need more particles
+MORE, SECONDS_OF_MORE = 4, 6.0  # factor of the number of particles, within this many seconds
 FAR = 5.0  # nats below Laplace's, beyond two standard errors: a minimum has been missed
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
-FEW_ROWS = 50  # that take as long as all that does not depend on the rows
+FEW_ROWS = 50  # number of rows whose time equals the overhead independent of the rows
 
 
 class Model(NamedTuple):
-    """A model and its minima, which tell where its populations begin.
+    """Model to be sampled, with the minima from which its populations start.
 
     Attributes
     ----------
@@ -52,19 +52,19 @@ class Model(NamedTuple):
 
     @property
     def hidden_layer_sizes(self):
-        """Hidden layers of its network."""
+        """Hidden layers of the network."""
         return self.posed.posterior.network.hidden_layer_sizes
 
 
 class Drawn(NamedTuple):
-    """Networks drawn from the posterior of a model.
+    """Posterior draws of the networks of a model.
 
     Attributes
     ----------
     model : Model
     joint : JointPosterior
     log_evidence, log_evidence_std : float
-        Measured, in nats, for targets in standardised units.
+        Estimated log evidence and its standard error, in nats, for standardised targets.
     share : float
         Posterior probability of the model among those that were sampled.
     position : ndarray of shape (n, d + n_conditions)
@@ -72,9 +72,9 @@ class Drawn(NamedTuple):
     theta : ndarray of shape (m, k)
         Weights of networks of equal weight.
     beta : ndarray of shape (m, n_levels)
-        Their noise precisions.
+        Noise precisions of these networks.
     noise : ndarray of shape (m, ...)
-        See `JointPosterior.noise_state`.
+        Noise states, see `JointPosterior.noise_state`.
     """
 
     model: Model
@@ -89,7 +89,7 @@ class Drawn(NamedTuple):
 
 
 def seconds_of_population(posterior):
-    """Processor seconds that drawing networks takes, right to a factor of three.
+    """Processor seconds for drawing networks, accurate to a factor of three.
 
     Measured on sets of 50 to 700 rows, see tests/benchmarks/small_sets.py.
     """
@@ -99,10 +99,9 @@ def seconds_of_population(posterior):
 
 
 def is_affordable(posterior, limits):
-    """Compare the time of drawing networks with its limit.
+    """Return True if drawing networks is within the time limit.
 
-    Where targets are many per weight Laplace's approximation is accurate, so that drawing networks
-    must cost little.
+    With many targets per weight Laplace's approximation is accurate, so that the limit is lower.
     """
     n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
     few = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
@@ -111,20 +110,20 @@ def is_affordable(posterior, limits):
 
 
 def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None):
-    """Sample models, and weigh them by their evidences.
+    """Sample models, and weight them by their evidences.
 
-    Laplace's approximation and small populations tell which models are hopeless; the others are
-    sampled with larger populations. Where a small population has not found what a minimum has, as
-    its evidence is far below Laplace's, short chains start at the minima.
+    Models far behind by Laplace's approximation or by small populations are dropped; the others are
+    sampled with larger populations. If a population has missed a minimum, so that its evidence is
+    far below Laplace's, short chains start at the minima.
 
     Parameters
     ----------
     models : list of Model
     entropy : int
-        Of all random numbers.
+        Entropy of the seeds of all random numbers.
     deadline : Deadline
     log_scale : float
-        What turns log evidences into those that are told.
+        Constant added to reported log evidences.
     told : callable
         Called with a line for each model that was sampled.
 
@@ -156,19 +155,19 @@ def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None
 
 
 def _highest(trial):
-    """The higher one of both estimates of the log evidence."""
+    """Higher of the two estimates of the log evidence."""
     return np.fmax(trial.particles.log_evidence, trial.laplace)
 
 
 def _close(trials, value, most):
-    """Trials no more than some nats below the best one; those without a value are kept."""
+    """Select trials at most ``most`` nats below the best one, and those without a value."""
     values = np.array([value(trial) for trial in trials])
     best = np.nanmax(values) if np.any(np.isfinite(values)) else np.nan
     return [some for some, own in zip(trials, values, strict=True) if not own < best - most]
 
 
 class _Trial:
-    """A model on the way to its draws.
+    """Sampling of one model in stages.
 
     Attributes
     ----------
@@ -176,7 +175,7 @@ class _Trial:
     laplace : float
         Log evidence of its minima by Laplace's approximation; ``nan`` if there is none.
     particles : Particles or None
-        The last population that was drawn.
+        Last population that was drawn.
     """
 
     def __init__(self, model, seed, deadline):
@@ -186,12 +185,12 @@ class _Trial:
         self.laplace = float(logsumexp(evidences)) if evidences else np.nan
 
     def scout(self):
-        """Draw the small population."""
+        """Draw the small pilot population."""
         joint, starts = positions_of_minima(self.model, self.model.minima[:MOST_MINIMA])
         self.particles = scout(joint, starts, self.rng, self.deadline)
 
     def sample(self, more=1):
-        """Draw a larger population, unless the last one has missed what a minimum has."""
+        """Draw a larger population, unless the last one has missed a minimum."""
         if not self._has_missed(HOPELESS):
             found = sample_after(self.particles, self.rng, self.deadline, more)
             self.particles = found or self.particles
@@ -201,20 +200,20 @@ class _Trial:
 
     @property
     def is_uncertain(self):
-        """Populations disagree, or have missed a minimum, where more particles cost little."""
+        """True if the estimate is inaccurate, or misses a minimum, and more particles are cheap."""
         seconds = MORE * seconds_of_population(self.model.posed.posterior)
         doubtful = self.particles.log_evidence_std > PRECISE or self._has_missed(MISSED)
         return seconds <= SECONDS_OF_MORE and doubtful
 
     def drawn(self):
-        """Networks drawn from the posterior, or ``None`` if there was no time."""
+        """Draw networks from the posterior; ``None`` if there was no time."""
         if self._has_missed(FAR + 2.0 * self.particles.log_evidence_std):
             return self._by_chains()
         position = self.particles.chosen(MOST_NETWORKS, self.rng)
         return _drawn(self.model, self.particles, position, self.rng)
 
     def _by_chains(self):
-        """Draws of short chains that start at the best minima; the evidence is Laplace's."""
+        """Draw by short chains from the best minima, with Laplace's evidence."""
         model, search = self.model, self.model.posed.settings
         linear = is_linear(model.problem, model.posed, model.noise)
         plan, _ = tuned_plan(model.posed, linear, model.noise)
@@ -237,7 +236,7 @@ class _Trial:
 
 
 def _drawn(model, found, position, rng):
-    """The networks that are kept of a population."""
+    """Collect the networks kept of a population as `Drawn`."""
     joint = found.joint
     return Drawn(
         model,

@@ -1,4 +1,4 @@
-"""Drawing networks from the posterior of weights and hyperparameters."""
+"""Markov chain Monte Carlo for weights and hyperparameters."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -15,38 +15,38 @@ from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_a
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
 
-FEWEST = 4  # draws of each chain that say anything
-LINES = 10  # of progress
-WARM_UP_SHARE = 0.5  # of the time left, at most, for the warm-up
-SWEEPS = 3  # of scale moves after every trajectory
-LEAST_LIMIT = 64  # of the steps of a trajectory
-TRAJECTORY_ROWS = 2**16  # of a trajectory, steps times rows, beyond that many steps
-NOISE_NETWORK_ROWS = 2**14  # the same with a noise network, where longer ones have shown no gain
-LONG = 3.0  # length of trajectories where they are long, times `patience`
-PATIENT_WORK = 120_000  # rows times weights times `patience`
+FEWEST = 4  # fewest draws of each chain that are returned after an interruption
+LINES = 10  # lines of progress
+WARM_UP_SHARE = 0.5  # largest share of the remaining time for the warm-up
+SWEEPS = 3  # sweeps of scale moves after every trajectory
+LEAST_LIMIT = 64  # steps of a trajectory that are always allowed
+TRAJECTORY_ROWS = 2**16  # limit of steps times rows of a trajectory beyond that
+NOISE_NETWORK_ROWS = 2**14  # the limit with a noise network; longer trajectories showed no gain
+LONG = 3.0  # length of long trajectories, to be multiplied by `patience`
+PATIENT_WORK = 120_000  # target for rows times weights times `patience`
 MOST_PATIENT = 4
 
 
 def is_linear(problem, posed, noise):
-    """Neither the means nor the noise have hidden units."""
+    """Return True if neither the means nor the noise have hidden units."""
     hidden = posed.posterior.network.hidden_layer_sizes
     return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
 
 
 def patience(posterior):
-    """How much more is done for a draw where steps cost little: some chains mix slowly."""
+    """Factor of the work per draw for cheap posteriors, as some chains mix slowly."""
     size = len(posterior.X) * posterior.network.n_weights
     return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
 
 
 def tuned_plan(posed, linear, noise="constant"):
-    """How the sampler that tunes itself makes its transitions, and how many of them per draw.
+    """Plan of the self-tuning sampler, and its number of transitions per draw.
 
-    Under constant noise the output layer is integrated out, and hidden units move along ridges:
-    there trajectories are long, as far as steps cost little. Elsewhere they are short, and there
-    are more of them: what is slow are the scales of whole groups of weights, or conditions of the
-    energy, which have transitions of their own. Where the output layer stays in the position the
-    curvature changes so much from place to place that its mean is no guide to a metric.
+    Under constant noise the output layer is integrated out, and hidden weights move along ridges of
+    the posterior: trajectories are long if steps are cheap. Otherwise trajectories are short but
+    more frequent: the slowest quantities are the scales of groups of weights, or the conditions of
+    the energy, which have transitions of their own. If the output layer stays in the position, the
+    curvature varies so much over the posterior that its mean does not yield a useful metric.
     """
     if linear:
         return Plan(), 1
@@ -61,20 +61,20 @@ def tuned_plan(posed, linear, noise="constant"):
 
 
 class SamplingSettings(NamedTuple):
-    """How to sample.
+    """Settings of a sampling run.
 
     Attributes
     ----------
     search : Settings
-        Which precisions are free, their priors, and the values of the others.
+        Free precisions, their priors, and the values of the fixed ones.
     plan : Plan
     n_warmup, n_draws, thin : int
-        Transitions of warm-up; draws kept of every chain; transitions per draw.
+        Transitions of the warm-up; draws kept of every chain; transitions per draw.
     tuned : bool
         Integrate the output layer out where possible, and adapt a metric. ``False``: the plain
         dynamics of all weights, whose coordinates are the weights where precisions are fixed.
     dtype : numpy.dtype
-        In which draws are kept.
+        Type of the stored draws.
     """
 
     search: Settings
@@ -87,7 +87,7 @@ class SamplingSettings(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Kept draws; the first two axes count chains and draws.
+    """Stored draws; the first two axes are chains and draws.
 
     Attributes
     ----------
@@ -114,24 +114,24 @@ class Draws(NamedTuple):
 
     @classmethod
     def join(cls, parts, axis):
-        """Several sets of draws as one, along chains (0) or draws (1)."""
+        """Concatenate sets of draws along chains (0) or draws (1)."""
         return cls(*(np.concatenate(fields, axis=axis) for fields in zip(*parts, strict=True)))
 
     def first(self, n_draws):
-        """The first draws of every chain."""
+        """First ``n_draws`` draws of every chain."""
         return Draws(*(field[:, :n_draws] for field in self))
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a run leaves: draws, and all that is needed to go on.
+    """Result of a sampling run: draws, and the state needed to continue.
 
     Attributes
     ----------
     draws : Draws
     joint : JointPosterior
     chains : list of Chains
-        In batches that ran together.
+        Final states of the chains, in batches that ran together.
     interrupted : bool
         Whether the user or the deadline broke it off; the draws so far are kept.
     """
@@ -142,12 +142,12 @@ class Sampled:
     interrupted: bool
 
     def after(self, earlier):
-        """The same run as the continuation of an earlier one."""
+        """Append the draws of this run to those of an earlier one that it continues."""
         return replace(self, draws=Draws.join([earlier.draws, self.draws], axis=1))
 
 
 def run_chains(joint, chains, settings, warm=True, workers=ALONE):
-    """Warm the chains up, unless they are already, and draw.
+    """Warm the chains up, unless they are warm already, and draw.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     chains : list of Chains
     settings : SamplingSettings
     warm : bool, default=True
-        ``False``: go on sampling.
+        ``False``: continue sampling without warm-up.
     workers : Workers
     """
     n_warmup, alone, tell = settings.n_warmup if warm else 0, len(chains) == 1, None
@@ -178,7 +178,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
 
 
 def _warm_up(joint, chains, settings, tell):
-    """Warm-up of one batch of chains."""
+    """Warm up one batch of chains."""
     shaped = settings.tuned and settings.plan.metric_power > 0
     small = joint.dimension <= settings.search.limits.dense
     curvature = joint.curvature if shaped and small else None
@@ -189,16 +189,16 @@ def _warm_up(joint, chains, settings, tell):
 
 
 def _moves(joint, settings):
-    """Transitions beside those of the dynamics."""
+    """Transitions in addition to those of the dynamics."""
     if settings.tuned and serves_slices(joint, settings.search):
         return SliceMoves(joint, shapes_at_modes(joint, settings.search))
     return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 
 def _in_step(batches, settings):
-    """Chains of the tuned sampler with one step size for all, the geometric mean.
+    """Give all chains of the tuned sampler one step size, the geometric mean.
 
-    One that has tuned itself where the posterior is wide would get stuck where it is narrow.
+    A chain that was tuned where the posterior is wide would get stuck where it is narrow.
     """
     if not settings.tuned:
         return batches
@@ -207,7 +207,7 @@ def _in_step(batches, settings):
 
 
 def _draw(joint, chains, settings, tell):
-    """Draws of one batch of chains."""
+    """Draw with one batch of chains."""
     record, broken = _Record(joint, settings), False
     with blas_threads(joint.posterior.network.n_weights):
         move = _moves(joint, settings)
@@ -222,7 +222,7 @@ def _draw(joint, chains, settings, tell):
 
 
 class _Record:
-    """Collects draws while chains run."""
+    """Collector of draws while chains run."""
 
     def __init__(self, joint, settings):
         self.joint, self.thin, self.dtype = joint, settings.thin, settings.dtype
@@ -230,7 +230,7 @@ class _Record:
         self.kept, self.infos, self.chains, self.states = [], [], None, []
 
     def __call__(self, chains, info):
-        """Take note of a transition."""
+        """Record a transition, and a draw after every ``thin`` of them."""
         self.infos.append(info)
         if len(self.infos) < self.thin:
             return
@@ -251,7 +251,7 @@ class _Record:
         self.states = [rng.bit_generator.state for rng in chains.rngs]
 
     def last_chains(self):
-        """Where the last draw was kept, random numbers included, as if nothing came after."""
+        """Chains at their last stored draw, with the random generators rewound to it."""
         for rng, state in zip(self.chains.rngs, self.states, strict=True):
             rng.bit_generator.state = state
         return self.chains
@@ -261,18 +261,18 @@ class _Record:
         return len(self.kept)
 
     def draws(self):
-        """Everything so far."""
+        """Draws stored so far."""
         return Draws(*(np.stack(fields, axis=1) for fields in zip(*self.kept, strict=True)))
 
 
 class _Teller:
-    """Turns transitions into steps of progress, with some ten lines of text."""
+    """Progress of transitions, reported in about `LINES` lines of text."""
 
     def __init__(self, step, n_warmup, total):
         self.step, self.n_warmup, self.total, self.n_told = step, n_warmup, total, 0
 
     def __call__(self, chains, info):
-        """The chains have made a transition."""
+        """Report a transition of the chains."""
         self.n_told += 1
         if self.n_told % max(1, self.total // LINES):
             self.step()

@@ -1,12 +1,12 @@
-"""The sampling engine: from a problem to networks drawn from its posterior.
+"""Sampling engine: from a problem to networks drawn from its posterior.
 
 The order of calls::
 
-    fit_models                  where populations are affordable: they choose and start; else
-    grown, with_chosen_noise    hidden layers and noise, if they are to be chosen: by evidence
-    start_sampling              chains near minima
-    run_chains                  alone, to go on with the chains of the last fit
-    sample_population           the evidence, if it is wanted and no population has measured it
+    fit_models                  selects models and starts by populations if affordable; else
+    grown, with_chosen_noise    select hidden layers and noise by evidence if they are "auto"
+    start_sampling              starts chains near minima
+    run_chains                  warms chains up and draws, or continues those of the last fit
+    sample_population           estimates the evidence if requested and not estimated before
 """
 
 from copy import deepcopy
@@ -42,20 +42,20 @@ from skbayesnn.samplers import Plan
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the user wants of the chains.
+    """User's settings of the chains.
 
     Parameters
     ----------
     plan : Plan, optional
-        Of one of the classic samplers; by default the sampler tunes itself.
+        Plan of one of the classic samplers; by default the sampler tunes itself.
     n_chains, n_warmup, n_draws : int
     thin : int, optional
-        By default few rows and weights have more transitions per draw.
+        Transitions per draw; by default more for small data sets and networks.
     dtype : str
     from_prior : bool
         Whether chains start at draws from the prior.
     evidence : bool
-        Whether the evidence is wanted.
+        Whether to estimate the evidence.
     """
 
     plan: Plan | None = None
@@ -78,7 +78,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class SampledFit:
-    """What the engine has found.
+    """Result of the sampling engine.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class SampledFit:
     sampled : Sampled
     settings : SamplingSettings
     origin : object
-        What chose the random numbers and the starting points.
+        Key that identifies the random numbers and the starting points.
     log_evidence, log_evidence_std : float
-        In units of the user; ``nan`` if not wanted.
+        Log evidence and its standard error in the user's units; ``nan`` if not requested.
     growth : tuple of Candidate
     noise_log_evidences : dict
-        As of `EvidenceFit`.
+        Log evidences of noise models, see `EvidenceFit`.
     """
 
     problem: Problem
@@ -113,13 +113,13 @@ class SampledFit:
         return self.sampled.draws
 
     def draw_prior(self, X, size, rng):
-        """Outputs of networks drawn from the prior at drawn precisions, as of `EvidenceFit`."""
+        """Draw outputs of networks from the prior at sampled precisions, see `EvidenceFit`."""
         alpha = self.draws.alpha.reshape(-1, self.draws.alpha.shape[-1])
         posterior, chosen = self.posed.posterior, alpha[rng.integers(len(alpha), size=size)]
         return outputs(posterior.network, posterior.groups.draw(chosen, rng), X)
 
     def continues(self, other, n_chains):
-        """Whether this is a run of the same posterior in the same way, with fewer draws."""
+        """Return True if ``other`` requests the same run with at least as many draws."""
         mine, theirs = self.settings, other.settings
         same = self.noise == other.noise and self.origin == other.origin
         same = same and self.draws.energy.shape[0] == n_chains
@@ -134,7 +134,7 @@ class SampledFit:
 
 
 def _same_values(one, other):
-    """Whether two nested tuples or dataclasses hold the same numbers."""
+    """Return True if two nested tuples or dataclasses hold the same numbers."""
     if hasattr(one, "__dataclass_fields__"):
         names = [f.name for f in fields(one)] if type(one) is type(other) else [None]
         return names != [None] and all(
@@ -165,15 +165,15 @@ def fit_by_sampling(
     hidden_layer_sizes : tuple of int or "auto"
     recipe : Recipe
     entropy : int
-        Of all random numbers.
+        Entropy of the seeds of all random numbers.
     noise : str
         One of `NOISE_MODELS`, or ``"auto"``.
     init : EvidenceFit, optional
-        At whose minima the first chains start, and which chooses what is to be chosen.
+        Fit that selects what is ``"auto"``, and at whose minima the first chains start.
     origin : object
-        With another one the fit begins anew, whatever the ``previous`` was.
+        Key of the starting points; if it differs from that of ``previous``, the fit starts anew.
     previous : SampledFit, optional
-        If only its draws are too few, its chains go on; its choices are kept in any case.
+        Earlier fit. Its selected models are kept; its chains continue if they lack only draws.
     workers : Workers
 
     Examples
@@ -214,7 +214,7 @@ def fit_by_sampling(
 
 
 def _started(chosen, recipe, settings, seeds, workers):
-    """Chains that begin at draws of a population, or near minima if there is none."""
+    """Start chains from draws of a population, or near minima if there is none."""
     if not chosen.drawn or recipe.from_prior or not settings.tuned:
         given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
         return start_sampling(chosen.problem, chosen.posed, settings, seeds, *given)
@@ -226,7 +226,7 @@ def _started(chosen, recipe, settings, seeds, workers):
 
 
 def _with_evidence(fit, seed, workers):
-    """The fit with its evidence, if there is time for it."""
+    """Add the evidence to a fit, if there is time."""
     sampled, problem = fit.sampled, fit.problem
     with workers.progress.over("evidence") as step:
         try:
@@ -243,7 +243,7 @@ def _with_evidence(fit, seed, workers):
 
 
 def _continued(old, settings, workers):
-    """An earlier run with more draws."""
+    """Continue an earlier run up to the requested number of draws."""
     done = old.draws.energy.shape[1]
     if done == settings.n_draws:
         return replace(old, interrupted=False)
@@ -254,17 +254,17 @@ def _continued(old, settings, workers):
 
 
 def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):
-    """Hidden layers and noise as given, as before, or by evidence.
+    """Select hidden layers and noise: as given, as in an earlier fit, or by evidence.
 
     Parameters
     ----------
     populated : bool
-        Draw populations where they are affordable, even if nothing is to be chosen.
+        Draw populations where they are affordable, even if nothing is to be selected.
 
     Returns
     -------
     EvidenceFit
-        Its minima are where chains start; there may be none.
+        Fit whose minima, if any, are the starting points of chains.
     """
     kept, growth, minima = init or previous, (), []
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):

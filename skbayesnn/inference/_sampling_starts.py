@@ -1,4 +1,4 @@
-"""Where chains start."""
+"""Starting points of chains."""
 
 from dataclasses import replace
 
@@ -14,32 +14,33 @@ from skbayesnn.inference._training import Trained, random_starts, train
 from skbayesnn.inference._widening import embedded
 from skbayesnn.samplers import Chains
 
-TRAINING_STEPS = 60  # towards a minimum, from which a chain then starts
-FAR_BEHIND = 20.0  # nats of evidence that a start may be behind the best one
-ATTEMPTS = 3  # at another start
+TRAINING_STEPS = 60  # training steps before a chain starts
+FAR_BEHIND = 20.0  # nats of evidence behind the best start at which a start is replaced
+ATTEMPTS = 3  # attempts to replace a start
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 
 
 def start_sampling(
     problem, posed, settings, seeds, noise="constant", minima=(), from_prior=False, n_jobs=None
 ):
-    """Chains at their starting points, not warmed up yet.
+    """Place chains at their starting points, without warm-up.
 
     Parameters
     ----------
     problem : Problem
     posed : Posed
-        Under the noise model.
+        Posterior under the noise model.
     settings : SamplingSettings
     seeds : list of numpy.random.SeedSequence
         One per chain.
     noise : str
         One of `NOISE_MODELS`.
     minima : sequence of Minimum, optional
-        Of an evidence fit: the first chains start from these. Each other chain is trained briefly
-        from a random start of its own, or from a second one if the first has led nowhere.
+        Minima of an evidence fit, from which the first chains start. The start of every other chain
+        is trained briefly from random weights, and replaced by another one if its evidence stays
+        far behind.
     from_prior : bool, default=False
-        Start from draws from the prior instead.
+        Start from draws from the prior instead of trained networks.
     n_jobs : int, optional
 
     Returns
@@ -68,7 +69,7 @@ def start_sampling(
 
 
 def start_chains(joint, position, rngs, plan, n_jobs=None):
-    """Chains at rest at given positions, one batch per process."""
+    """Start chains at rest at given positions, one batch per process."""
     batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
     return [
         Chains.start(joint, position[batch], [rngs[i] for i in batch], plan) for batch in batches
@@ -76,9 +77,9 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
 
 
 def _trained(posterior, starts, brief, rngs):
-    """Starts after brief training, with others instead of those that are far behind.
+    """Train starts briefly, and replace those that are far behind.
 
-    The posterior hardly holds anything near these, but a chain may stay there for thousands of
+    The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
     starts = [train(posterior, start, brief) for start in starts]
@@ -96,7 +97,7 @@ def _trained(posterior, starts, brief, rngs):
 
 
 def _laplace(posterior, start, search):
-    """Log evidence at a start's precisions, ``nan`` where training does without Hessians."""
+    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
     method = Method.choose(posterior, search)
     if method.by_gradients:
         return np.nan
@@ -107,24 +108,24 @@ def _laplace(posterior, start, search):
 
 
 def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
-    """The joint posterior in coordinates made for what the data tell, and positions of starts."""
+    """Joint posterior with its coordinates fitted to the data, and positions of the starts."""
     there = model.positions(problem, posed, tuned, starts, minima, seeds, from_prior)
     joint = _informed(there.joint, there.known, there.hyper, tuned)
     return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))
 
 
 def _moderate(hyper, free):
-    """Precisions of free groups moved away from the extremes, where gradients vanish."""
+    """Move precisions of free groups away from the extremes, where gradients vanish."""
     alpha = free.alpha_prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
     return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
 
 
 def _informed(joint, known, hyper, tuned):
-    """The joint posterior in coordinates made for what the data tell.
+    """Joint posterior in partially non-centred coordinates fitted to the data.
 
-    That is ``h_c``, the typical precision that the data alone give a weight of every group, the
-    median of ``known`` over the starting points. For plain dynamics it is chosen such that the
-    coordinates of groups of fixed precision are the weights.
+    They depend on ``h_c``, the typical precision of a weight of every group by the data alone: the
+    median of ``known`` over the starting points. For plain dynamics ``h_c`` makes the coordinates
+    of groups of fixed precision equal to the weights.
     """
     information = np.median(known, axis=0)
     if not tuned:
@@ -134,7 +135,7 @@ def _informed(joint, known, hyper, tuned):
 
 
 def positions_of_minima(fit, minima):
-    """Minima of an evidence fit as positions.
+    """Convert minima of an evidence fit to positions.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def positions_of_minima(fit, minima):
     Returns
     -------
     joint : JointPosterior
-        In coordinates made for what the data tell.
+        Joint posterior in coordinates fitted to the data.
     position : ndarray of shape (len(minima), d)
     """
     posterior, search = fit.posed

@@ -1,4 +1,4 @@
-"""Transitions that rescale whole groups of weights, beside those of the dynamics."""
+"""Metropolis transitions that rescale groups of weights, in addition to the dynamics."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from skbayesnn.inference._stepwise import Stepwise, tested
 
 
 class Rescalings(NamedTuple):
-    """Random numbers of a transition.
+    """Random numbers of one transition.
 
     Attributes
     ----------
@@ -22,12 +22,12 @@ class Rescalings(NamedTuple):
 
     @property
     def n_steps(self):
-        """Of every chain."""
+        """Number of steps of every chain."""
         return self.log_uniform.shape[1]
 
 
 def hidden_groups(posterior):
-    """Which groups hold weights of hidden layers, ``(n_groups,)``."""
+    """Mask of the groups with weights of hidden layers, ``(n_groups,)``."""
     hidden = posterior.groups.membership[: posterior.network.slices[-1].start]
     return hidden.sum(axis=0) > 0
 
@@ -35,15 +35,15 @@ def hidden_groups(posterior):
 class ScaleMoves(Stepwise):
     """Metropolis steps that rescale groups of weights together with their priors.
 
-    One after the other: each group alone, all groups in the position together, all hidden ones,
-    hidden ones against the output layer; of a noise network likewise. The size of a step is spread
-    over decades.
+    The directions are tried in turn: each group alone, all groups in the position together, all
+    hidden groups, and hidden groups against the output layer; likewise for a noise network. Step
+    sizes are log-uniform over two decades, times a normal number.
 
     Parameters
     ----------
     joint : JointPosterior
     n_sweeps : int, default=1
-        How often each direction is tried.
+        Number of times each direction is tried.
     """
 
     method = "rescalings"
@@ -64,7 +64,7 @@ class ScaleMoves(Stepwise):
         self.directions = np.reshape(kept, (len(kept), n_groups))
 
     def draw(self, rngs):
-        """Random numbers of every chain from its own generator."""
+        """Draw the random numbers of every chain from its own generator."""
         if len(self.directions) == 0:
             return None
         directions = np.tile(self.directions, (self.n_sweeps, 1))
@@ -77,6 +77,6 @@ class ScaleMoves(Stepwise):
         return Rescalings(sizes[..., None] * directions, np.log(uniform))
 
     def step(self, energy, phase, drawn, at):
-        """One direction of every chain."""
+        """Try one direction for every chain."""
         position, log_volume = self.joint.rescaled(phase.position, drawn.shifts[at])
         return tested(energy, phase, position, log_volume, drawn.log_uniform[at])

@@ -1,4 +1,4 @@
-"""From data to the distinct minima of a model, each with its evidence."""
+"""Multi-start search for the distinct minima of a model, each with its evidence."""
 
 import itertools
 from collections.abc import Callable
@@ -22,23 +22,23 @@ from skbayesnn.inference._training import Trained, random_starts, train, train_o
 from skbayesnn.inference._widening import widened
 from skbayesnn.network import outputs
 
-FAR_BEHIND = 50.0  # nats
+FAR_BEHIND = 50.0  # nats behind a rival network at which training is given up
 LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
 
 
 class Workers(NamedTuple):
-    """Who does the work, and who is told of it.
+    """Parallel workers, and the receivers of their progress.
 
     Attributes
     ----------
     n_jobs : int or None
-        Processes of joblib.
+        Number of joblib processes.
     announce : callable or None
         Called with the posterior, the settings and the number of starts before a search; may return
         a text.
     progress : Progress
     log_scale : float
-        What turns log evidences into those that are told, of targets in units of the user.
+        Constant that converts log evidences to the user's units of the targets in reports.
     """
 
     n_jobs: int | None = None
@@ -47,20 +47,20 @@ class Workers(NamedTuple):
     log_scale: float = 0.0
 
     def announced(self, posterior, settings, n_starts):
-        """Say that a search begins."""
+        """Announce the beginning of a search."""
         if self.announce is not None:
             self.progress.say(self.announce(posterior, settings, n_starts))
 
     def run(self, function, tasks):
-        """A function of each of some tuples of arguments, in order."""
+        """Apply a function to each tuple of arguments, and return the results in order."""
         return list(self.results(function, tasks))
 
     def results(self, function, tasks):
-        """The same one by one, as soon as they are there."""
+        """Yield the results of `run` one by one, as soon as they are available."""
         return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
 
     def told_of(self, told, function, tasks):
-        """Those that are not ``None``, each told of as soon as it is there."""
+        """Collect the results other than ``None``, reporting each as soon as it is available."""
         found = []
         for result in self.results(function, tasks):
             told(result)
@@ -70,7 +70,7 @@ class Workers(NamedTuple):
 
     @contextmanager
     def searching(self, posterior, settings, n_starts):
-        """A stage of `Progress`, whose steps are starts; yields what each minimum is told to."""
+        """Open a progress stage over starts; yields a function that reports each minimum."""
         works = [1.0] * n_starts
         seconds = np.nan
         if self.progress.listens:
@@ -81,7 +81,7 @@ class Workers(NamedTuple):
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
     def _described(self, minimum, number, n_starts):
-        """A line about a start; ``None`` is that of training given up, or not begun in time."""
+        """Describe a start in a line; ``None``: training given up, or not begun in time."""
         if minimum is None:
             return f"start {number} of {n_starts}: given up"
         evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
@@ -92,9 +92,9 @@ class Workers(NamedTuple):
 
 
 def in_order(n_jobs, calls):
-    """What some delayed calls return, in their order, each as soon as it is there.
+    """Yield the results of delayed calls in order, each as soon as it is available.
 
-    Backends of joblib that cannot do so return all at the end.
+    Joblib backends without generators return all results at the end.
     """
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
@@ -118,14 +118,15 @@ def find_minima(
     seeds : list of numpy.random.SeedSequence
         One per random start.
     previous : sequence of Minimum
-        To continue from, besides the random starts.
+        Minima to continue from, in addition to the random starts.
     narrower : Minimum, optional
-        Of a network of the same depth, no layer of which is wider: the start from the last seed is
-        this network with random units added.
+        Minimum of a network of the same depth, no layer of which is wider. The start of the last
+        seed is this network with random units added.
     workers : Workers
     rival : float, default=-inf
-        Log evidence of another network. Training that falls far behind is given up, see `train`;
-        from the first start only if the minimum would hardly have a share in predictions.
+        Log evidence of another network. Training that falls far behind it is given up, see `train`;
+        the first start is given up only if its minimum would have a negligible weight in
+        predictions.
     """
     n_starts = len(seeds) + len(previous)
     workers.announced(posterior, settings, n_starts)
@@ -151,7 +152,7 @@ def find_minima(
 
 
 def _integrated(posterior, minimum, settings):
-    """`integrated`, by one of the workers, if there is time."""
+    """Integrate Occam factors in a worker, if there is time; see `integrated`."""
     if settings.deadline.passed:
         return minimum
     with Method.choose(posterior, settings).threads():
@@ -159,7 +160,7 @@ def _integrated(posterior, minimum, settings):
 
 
 def distinct(minima, posed):
-    """Drop minima that repeat a better one; best evidence first, ``nan`` last."""
+    """Drop minima that repeat a better one; sort by evidence, best first, ``nan`` last."""
     kept = []
     for minimum in ranked(minima):
         if not is_repeated(minimum, kept, *posed):
@@ -168,15 +169,16 @@ def distinct(minima, posed):
 
 
 def ranked(minima):
-    """Best evidence first, ``nan`` last."""
+    """Sort minima by evidence, best first, ``nan`` last."""
     return sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
 
 
 def is_repeated(minimum, others, posterior, settings):
-    """Whether a minimum is one of others up to symmetry, with an evidence like it or without.
+    """Return True if a minimum equals one of others up to symmetry.
 
-    A minimum is a curve, as precisions change. So it is one of others as well if it ends there when
-    it is continued to their precisions.
+    Only minima that both have an evidence, or both have none, are compared. As minima are curves
+    parametrised by the precisions, a minimum also counts as repeated if its continuation to the
+    precisions of another minimum ends there.
     """
     return any(
         np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence)
@@ -186,7 +188,7 @@ def is_repeated(minimum, others, posterior, settings):
 
 
 def _same(minimum, other):
-    """Whether two minima are one up to symmetry, those of their noise networks included."""
+    """Return True if two minima, noise networks included, are equal up to symmetry."""
     if minimum is None or other is None:
         return minimum is other
     same = minimum.network == other.network
@@ -195,7 +197,7 @@ def _same(minimum, other):
 
 
 def _leads_to(minimum, other, posterior, settings):
-    """Whether a minimum under constant noise becomes another one at the precisions of that one."""
+    """Return True if a minimum under constant noise continues to another at its precisions."""
     noises = [m.likelihood.variance_factor for m in (minimum, other)]
     if minimum.network != other.network or minimum.noise or other.noise or noises[0] != noises[1]:
         return False
@@ -208,13 +210,13 @@ def _leads_to(minimum, other, posterior, settings):
 
 
 def _same_weights(minimum, theta, other):
-    """Whether weights of the network of a minimum are those of another one up to symmetry."""
+    """Return True if weights in the layout of a minimum equal those of another up to symmetry."""
     allowed = None if minimum.groups.centred else symmetries(minimum.network, minimum.groups)
     return same_minimum(minimum.network, theta, other.theta, allowed=allowed)
 
 
 def fits(minimum, network, groups):
-    """Whether a minimum can be continued in a network of this layout, no narrower anywhere."""
+    """Return True if a minimum can be continued in a network of this layout, equal or wider."""
     if minimum is None:
         return False
     theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
@@ -233,7 +235,7 @@ def fits(minimum, network, groups):
 def _trained(posterior, part, start, least, settings, optional):
     """Train a network, then complete it.
 
-    ``None`` if there is no time for what is optional, or if training is given up.
+    Returns ``None`` if the start is optional and there is no time, or if training is given up.
     """
     if optional and settings.deadline.passed:
         return None
@@ -249,17 +251,17 @@ def _trained(posterior, part, start, least, settings, optional):
 
 
 def trained_further(posterior, old, settings):
-    """Where training on batches leads from an earlier minimum."""
+    """Train further from an earlier minimum, for methods that stop early."""
     start = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
     trained = train(posterior, start, settings)
     return complete(posterior, trained.theta, trained.hyper, settings)
 
 
 def continued(posterior, old, settings, optional=False):
-    """Take the minimum of an earlier fit to the nearest one for the present data.
+    """Continue the minimum of an earlier fit to the nearest one for the present data.
 
     The old precisions are kept if their evidence is higher than that of the re-estimated ones.
-    ``None`` if there is no time for what is optional.
+    Returns ``None`` if the continuation is optional and there is no time.
     """
     if optional and settings.deadline.passed:
         return None
@@ -274,7 +276,7 @@ def continued(posterior, old, settings, optional=False):
 
 
 def own_posterior(posterior, minimum):
-    """The posterior with the layout, the likelihood and the noise of every row of a minimum."""
+    """Posterior with the layout, the likelihood and the noise of every row of a minimum."""
     own = posterior.with_network(minimum.network, minimum.groups.labels)
     factors = None
     if minimum.noise is not None:

@@ -1,4 +1,4 @@
-"""Sequential learning: the posterior of one batch of data is the prior of the next one."""
+"""Sequential learning: the posterior of one batch of data as the prior of the next one."""
 
 from typing import NamedTuple
 
@@ -9,21 +9,21 @@ from skbayesnn.inference._search import own_posterior
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform
 
-NOTHING = 1e-6  # of a target: what is known of a noise level from less
+NOTHING = 1e-6  # Gamma shape below which a noise level counts as undetermined
 
 
 class Learnt(NamedTuple):
-    """What a fit hands on to later data, in its standardised units.
+    """Prior for later data learnt by a fit, in its standardised units.
 
     Attributes
     ----------
     network : Network
-        That of the best minimum, after pruning.
+        Network of the best minimum, after pruning.
     prior : GaussianPrior
         ``N(w_MP, A^-1)`` at the best minimum, all weights in one group.
     noise : tuple of Hyperprior or None
-        Of every noise level, if some were inferred; ``None`` if not, or if the noise is not
-        Gaussian with constant levels.
+        Hyperprior of every noise level if some were inferred; ``None`` if not, or if the noise is
+        not Gaussian with constant levels.
     """
 
     network: Network
@@ -32,10 +32,11 @@ class Learnt(NamedTuple):
 
 
 def learnt(fit):
-    """The posterior of a fit as a prior (Bishop 2006, sections 3.3.1 and 4.4.1).
+    """Convert the posterior of a fit to a prior (Bishop 2006, sections 3.3.1 and 4.4.1).
 
-    Exact for linear models with Gaussian noise at fixed precisions; else Laplace's approximation at
-    the minimum of highest evidence, with the exact Hessian where it is positive definite.
+    It is exact for linear models with Gaussian noise at fixed precisions. Otherwise it is Laplace's
+    approximation at the minimum of highest evidence, with the exact Hessian where that is positive
+    definite and the Gauss-Newton approximation elsewhere.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def learnt(fit):
     Returns
     -------
     Learnt or None
-        ``None`` if no curvature there is positive definite.
+        ``None`` if neither curvature is positive definite there.
 
     Examples
     --------
@@ -79,12 +80,12 @@ def _is_definite(matrix):
 
 
 def _noise_prior(fit, own):
-    """Of every inferred noise level as much as its well-determined targets and its prior tell.
+    """Hyperpriors of the noise levels given their degrees of freedom and earlier hyperpriors.
 
-    A Gamma distribution of the mean ``beta`` and the shape ``(N - gamma) / 2`` is what targets
-    leave of a flat prior of ``ln beta`` (Bishop 2006, exercise 2.43 and equation 2.146). Beside
-    known errors that is not a Gamma distribution; the one of the same maximum and curvature in
-    ``ln beta`` replaces it.
+    Under a flat prior of ``ln beta`` the posterior of ``beta`` is a Gamma distribution of mean
+    ``beta`` and shape ``(N - gamma) / 2`` (Bishop 2006, exercise 2.43 and equation 2.146). With
+    known measurement errors the posterior is not a Gamma distribution; it is replaced by the one of
+    the same maximum and curvature in ``ln beta``.
     """
     best, free = fit.best, fit.posed.settings.free
     if fit.noise not in ("constant", "shared") or not np.any(free.beta):

@@ -1,4 +1,4 @@
-"""What a search for minima is to infer, and how far it goes."""
+"""Settings of a search for minima: free hyperparameters, tolerances and limits."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from skbayesnn.posterior import Hyperparameters, Hyperpriors
 
 
 class FreeHyperparameters(NamedTuple):
-    """Which hyperparameters are inferred, and the prior of each.
+    """Masks of the inferred hyperparameters, and the prior of each.
 
     Attributes
     ----------
     alpha : ndarray of bool, shape (n_groups,)
     beta : ndarray of bool, shape (n_levels,)
     prior : Hyperpriors
-        Of all hyperparameters, groups first.
+        Priors of all hyperparameters, groups first.
     """
 
     alpha: np.ndarray
@@ -26,11 +26,11 @@ class FreeHyperparameters(NamedTuple):
 
     @classmethod
     def sharing(cls, alpha, beta, prior):
-        """All with the same `Hyperprior`."""
+        """Give all hyperparameters the same `Hyperprior`."""
         return cls(alpha, beta, Hyperpriors.of([prior] * (len(alpha) + len(beta))))
 
     def with_groups(self, free, prior):
-        """With further weight groups of one `Hyperprior`, inferred where ``free`` says so."""
+        """Append weight groups of one `Hyperprior`, inferred where ``free`` is true."""
         more = Hyperpriors.of([prior] * len(free))
         prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
         return self._replace(alpha=np.append(self.alpha, free), prior=prior)
@@ -47,7 +47,7 @@ class FreeHyperparameters(NamedTuple):
 
     @property
     def priors(self):
-        """Priors of those that are inferred."""
+        """Priors of the inferred hyperparameters."""
         return self.prior[self.mask]
 
     @property
@@ -57,7 +57,7 @@ class FreeHyperparameters(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How to search for minima.
+    """Settings of a search for minima.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Settings(NamedTuple):
     fixed : Hyperparameters
         Values (standardised units) of the precisions that are not free.
     exact : bool
-        Exact Hessian at the minimum; ``False``: Gauss-Newton.
+        Exact Hessian at the minimum; ``False``: Gauss-Newton approximation.
     max_iter : int
         Training steps per start.
     tol : float
@@ -73,9 +73,9 @@ class Settings(NamedTuple):
         order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats
         (``tol k / 100`` for more than 100 weights).
     limits : Limits
-        From which the `Method` is chosen.
+        Limits from which the `Method` is chosen.
     deadline : Deadline
-        When training ends at the latest.
+        Time at which training ends at the latest.
     """
 
     free: FreeHyperparameters
@@ -87,7 +87,7 @@ class Settings(NamedTuple):
     deadline: Deadline = Deadline()
 
     def with_fixed(self, hyper):
-        """``hyper`` with the values that are not free put in place, the others inside bounds."""
+        """Replace fixed values in ``hyper``, and clip the free ones to their bounds."""
         free = self.free
         return Hyperparameters(
             np.where(free.alpha, free.alpha_prior.clip(hyper.alpha), self.fixed.alpha),
@@ -95,5 +95,5 @@ class Settings(NamedTuple):
         )
 
     def tolerance(self, n_weights):
-        """``tol`` for a network of this many weights."""
+        """Tolerance for a network of ``n_weights`` weights."""
         return self.tol * max(1.0, n_weights / 100.0)

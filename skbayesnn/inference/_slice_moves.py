@@ -1,9 +1,9 @@
-"""Slice sampling for classifiers without hidden layers, beside the dynamics.
+"""Slice sampling for classifiers without hidden layers, in addition to the dynamics.
 
-Where a linear boundary separates the classes, weights may be as large as their prior lets them. The
-posterior is then a widening cone with walls that stay as steep as they are, in which steps of one
-size are too long near the tip or too short elsewhere. Slice sampling finds the size of every step
-by itself (Neal 2003), and the outputs along a line cost one product with the inputs.
+If a linear boundary separates the classes, only the prior bounds the weights. The posterior is then
+a widening cone with walls of constant steepness, in which steps of one size are too long near the
+tip or too short elsewhere. Slice sampling adapts the size of every step (Neal 2003), and the
+outputs along a line cost one product with the inputs.
 """
 
 import numpy as np
@@ -14,26 +14,26 @@ from skbayesnn.network import Inputs
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Metric
 
-PRIOR_SDS = (1.0, 10.0, 100.0)  # at whose modes the shapes of directions are taken
-LINES_PER_SCALE = 3  # updates of weights for each of a precision
-LEAST_LINES = 12  # of a transition; else as many as there are weights that matter
-LARGEST = 200  # weights: the number of lines grows with them
-STEEPEST = 690.0  # log odds: the largest whose exponentials can be added up
+PRIOR_SDS = (1.0, 10.0, 100.0)  # prior sds at whose modes the shapes of directions are taken
+LINES_PER_SCALE = 3  # updates of weights for each update of a precision
+LEAST_LINES = 12  # fewest lines of a transition; otherwise one per identified weight
+LARGEST = 200  # most weights, as the number of lines grows with them
+STEEPEST = 690.0  # largest log odds whose exponentials do not overflow in sums
 NEWTON_STEPS = 30
-UNLIKELY = 10.0  # nats of evidence by which wide priors are less likely than narrow ones
+UNLIKELY = 10.0  # nats of evidence by which wide priors may fall behind the narrowest
 
 
 def serves_slices(joint, settings):
-    """Whether a small classifier without hidden layers may have weights far larger than 1.
+    """Return True if a small linear classifier may have weights far larger than 1.
 
-    That is where wide priors have some share of the evidence (Laplace approximation). Elsewhere the
-    dynamics do well by themselves.
+    This is the case if wide priors have a considerable evidence (Laplace approximation). Otherwise
+    the dynamics mix well on their own.
 
     Parameters
     ----------
     joint : JointPosterior
     settings : Settings
-        Of the fit.
+        Settings of the fit.
     """
     posterior = joint.posterior
     linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
@@ -50,7 +50,7 @@ def serves_slices(joint, settings):
 
 
 def _modes(joint, settings):
-    """Minima of ``M(w)`` as points, from the narrowest prior to the widest."""
+    """Modes of the posterior as points, from the narrowest prior to the widest."""
     posterior, modes = joint.posterior, []
     theta = np.zeros(posterior.network.n_weights)
     method = Method.choose(posterior, settings)
@@ -62,14 +62,14 @@ def _modes(joint, settings):
 
 
 def shapes_at_modes(joint, settings):
-    """Square roots of the Laplace approximation's covariance under some priors, ``(m, k, k)``.
+    """Square roots of the Laplace covariance under several priors, ``(m, k, k)``.
 
     Parameters
     ----------
     joint : JointPosterior
-        Of a classifier without hidden layers.
+        Joint posterior of a classifier without hidden layers.
     settings : Settings
-        Of the fit.
+        Settings of the fit.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def shapes_at_modes(joint, settings):
 
 
 class SliceMoves:
-    """Updates of weights in units of their prior sds ``z``, and of precisions at fixed ``z``.
+    """Slice updates of the weights in units of their prior sds, ``z``, and of precisions.
 
     Weights move along random lines by elliptical slice sampling (Murray, Adams & MacKay 2010). At
     fixed ``z`` all weights of a group grow together when its ``ln alpha`` falls (the non-centred
@@ -93,9 +93,10 @@ class SliceMoves:
     Parameters
     ----------
     joint : JointPosterior
-        Of a classifier without hidden layers. Targets may be ``(n_chains, n, n_outputs)``.
+        Joint posterior of a classifier without hidden layers. Targets may be ``(n_chains, n,
+        n_outputs)``.
     shapes : ndarray of shape (m, k, k)
-        Linear maps, of which one chosen at random makes a direction from normal random numbers.
+        Linear maps from normal random numbers to directions, one of which is chosen at random.
     """
 
     def __init__(self, joint, shapes):
@@ -107,7 +108,7 @@ class SliceMoves:
         self.groups = np.flatnonzero(joint.free.alpha)
 
     def __call__(self, energy, phase, rngs):
-        """Updates of every chain (a transition of `samplers`)."""
+        """Update every chain (a transition of `samplers`)."""
         joint = self.joint
         place = joint.place(phase.position)
         state = _State(self, place)
@@ -127,7 +128,7 @@ class SliceMoves:
     def odds(self, theta):
         """Log odds of every class against the right one, ``(n_chains, n_outputs, n)``.
 
-        A single output gives those of the wrong class alone. Linear in the weights.
+        They are linear in the weights. A single output gives the log odds of the wrong class alone.
         """
         W = theta.reshape(-1, *self.layer)
         f = np.swapaxes(W, -1, -2) @ self.inputs
@@ -136,7 +137,7 @@ class SliceMoves:
         return f - np.sum(self.targets * f, axis=-2, keepdims=True)
 
     def log_likelihood(self, odds):
-        """``sum_n s_n ln P(t_n)``, of shape ``(n_chains,)``."""
+        """Log likelihood ``sum_n s_n ln P(t_n)``, of shape ``(n_chains,)``."""
         ratios = np.exp(np.minimum(odds, STEEPEST)).sum(axis=-2)
         if self.layer[1] == 1:
             ratios += 1.0
@@ -144,7 +145,7 @@ class SliceMoves:
 
 
 class _State:
-    """Where the chains are, in the course of a transition."""
+    """State of the chains within a transition."""
 
     def __init__(self, moves, place):
         self.moves, self.labels = moves, moves.joint.groups.labels
@@ -159,7 +160,7 @@ class _State:
         return np.exp(-0.5 * self.log_alpha)[:, self.labels]
 
     def renew_common_part(self, rngs):
-        """Draw what is the same for all classes from its prior: the likelihood cannot see it."""
+        """Draw the part common to all classes from its prior, as the likelihood ignores it."""
         layer = (len(rngs), *self.moves.layer)
         common = (1.0 / self.sd).reshape(layer)
         common /= np.linalg.norm(common, axis=-1, keepdims=True)
@@ -169,11 +170,11 @@ class _State:
         self.z = (z + common * change[..., None]).reshape(self.z.shape)
 
     def move_along_line(self, rngs):
-        """Elliptical slice sampling of the coordinate along a random direction.
+        """Update the coordinate along a random direction by elliptical slice sampling.
 
-        The coordinate ``a = d z`` is normal a priori and independent of what is orthogonal to it;
-        with another normal number ``b`` it turns into ``a cos t + b sin t`` (Murray, Adams & MacKay
-        2010, figure 2).
+        The coordinate ``a = d z`` is standard normal a priori and independent of the orthogonal
+        complement. With another normal number ``b`` it is rotated to ``a cos t + b sin t`` (Murray,
+        Adams & MacKay 2010, figure 2).
         """
         direction, sd = self._directions(rngs), self.sd
         growth = self.moves.odds(direction * sd)
@@ -191,7 +192,7 @@ class _State:
         self.z = self.z + change(angle, slice(None))[:, None] * direction
 
     def _directions(self, rngs):
-        """Unit vectors, without the part that is the same for all classes."""
+        """Random unit vectors without the part common to all classes."""
         moves, (n_inputs, n_outputs) = self.moves, self.moves.layer
         chosen = [rng.integers(len(moves.shapes)) for rng in rngs]
         normal = np.stack([rng.standard_normal(n_inputs * n_outputs) for rng in rngs])
@@ -202,7 +203,7 @@ class _State:
         return direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
     def move_scale(self, group, rngs):
-        """Slice sampling of a precision at fixed ``z``: its own prior and the odds matter."""
+        """Update a precision at fixed ``z`` by slice sampling of its prior times the likelihood."""
         moves, start = self.moves, self.log_alpha[:, group].copy()
         own = moves.odds(self.z * self.sd * (self.labels == group))
         rest = self.odds - own
@@ -216,17 +217,17 @@ class _State:
         self.log_alpha[:, group] = self._shrink(odds, start, low, high, rngs, prior.log_kernel)
 
     def _shrink(self, odds, start, low, high, rngs, log_prior=np.zeros_like):
-        """New points by the shrinkage procedure (Neal 2003, figure 5), with their odds.
+        """Draw new points by the shrinkage procedure (Neal 2003, figure 5), and store their odds.
 
         Parameters
         ----------
         odds : callable
-            From points ``(m,)`` and the numbers of their chains to odds there.
+            Function from points ``(m,)`` and the indices of their chains to odds there.
         start, low, high : ndarray of shape (n_chains,)
-            Where the chains are, and intervals around.
+            Present points of the chains, and intervals around them.
         rngs : list of numpy.random.Generator
         log_prior : callable, optional
-            Of points ``(m,)``; by default they are uniform in their intervals.
+            Log prior density of points ``(m,)``; uniform in the intervals by default.
 
         Returns
         -------

@@ -1,10 +1,10 @@
-"""What precisions leave open in predictions: a minimum as a small mixture over them.
+"""Uncertainty of the precisions in predictions: a minimum as a small mixture over them.
 
-Error bars at the most probable precisions are too narrow, as if these were known. Here the minimum
-is continued to precisions around its own, and every place gets the weight that the evidence there
-gives it: nested Laplace approximation (Rue, Martino & Chopin 2009, section 3), by importance
-sampling with the Gaussian widths ``(2 / gamma)^(1/2)`` of log precisions (MacKay 1992, section
-2.5). The minimum itself is one of the places, lest all weight fall on a few in many dimensions.
+Error bars at the most probable precisions are too narrow, as they treat these as known. Here the
+minimum is continued to precisions around its own, each weighted by its evidence: nested Laplace
+approximation (Rue, Martino & Chopin 2009, section 3), by importance sampling from a Gaussian with
+the widths ``(2 / gamma)^(1/2)`` of log precisions (MacKay 1992, section 2.5). The minimum itself is
+one of the points, lest a few points carry all the weight in many dimensions.
 """
 
 from dataclasses import replace
@@ -17,27 +17,27 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._profile import hyper_of, minimum_at
 from skbayesnn.inference._search import own_posterior
 
-WIDEST = 1.5  # standard deviation of a log precision
-LEAST_WEIGHT = 0.01  # of a place that is kept
+WIDEST = 1.5  # largest standard deviation of a log precision
+LEAST_WEIGHT = 0.01  # least weight of a point that is kept
 
 
 def spread(posterior, minimum, settings):
-    """A minimum at several precisions, with the weight of each.
+    """Continue a minimum to several precisions, with a weight for each.
 
     Parameters
     ----------
     posterior : Posterior
-        Of the network before pruning.
+        Posterior of the network before pruning.
     minimum : Minimum
     settings : Settings
 
     Returns
     -------
     minima : list of Minimum
-        The minimum alone where Hessians are no cheap matter, where the Gaussian approximation is
-        exact, and with a network of the noise.
+        Continued minima; the given minimum alone if Hessians are expensive, if the Gaussian
+        approximation is exact, or with a noise network.
     weights : ndarray of shape (len(minima),)
-        They sum to 1.
+        Weights, which sum to 1.
     """
     own = own_posterior(posterior, minimum)
     method, free = Method.choose(own, settings), settings.free
@@ -58,7 +58,7 @@ def spread(posterior, minimum, settings):
             there = logs.copy()
             there[is_free] += widths * shift
             if np.any(there[is_free] < low) or np.any(there[is_free] > high):
-                continue  # where the prior is zero
+                continue  # outside the support of the hyperprior
             mode = minimum_at(own, method, minimum.theta, hyper_of(there, minimum))
             if mode is not None:
                 point, height = mode
@@ -66,7 +66,7 @@ def spread(posterior, minimum, settings):
                 place = replace(minimum, theta=point.theta, hyper=point.hyper, precision=precision)
                 found.append(place if shift.any() else minimum)
                 height = height + np.sum(prior.log_kernel(there[is_free]))
-                log_weights.append(height + 0.5 * shift @ shift)
+                log_weights.append(height + 0.5 * shift @ shift)  # over the normal proposal density
     if not found:
         return [minimum], np.ones(1)
     weights = np.exp(log_weights - np.max(log_weights))

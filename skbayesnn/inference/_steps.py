@@ -1,4 +1,4 @@
-"""The loop that lowers the energy ``M(w)``: steps, whether they are accepted, what follows them.
+"""Minimisation loop of the energy ``M(w)``: trial steps, acceptance, and rules after them.
 
 The order of calls::
 
@@ -10,7 +10,8 @@ The order of calls::
         else:
             search = rule.stuck(search.rejected(trial))
 
-Training, the way to a minimum and its polish are this loop with other steps, rules and tolerances.
+Training, convergence to a minimum and its polish are this loop with different steps, rules and
+tolerances.
 """
 
 from collections.abc import Callable
@@ -33,19 +34,20 @@ from skbayesnn.inference._damped import (
 from skbayesnn.inference._deadline import NEVER, Deadline
 from skbayesnn.inference._method import Point
 
-CORRECTIONS = 20  # pairs of steps and gradients that a descent remembers
+CORRECTIONS = 20  # correction pairs of steps and gradients in L-BFGS
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 
 
 class Descents(NamedTuple):
-    """Descents by gradients alone, L-BFGS (Byrd et al. 1995), at fixed precisions.
+    """Gradient-based descents by L-BFGS (Byrd et al. 1995) at fixed precisions.
 
     Attributes
     ----------
     tol : callable
-        Returns the decrease (nats) by one quasi-Newton step that ends the next descent.
+        Function without arguments that returns the decrease (nats) by one quasi-Newton step at
+        which the next descent ends.
     deadline : Deadline
-        When the present one is broken off.
+        Time at which the present descent is interrupted.
     """
 
     tol: Callable
@@ -53,7 +55,7 @@ class Descents(NamedTuple):
     compiled = False
 
     def trial(self, posterior, search):
-        """Try a descent; arguments as of `DampedSteps.trial`."""
+        """Try a descent; the arguments are those of `DampedSteps.trial`."""
         theta, hyper = search.point.theta, search.point.hyper
 
         def energy_and_gradient(w):
@@ -82,7 +84,7 @@ class Descents(NamedTuple):
 
 
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
-    """The loop of the module's docstring.
+    """Run the loop of the module's docstring.
 
     Parameters
     ----------
@@ -91,10 +93,10 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
     rule : FixedPrecisions, Reestimation, ...
     search : Search
     max_iter : int
-        Trials.
+        Most trials.
     deadline : Deadline
     loop : Loop, optional
-        That of the rule; see `compiled_loop`.
+        Compiled loop of the rule, see `compiled_loop`.
     """
     if loop is None and steps.compiled:
         loop = compiled_loop(posterior, rule)
@@ -112,18 +114,18 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
 
 
 class FixedPrecisions(NamedTuple):
-    """Rule of a search at fixed precisions: it ends at the minimum.
+    """Rule of a search at fixed precisions that ends at the minimum.
 
     Attributes
     ----------
     posterior : Posterior
     method : Method
     tol : float
-        Bound on the Newton decrement, by which ``M`` lies above the minimum of its quadratic
-        approximation (nats).
+        Bound on the Newton decrement (nats): the height of ``M`` above the minimum of its quadratic
+        approximation.
     exact : bool
-        Whether steps are made with the exact Hessian. A saddle point is then left along its lowest
-        eigenvector.
+        Whether steps use the exact Hessian. A saddle point is then left along the eigenvector of
+        the lowest eigenvalue.
     confined : bool
         Give up where the Hessian is not positive definite: outside the basin of the minimum.
     """
@@ -136,15 +138,15 @@ class FixedPrecisions(NamedTuple):
 
     @property
     def terms(self):
-        """For the compiled loop."""
+        """Terms of the rule for the compiled loop."""
         return RuleTerms(self.exact, self.tol, self.confined)
 
     def begun(self, theta, hyper):
-        """`Search` from given weights."""
+        """Begin a `Search` at given weights."""
         return self._assessed(Search(self._point(theta, hyper)))
 
     def after(self, search, trial):
-        """At the new weights."""
+        """Expand ``M`` at the new weights, and assess convergence."""
         point = self._point(trial.theta, search.point.hyper)
         search = self._assessed(search.accepted(trial, point))
         rounding = SLACK * abs(point.energy)
@@ -154,7 +156,7 @@ class FixedPrecisions(NamedTuple):
         return self.stuck(search._replace(done=True, converged=point.precision.definite))
 
     def stuck(self, search):
-        """Where no step leads lower: at a minimum to rounding, or at a saddle point."""
+        """Handle a search without a downhill step: at a minimum to rounding, or at a saddle."""
         if not search.done or search.point.precision.definite or self.confined:
             return search
         theta = _escaped(self.posterior, search.point)
@@ -167,7 +169,7 @@ class FixedPrecisions(NamedTuple):
         return self.method.point(self.posterior, theta, hyper, self.exact)
 
     def _assessed(self, search):
-        """Done where the decrement is small."""
+        """Mark the search as done if the Newton decrement is small."""
         if not search.point.precision.definite:
             return search._replace(done=self.confined)
         small = decrement(search.point) < max(self.tol, ROUNDING * abs(search.point.energy))
@@ -175,36 +177,37 @@ class FixedPrecisions(NamedTuple):
 
 
 class UntilLittleIsGained(NamedTuple):
-    """Rule of descents at fixed precisions: they end when one gains less than ``tol`` nats."""
+    """Rule of descents at fixed precisions that ends when one gains less than ``tol`` nats."""
 
     tol: float
 
     def after(self, search, trial):
-        """At the new weights."""
+        """Accept the new weights, and assess the gain."""
         point = search.point._replace(theta=trial.theta, energies=trial.energies)
         small = bool(trial.gain < self.tol)
         return search.accepted(trial, point)._replace(done=small, converged=small)
 
     def stuck(self, search):
-        """A descent that leads no lower has ended."""
+        """End the search: no descent leads lower."""
         return search._replace(done=True, converged=True)
 
 
 NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
-LOW = 1e-4  # the same where there are no such steps
+LOW = 1e-4  # the same threshold where no Newton steps follow
 STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
 MOST_DESCENTS = 10
 FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
-COARSE = 1e-5  # the same where Newton steps follow
+COARSE = 1e-5  # the same decrease where Newton steps follow
 
 
 def find_mode(
     posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False, towards=None
 ):
-    """Minimise ``M(w)`` at fixed precisions.
+    """Find a mode of the posterior: minimise ``M(w)`` at fixed precisions.
 
-    By damped steps with the exact Hessian where it is formed: the Gauss-Newton one needs several
-    times as many steps where residuals are not small. Large networks get there by descents.
+    Levenberg-Marquardt steps use the exact Hessian where it is formed: the Gauss-Newton
+    approximation needs several times as many steps if residuals are not small. Large networks use
+    L-BFGS descents.
 
     Parameters
     ----------
@@ -212,20 +215,20 @@ def find_mode(
     method : Method
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
-        Of one network.
+        Precisions of a single network.
     max_iter : int
-        Trials of steps.
+        Most trial steps.
     tol : float
-        Bound on the Newton decrement (nats); `LOW` at least without exact Hessian.
+        Bound on the Newton decrement (nats); at least `LOW` without exact Hessian.
     confined : bool
         Give up where the Hessian is not positive definite.
     towards : ndarray of shape (k,), optional
-        Other weights, from which the search begins if the energy is lower there.
+        Alternative weights, from which the search starts if the energy is lower there.
 
     Returns
     -------
     Search
-        Its point has the exact Hessian where such matrices are formed.
+        Result, whose point has the exact Hessian where such matrices are formed.
 
     Examples
     --------
@@ -259,7 +262,7 @@ def find_mode(
 
 
 def _descended(rule, theta, hyper, max_iter, deadline, towards):
-    """`lower` by damped steps at fixed precisions, from one of two weights."""
+    """Run `lower` with damped steps at fixed precisions, from the better of two weights."""
     posterior, search = rule.posterior, None
     loop = compiled_loop(posterior, rule)
     if loop is not None:
@@ -271,7 +274,7 @@ def _descended(rule, theta, hyper, max_iter, deadline, towards):
 
 
 def nearer(posterior, theta, towards, hyper):
-    """Those of two weights at which the energy is lower; the former if there are no others."""
+    """Weights of lower energy among ``theta`` and ``towards``, if the latter are given."""
     if towards is None:
         return theta
     both = np.stack([theta, towards])
@@ -280,12 +283,15 @@ def nearer(posterior, theta, towards, hyper):
 
 
 def decrement(point):
-    """``1/2 g^T A^-1 g``: how far ``M`` lies above the minimum of its expansion (nats)."""
+    """Newton decrement ``1/2 g^T A^-1 g``: height of ``M`` above its expansion's minimum (nats)."""
     return float(0.5 * point.gradient @ point.precision.solve(point.gradient))
 
 
 def _escaped(posterior, point):
-    """Weights downhill from a saddle point along the lowest eigenvector of ``A``, or ``None``."""
+    """Step downhill from a saddle along the eigenvector of ``A``'s lowest eigenvalue, or ``None``.
+
+    A line search halves the step until the energy falls in either direction.
+    """
     if not np.all(np.isfinite(point.precision.matrix)):
         return None
     direction = eigh(point.precision.matrix, subset_by_index=[0, 0])[1][:, 0]

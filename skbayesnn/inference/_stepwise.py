@@ -1,4 +1,4 @@
-"""The frame of transitions that consist of many steps."""
+"""Base class of transitions that consist of many steps."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from skbayesnn.samplers import Phase
 
 
 class Stepwise:
-    """A transition of `samplers`: of every chain one step after the other.
+    """Transition of `samplers` that consists of successive steps of every chain.
 
-    The compiled core makes them as far as it gets, and where it cannot a step is made in NumPy.
-    What is made of this has ``method``, the name of the energy's method that makes them in the
-    core; ``draw(rngs)``, the random numbers of all steps in a NamedTuple, or ``None`` if there are
-    no steps; and ``step(energy, phase, drawn, at)``, one step of some chains, whose indices and
-    steps are ``at``.
+    The compiled core makes the steps as far as it can, and NumPy makes those that fail there.
+    Subclasses define ``method``, the name of the energy's method for steps in the core;
+    ``draw(rngs)``, which returns the random numbers of all steps in a NamedTuple, or ``None`` if
+    there are no steps; and ``step(energy, phase, drawn, at)``, which makes one step of some chains,
+    ``at`` holding the indices of the chains and of their steps.
     """
 
     def __call__(self, energy, phase, rngs):
-        """All steps of every chain."""
+        """Make all steps of every chain."""
         drawn = self.draw(rngs)
         if drawn is None:
             return phase
@@ -34,7 +34,10 @@ class Stepwise:
 
 
 def tested(energy, phase, position, log_volume, log_uniform):
-    """Metropolis steps to given positions, whose log volumes are those of the maps there."""
+    """Accept or reject proposed positions by Metropolis tests.
+
+    ``log_volume`` holds the log Jacobian determinants of the maps to the proposals.
+    """
     with np.errstate(all="ignore"):
         value, gradient = energy(position)
         accepted = log_uniform < phase.value - value + log_volume

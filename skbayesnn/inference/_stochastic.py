@@ -1,28 +1,29 @@
-"""Traces of matrices that are known by their products with vectors alone."""
+"""Stochastic estimates of traces from matrix-vector products."""
 
 import numpy as np
 
-MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs: the error of a trace is some sqrt(2 / signs)
-ROWS = 4096  # of more than these, a sample of as many
-MOST_ITERATIONS = 80  # of conjugate gradients
-SETTLED = 5e-4  # relative change of the trace by one iteration at the end
-ANEW = 0.3  # relative change of what Kronecker factors find after which it is checked
-TINY = np.finfo(float).tiny  # so that probes that have arrived stay where they are
+MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
+ROWS = 4096  # most rows, beyond which a sample of as many is used
+MOST_ITERATIONS = 80  # most iterations of conjugate gradients
+SETTLED = 5e-4  # relative change of the trace by one iteration at convergence
+ANEW = 0.3  # relative change of the Kronecker-factored count after which it is checked
+TINY = np.finfo(float).tiny  # avoids division by zero for probes that have converged
 
 
 def total_determined(posterior, point):
-    """``gamma = k - Tr(diag(alpha) A^-1)`` of one network (MacKay 1992, equation 2.23).
+    """Effective number of parameters ``gamma`` of one network (MacKay 1992, equation 2.23).
 
-    ``Tr(diag(alpha) A^-1)`` is the mean of ``b^T A^-1 b``, ``b = diag(alpha)^(1/2) z``, over random
-    signs ``z`` (Hutchinson 1990), and ``A^-1 b`` comes from conjugate gradients, preconditioned by
-    the curvature in Kronecker factors. Those alone take inputs and derivatives to be independent,
-    and with softmax outputs find half as many well-determined weights again as there are.
+    In ``gamma = k - Tr(diag(alpha) A^-1)`` the trace is the mean of ``b^T A^-1 b``, ``b =
+    diag(alpha)^(1/2) z``, over random signs ``z`` (Hutchinson 1990). ``A^-1 b`` is found by
+    conjugate gradients, preconditioned by the Kronecker-factored curvature. That curvature on its
+    own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half with
+    softmax outputs.
 
     Parameters
     ----------
     posterior : Posterior
     point : Point
-        With a `KroneckerPrecision`.
+        Point with a `KroneckerPrecision`.
 
     Examples
     --------
@@ -66,19 +67,19 @@ def total_determined(posterior, point):
 
 
 class CheckedCounts:
-    """Well-determined weights by Kronecker factors, checked now and then by `total_determined`.
+    """Effective number of parameters by Kronecker factors, corrected by `total_determined`.
 
     Attributes
     ----------
     share : float
-        Of those that the factors find, when this was checked last.
+        Ratio of the checked number to that of the Kronecker factors, at the last check.
     """
 
     def __init__(self):
         self.share, self._counted = 1.0, 0.0
 
     def total(self, posterior, point):
-        """Their number at a point with a `KroneckerPrecision`."""
+        """Effective number of parameters at a point with a `KroneckerPrecision`."""
         counted = point.precision.determined(posterior.groups, point.hyper.alpha).sum()
         if abs(counted - self._counted) > ANEW * counted:
             found = total_determined(posterior, point)

@@ -1,4 +1,4 @@
-"""Student-t noise: where outliers are in the targets."""
+"""Noise model for targets with outliers: Student-t noise."""
 
 from dataclasses import fields, replace
 
@@ -21,7 +21,7 @@ IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise ar
 
 
 class StudentTNoise(ConstantNoise):
-    """Student-t noise, whose degrees of freedom are chosen by the evidence.
+    """Noise model with a Student-t density, whose degrees of freedom maximise the evidence.
 
     Examples
     --------
@@ -32,19 +32,19 @@ class StudentTNoise(ConstantNoise):
     True
     """
 
-    tried_below = 0.5  # it costs little, and networks that have fitted outliers hide them
+    tried_below = 0.5  # p value: the model is cheap, and networks that fit outliers hide them
     hides = True
     plain = False
 
     def p_value(self, X, residuals, sample_weight):
-        """Of a test for this noise: `heavy_tails`."""
+        """P value of the test for this noise, `heavy_tails`."""
         return heavy_tails(residuals, sample_weight)
 
     def pose(self, posed):
-        """As `ConstantNoise.pose`; fixed noise levels are those of the noise, not of its scale."""
+        """Pose the model, see `ConstantNoise.pose`; convert fixed noise levels to scales."""
         posterior, settings = posed
         old = posterior.likelihood
-        if isinstance(old, StudentT):  # because of gross outliers
+        if isinstance(old, StudentT):  # already chosen because of gross outliers
             return posed
         likelihood = StudentT(old.levels, old.relative, FIRST)
         beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
@@ -54,14 +54,14 @@ class StudentTNoise(ConstantNoise):
         )
 
     def search(self, problem, posed, previous, workers=ALONE):
-        """As `ConstantNoise.search`."""
+        """Search for minima, see `ConstantNoise.search`, and optimise degrees of freedom."""
         minima = super().search(problem, posed, previous, workers)
-        # in a mixture for the sake of its wide tails it would spoil means and noise levels
+        # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
 
     def joint(self, posed, tuned):
-        """As `ConstantNoise.joint`, with a factor of every row's precision."""
+        """Joint posterior, see `ConstantNoise.joint`, with a factor of every row's precision."""
         plain = super().joint(posed, tuned)
         given = {field.name: getattr(plain, field.name) for field in fields(plain)}
         first = posed.posterior.likelihood.degrees_of_freedom
@@ -69,7 +69,7 @@ class StudentTNoise(ConstantNoise):
 
 
 def _over_degrees_of_freedom(posed, minimum):
-    """The minimum of Student-t noise at the best degrees of freedom."""
+    """Optimise the degrees of freedom of a minimum with Student-t noise."""
     posterior, settings = posed
 
     def at(degrees_of_freedom, start):

@@ -1,21 +1,21 @@
-"""Training on some of many rows first, so that few Hessians of all rows are needed."""
+"""Subsamples of many rows for initial training, so that few Hessians of all rows are needed."""
 
 import numpy as np
 
 
 def subsample(posterior, n_rows, rng):
-    """The posterior of some rows, with the same network and prior.
+    """Posterior of a random subset of the rows, with the same network and prior.
 
-    Its minimum and its precisions lie near those of all rows, from where a few steps lead to
-    the latter. What is found on the part is a start only, never a result.
+    Its minimum and its precisions lie near those of all rows, and a few steps lead from the former
+    to the latter. The minimum of the subset serves as a starting point only, never as a result.
 
     Parameters
     ----------
     posterior : Posterior
     n_rows : int
-        See `Method`; 0 for none.
+        Number of rows, see `Method`; 0 for no subsample.
     rng : numpy.random.Generator
-        Chooses the rows, all equally likely; how often a row counts plays no role in it.
+        Generator that draws the rows uniformly, irrespective of their weights.
     """
     if not n_rows:
         return None

@@ -1,4 +1,4 @@
-"""Which hidden units the prior does not tell apart: their copies are minima as well."""
+"""Symmetries of the prior under exchange and sign change of hidden units (label switching)."""
 
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -7,12 +7,12 @@ import numpy as np
 
 
 class UnitSymmetry(NamedTuple):
-    """What may be done to the units of a hidden layer without changing the density of the weights.
+    """Symmetry operations on the units of a hidden layer that keep the density of the weights.
 
     Attributes
     ----------
     kinds : ndarray of int, shape (n_units,)
-        Units of a kind can be exchanged.
+        Kind of every unit; units of the same kind can be exchanged.
     mirrored : ndarray of bool, shape (n_units,)
         Whether the signs of all weights into and out of a unit can be changed.
     """
@@ -21,19 +21,20 @@ class UnitSymmetry(NamedTuple):
     mirrored: np.ndarray
 
     def costs(self, same, flipped):
-        """Costs of giving unit ``i`` the place ``j``, infinite where that is not allowed."""
+        """Costs of assigning unit ``i`` to place ``j``, `FORBIDDEN` where that is no symmetry."""
         apart = self.kinds[:, None] != self.kinds
         flipped = np.where(self.mirrored[:, None], flipped, same)
         return np.where(apart, FORBIDDEN, same), np.where(apart, FORBIDDEN, flipped)
 
 
-FORBIDDEN = 1e300  # cost; an assignment of finite cost always exists
+FORBIDDEN = 1e300  # cost of a forbidden assignment; an assignment without any always exists
 
 
 def kinds_of_units(network, labels):
-    """For every hidden layer the kind of each unit: those of a kind can be exchanged.
+    """Kinds of the units of every hidden layer; units of a kind can be exchanged.
 
-    That is if their weights have the same groups (given by ``labels``, one for every weight).
+    Units are of a kind if their weights belong to the same groups, given by ``labels``, one for
+    every weight.
     """
     kinds = []
     for before, after in pairwise(network.layers(labels)):
@@ -53,7 +54,7 @@ def symmetries(network, groups):
     Returns
     -------
     list of UnitSymmetry
-        One for every hidden layer.
+        Symmetries of every hidden layer.
 
     Examples
     --------
@@ -78,7 +79,10 @@ def symmetries(network, groups):
 
 
 def tells_apart(network, groups):
-    """Whether no hidden unit can be exchanged or mirrored: only then the mean is no saddle."""
+    """Return True if no hidden unit can be exchanged or mirrored.
+
+    Otherwise the mean is invariant under a symmetry, and may be a saddle point of the posterior.
+    """
     return all(
         len(np.unique(some.kinds)) == len(some.kinds) and not np.any(some.mirrored)
         for some in symmetries(network, groups)
@@ -86,7 +90,7 @@ def tells_apart(network, groups):
 
 
 def _tested(network, groups, layer, candidate):
-    """What of a candidate is a symmetry: every exchange and every change of sign is tried."""
+    """Test every exchange and every sign change of a candidate for invariance of the prior."""
     kinds, n = np.arange(len(candidate.kinds)), network.n_weights
     for i, j in combinations(kinds.copy(), 2):
         if candidate.kinds[i] == candidate.kinds[j] and kinds[i] != kinds[j]:

@@ -1,21 +1,21 @@
-"""Energies between a first density and the posterior, and that density: near the prior."""
+"""Tempered energies between a first density near the prior and the posterior."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-PRIOR_SHARE = 0.05  # of each coordinate's own prior in the first density
-LEAST_SPREAD = 0.1  # of the coordinates of precisions in the first density
+PRIOR_SHARE = 0.05  # mixture weight of each coordinate's own prior in the first density
+LEAST_SPREAD = 0.1  # least sd of the coordinates of precisions in the first density
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
 
 
 class NearPrecisions(NamedTuple):
-    """The prior of the weights, with precisions near those of the posterior.
+    """Density with the prior of the weights, and precisions near those of the posterior.
 
-    The coordinates of the precisions are logistic with the mean of those given and twice their
-    variance, mixed with a little of their own prior, so that no part of the posterior is out of
-    reach. From that prior alone, which spans six decades for each, hardly any particle would get
-    there; the evidence stays exact, whatever the reference.
+    The coordinates of the precisions have a logistic density with the mean of the given ones and
+    twice their variance, mixed with a small share of their own prior to cover the whole posterior.
+    Under the prior alone, which spans six decades for each precision, hardly any particle would
+    reach the posterior. The evidence estimate is correct for any reference density.
 
     Attributes
     ----------
@@ -29,12 +29,12 @@ class NearPrecisions(NamedTuple):
 
     @classmethod
     def about(cls, joint, mean, sd):
-        """With twice the variance of the posterior's coordinates ``(n_free,)``."""
+        """Build from the mean and sd of coordinates ``(n_free,)``, with twice their variance."""
         sd = np.maximum(sd, LEAST_SPREAD)
         return cls(joint, mean, sd * np.sqrt(2.0) / LOGISTIC_SD)
 
     def draw(self, rng, size):
-        """Positions."""
+        """Draw positions."""
         shape = size, len(self.centre)
         near = self.centre + self.scale * rng.logistic(size=shape)
         far = self.joint.draw_coordinates(rng, size)
@@ -42,7 +42,7 @@ class NearPrecisions(NamedTuple):
         return self.joint.draw_weights(eta, rng)
 
     def log_density(self, q, terms):
-        """``(n,)``, and its gradient ``(n, d)``; ``terms`` are those of the joint energy."""
+        """Log density ``(n,)`` and gradient ``(n, d)``, given the ``terms`` of the joint energy."""
         moving = slice(self.joint.n_sampled, self.joint.dimension)
         change, change_gradient = self.change(q[..., moving])
         gradient = -terms.prior_gradient
@@ -50,7 +50,7 @@ class NearPrecisions(NamedTuple):
         return change - terms.prior, gradient
 
     def change(self, eta):
-        """Log density of all precisions over that of their prior, and its gradient."""
+        """Log ratio of the density of all precisions to their prior density, and its gradient."""
         half = 0.5 * (eta - self.centre) / self.scale
         near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
         prior, prior_slope = self.joint.hyperprior(eta)
@@ -61,23 +61,23 @@ class NearPrecisions(NamedTuple):
         return np.sum(prior + log_density, axis=-1), prior_slope + slope
 
     def compiled(self, of_joint, of_data, of_first):
-        """What `Tempering` needs: of this density `change` alone, as the prior is there already."""
+        """Arguments of the compiled energy, which adds `change` alone to the prior of the joint."""
         return of_joint + of_first, of_data, of_first, PRIOR_SHARE, self.centre, self.scale
 
 
 class Tempered:
-    """Energies of populations: sums of minus the logs of the joint density and of the first one.
+    """Energy of a population: weighted sum of minus the logs of the joint and the first density.
 
     Parameters
     ----------
     joint : JointPosterior
     first : NearPrecisions
-        The density where particles begin.
+        Initial density of the particles.
     of_joint, of_first : float
-        Factors of minus log of the joint density and of the first one.
+        Factors of minus the log of the joint density and of the first density.
     of_data : float, optional
-        Factor of the likelihood if that of the joint density is not meant: where rows count less
-        already, see `at_temperature`.
+        Factor of the likelihood if it differs from ``of_joint``: where the rows have reduced
+        weights already, see `at_temperature`.
     """
 
     def __init__(self, joint, first, of_joint, of_first, of_data=None):
@@ -89,17 +89,18 @@ class Tempered:
 
     @classmethod
     def at_temperature(cls, joint, first, temperature):
-        """Between the first density (0) and the posterior (1), both multiplied as powers.
+        """Build the geometric path from the first density (0) to the posterior (1).
 
-        If the energy is conditional on factors of the rows' precisions, the power is that of the
-        likelihood with these integrated out: a mixture over factors again, of rows that count less.
+        If the energy is conditional on factors of the rows' precisions, the power is taken of the
+        likelihood with these integrated out. It is again a mixture over factors, with reduced
+        weights of the rows.
         """
         if not joint.n_conditions:
             return cls(joint, first, temperature, 1.0 - temperature)
         return cls(joint.tempered(temperature), first, temperature, 1.0 - temperature, of_data=1.0)
 
     def __call__(self, q):
-        """Values and gradients."""
+        """Values and gradients of the energy."""
         terms = self.joint.terms(q)
         first, first_gradient = self.first.log_density(q, terms)
         value = self.of_joint * terms.prior + self.of_data * terms.data - self.of_first * first
@@ -107,7 +108,7 @@ class Tempered:
         return value, gradient - self.of_first * first_gradient
 
     def values(self, q):
-        """Values alone."""
+        """Values of the energy, without gradients."""
         if self.core is None:
             return self(q)[0]
         values, failed = self.core.values(q)
@@ -116,7 +117,7 @@ class Tempered:
         return values
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """As of `JointPosterior`; gradients stay as they are, as the core needs none to begin."""
+        """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
         left = np.arange(len(step_size))
         if self.core is not None:
             left = self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
@@ -125,17 +126,17 @@ class Tempered:
         return left
 
     def rescalings(self, phase, shifts, log_uniform, done):
-        """As of `JointPosterior`."""
+        """Make steps of `ScaleMoves` in the core, see `JointPosterior.rescalings`."""
         return done if self.core is None else self.core.rescalings(phase, shifts, log_uniform, done)
 
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
-        """As of `JointPosterior`."""
+        """Make slices of `UnitMoves` in the core, see `JointPosterior.unit_slices`."""
         if self.core is None:
             return done
         return self.core.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
 
     def redraws(self, phase, which, gamma, log_uniform, done):
-        """As of `JointPosterior`."""
+        """Make steps of `PrecisionMoves` in the core, see `JointPosterior.redraws`."""
         if self.core is None:
             return done
         return self.core.redraws(phase, which, gamma, log_uniform, done)

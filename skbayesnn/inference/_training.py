@@ -1,4 +1,4 @@
-"""Training from a random start."""
+"""Training of networks from random starts by evidence maximisation."""
 
 from typing import NamedTuple
 
@@ -15,20 +15,20 @@ from skbayesnn.inference._symmetries import tells_apart
 from skbayesnn.network import forward
 from skbayesnn.posterior import Hyperparameters
 
-LOW_NOISE = 100.0  # noise precision of every other start: a tenth of the targets' spread
+LOW_NOISE = 100.0  # noise precision of every other start: noise sd a tenth of the targets' sd
 STRONG_PRIOR = 10.0  # weight precision of the starts in between
 STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary quickly
-STEEPLY = 10.0  # nats by which features of such weights must fit better
-UNEXPLAINED = 0.5  # share of the squared targets that features of usual weights must leave
+STEEPLY = 10.0  # nats by which features with such weights must fit better
+UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
 LOOKED_AT = 500  # rows on which features are compared
 FIRST_DAMPING = 1e-2
-LOOK = 20  # steps between looks at the evidence
-EARLY, FURTHER_STEPS = 60, 10  # steps of training that ends early, and of a network trained before
-FALLEN = 50.0  # nats that training loses of its own best evidence before it may be given up
+LOOK = 20  # steps between evaluations of the evidence
+EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
+FALLEN = 50.0  # nats below the best evidence of the training at which it may be given up
 
 
 class Trained(NamedTuple):
-    """A network after training, or before it.
+    """State of a network before or after training.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Trained(NamedTuple):
     n_iter : int
     converged : bool
     tau_factor : float or ndarray of shape (n_groups,)
-        That of `reestimate`, where the method of training uses it.
+        Factor of `reestimate`, if the training method uses it.
     """
 
     theta: np.ndarray
@@ -48,18 +48,19 @@ class Trained(NamedTuple):
 
 
 def random_starts(posterior, rngs, low_noise=None):
-    """Random weights, and hyperparameters of a strong prior (MacKay 1992, section 3.3).
+    """Draw random weights, with hyperparameters of a strong prior (MacKay 1992, section 3.3).
 
-    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998). Starts
-    with a noise of a tenth of the targets' own spread and weight precision 1 take turns with
-    starts with all of that spread and a stronger prior: the former may end where everything is
-    fitted, the latter where everything is taken for noise. The latter come first if weights
-    outnumber the data. With more than two hidden layers only every third start is of this kind: a
-    strong prior of every layer silences such a network. Where no evidence can tell which is which,
-    all are of one kind. Without noise levels all start with weight precision 1. Of starts with
-    little noise the weights into the first hidden layer are larger where that fits clearly better
-    (`steepness`). Under a prior with a mean they start near it, the first one there if it tells all
-    hidden units apart.
+    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998).
+    Low-noise starts, with a noise sd of a tenth of the targets' sd and weight precision 1,
+    alternate with high-noise starts, with a noise sd equal to that of the targets and a stronger
+    prior: the former may end in an overfit, the latter in a minimum that treats everything as
+    noise. High-noise starts come first if weights outnumber the data. With more than two hidden
+    layers only every third start is of this kind, as a strong prior of every layer switches such a
+    network off. Without an evidence to choose between them, all starts are of one kind. Without
+    noise levels all start with weight precision 1. Low-noise starts have larger weights into the
+    first hidden layer if that fits clearly better (`steepness`). Under a prior with a mean the
+    weights start near the mean, and the first start is the mean itself if it breaks all symmetries
+    of hidden units.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def random_starts(posterior, rngs, low_noise=None):
     rngs : list of numpy.random.Generator
         One per start, so that a start does not depend on how many others there are.
     low_noise : bool, optional
-        Whether all start with little noise; by default they take turns.
+        Whether all starts have low noise; by default the two kinds alternate.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
@@ -97,17 +98,17 @@ def random_starts(posterior, rngs, low_noise=None):
 
 
 def steepness(posterior, theta):
-    """Factor of the weights into the first hidden layer for targets that vary quickly.
+    """Factor of the initial weights into the first hidden layer for targets that vary quickly.
 
-    Random hidden units are features of a linear model. Where those of larger weights fit the
-    targets clearly better by least squares, as over several periods, training from usual weights
-    would end in a flat function. Else the factor is 1.
+    Random hidden units are features of a linear model. If features with larger weights fit the
+    targets clearly better by least squares, as for several periods, training from usual weights
+    would end in a flat function. Otherwise the factor is 1.
 
     Parameters
     ----------
     posterior : Posterior
     theta : ndarray of shape (k,)
-        Of a random start.
+        Weights of a random start.
 
     Returns
     -------
@@ -132,12 +133,12 @@ def steepness(posterior, theta):
         misfits.append(max(rest, np.finfo(float).tiny))
     gains = 0.5 * len(rows) * np.log(misfits[0] / np.array(misfits))  # nats at the best noise level
     best, most = int(np.argmax(gains)), np.sum(target**2)
-    missed = misfits[0] > UNEXPLAINED * most  # else training finds the rest from there
+    missed = misfits[0] > UNEXPLAINED * most  # otherwise training from usual weights succeeds
     return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
 
 
 def train(posterior, start, settings, least=-np.inf):
-    """Minimise ``M(w)``, the precisions re-estimated on the way.
+    """Minimise ``M(w)``, re-estimating the precisions during training.
 
     Parameters
     ----------
@@ -145,13 +146,13 @@ def train(posterior, start, settings, least=-np.inf):
     start : Trained
     settings : Settings
     least : float, default=-inf
-        Log evidence below which the network is of no use.
+        Log evidence below which training may be given up.
 
     Returns
     -------
     Trained or None
-        ``None`` if the evidence has fallen so low. Networks with too many weights for their rows
-        have their highest evidence early, and lose hundreds of nats as they fit the noise.
+        ``None`` if the evidence has fallen that low. Networks with too many weights for their rows
+        reach their highest evidence early, and lose hundreds of nats by overfitting the noise.
     """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
@@ -186,7 +187,7 @@ def train(posterior, start, settings, least=-np.inf):
 
 
 def _unless_fallen(given, search, max_iter, deadline, least):
-    """`lower`, or ``None`` where the evidence has `FALLEN`, and below the least."""
+    """Run `lower`; return ``None`` if the evidence has `FALLEN` below its best and ``least``."""
     posterior, best = given[0], -np.inf
     copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
     while not search.done and search.n_iter < max_iter and not deadline.passed:
@@ -203,15 +204,15 @@ def _unless_fallen(given, search, max_iter, deadline, least):
 
 
 def train_on_part_first(posterior, part, start, settings, least=-np.inf):
-    """`train`, begun on some of the rows if there are many.
+    """Train on a subsample of the rows first if there are many, then on all rows.
 
     Parameters
     ----------
     posterior : Posterior
     part : Posterior or None
-        See `subsample`.
+        Posterior of the subsample, see `subsample`.
     start, settings, least
-        As of `train`.
+        See `train`.
     """
     start = start if part is None else train(part, start, settings)
     return train(posterior, start, settings, least)

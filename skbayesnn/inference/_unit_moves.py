@@ -1,8 +1,8 @@
-"""Slice sampling of hidden units, beside the dynamics.
+"""Slice sampling of hidden units, in addition to the dynamics.
 
-Networks whose units are saturated, or whose output weights are large, have widths of their own: the
-steps of the dynamics, which suit typical networks, are there far too short or far too long, and a
-chain that has got there stays for long. Slices find their width by themselves.
+The posterior has other length scales at networks with saturated units or large output weights. The
+steps of the dynamics, tuned to typical networks, are far too short or far too long there, and a
+chain in such a region stays for long. Slice sampling adapts the step size.
 """
 
 from typing import NamedTuple
@@ -12,19 +12,19 @@ import numpy as np
 from skbayesnn.inference._stepwise import Stepwise
 from skbayesnn.samplers import Phase
 
-MOST_UNITS = 8  # of a transition
-TRIES = 16  # the slice is then 2^-15 of the ellipse
+MOST_UNITS = 8  # most units updated by one transition
+TRIES = 16  # most angles of a unit; the bracket is then about 2^-15 of the ellipse
 
 
 class Slices(NamedTuple):
-    """Random numbers of a transition, of every chain from its own generator.
+    """Random numbers of one transition, of every chain from its own generator.
 
     Attributes
     ----------
     unit : ndarray of int, shape (n_sampled,)
-        That every weight goes into, or -1.
+        Hidden unit that every weight leads to, or -1.
     chosen : ndarray of int, shape (n_chains, n)
-        Units, one after the other.
+        Indices of the units, in the order of their updates.
     normal : ndarray of shape (n_chains, n_sampled)
     exponential : ndarray of shape (n_chains, n)
     uniform : ndarray of shape (n_chains, n, TRIES)
@@ -38,17 +38,18 @@ class Slices(NamedTuple):
 
     @property
     def n_steps(self):
-        """Of every chain."""
+        """Number of steps of every chain."""
         return self.chosen.shape[1]
 
 
 class UnitMoves(Stepwise):
-    """Elliptical slice sampling of the weights into one hidden unit after another.
+    """Elliptical slice sampling of the weights into each hidden unit in turn.
 
-    Given their precisions these weights are normal a priori; with a second draw ``n`` from that
-    prior they turn into ``w cos t + n sin t`` (Murray, Adams & MacKay 2010, figure 2). Of more than
-    `MOST_UNITS` units so many, chosen at random, are moved. After `TRIES` angles a unit stays as it
-    is, which leaves the target invariant: a way to another point is as probable as the way back.
+    Given their precisions these weights are normal a priori. With a second draw ``n`` from that
+    prior they are rotated to ``w cos t + n sin t`` (Murray, Adams & MacKay 2010, figure 2). If
+    there are more than `MOST_UNITS` units, as many are chosen at random. A unit is left unchanged
+    after `TRIES` rejected angles, which keeps the target invariant: the probabilities of a move and
+    of its reverse are equal.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class UnitMoves(Stepwise):
         self.unit = self.unit[: joint.n_sampled]
 
     def draw(self, rngs):
-        """Random numbers of every chain from its own generator."""
+        """Draw the random numbers of every chain from its own generator."""
         m, n, n_sampled = len(rngs), min(self.n_units, MOST_UNITS), len(self.unit)
         chosen, normal = np.tile(np.arange(n), (m, 1)), np.empty((m, n_sampled))
         exponential, uniform = np.empty((m, n)), np.empty((m, n, TRIES))
@@ -80,7 +81,7 @@ class UnitMoves(Stepwise):
         return Slices(self.unit, chosen, normal, exponential, uniform)
 
     def step(self, energy, phase, drawn, at):
-        """New weights of one unit of every chain."""
+        """Update the weights of one unit of every chain."""
         normal = drawn.normal[at[0]]
         chosen, exponential, uniform = drawn.chosen[at], drawn.exponential[at], drawn.uniform[at]
         joint = self.joint

@@ -1,20 +1,20 @@
-"""The minimum of a network in a wider one."""
+"""Embedding of the minimum of a network in a wider network."""
 
 import numpy as np
 
-FAINT = 0.01  # size of weights from new units to old ones, relative to those of a random start
+FAINT = 0.01  # size of weights from new units to old units, relative to those of a random start
 
 
 def widened(minimum, network, rng):
-    """Weights of a wider network that computes nearly what the narrower one does.
+    """Weights of a wider network that computes nearly the function of the narrower one.
 
-    New hidden units get random incoming weights, of standard deviation ``fan_in^(-1/2)``, and faint
-    outgoing weights to old units; training decides what they are good for.
+    New hidden units get random incoming weights, of standard deviation ``fan_in^(-1/2)``, and small
+    outgoing weights to old units, to be adjusted by training.
 
     Parameters
     ----------
     minimum : Minimum
-        Of a network of the same depth, with no layer wider.
+        Minimum of a network of the same depth, with no layer wider.
     network : Network
     rng : numpy.random.Generator
 
@@ -35,12 +35,12 @@ def widened(minimum, network, rng):
 
 
 def embedded(minimum, network):
-    """Weights of a minimum in the full layout: pruned units come back switched off.
+    """Weights of a minimum in the full layout, where pruned units are switched off.
 
     Parameters
     ----------
     minimum, network
-        As of `widened`.
+        See `widened`.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""How good predictive distributions are: scoring rules, calibration, and scorers.
+"""Quality of predictive distributions: scoring rules, calibration, and scorers.
 
 Scoring rules work on arrays and give one value per target; averages are left to `numpy.average`,
 with ``weights=sample_weight`` if rows count differently. Measures of calibration summarise all
-rows. Scorers are called as ``scorer(estimator, X, y, sample_weight=None)``, are the greater the
-better, and can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and their like.
+rows. Scorers are called as ``scorer(estimator, X, y, sample_weight=None)``; higher is better. They
+can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and similar tools.
 """
 
 from skbayesnn.metrics._calibration import (

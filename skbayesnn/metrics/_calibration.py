@@ -1,4 +1,4 @@
-"""Calibration: whether what was predicted with some probability happens that often."""
+"""Calibration: agreement of predicted probabilities with observed frequencies."""
 
 import numbers
 
@@ -21,12 +21,12 @@ def interval_coverage(
     interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
         Lower and upper ends, as `predict_interval` of the regressors gives them.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row.
 
     Returns
     -------
     float
-        Between 0 and 1, over all outputs.
+        Coverage between 0 and 1, over all outputs.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
         Probability integral transform: the predictive distribution function at the targets, as
         `predictive_cdf` of the regressors gives it.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row.
 
     Returns
     -------
     float
-        Between 0 and 0.5, mean over the outputs: lower is better. Perfect predictions of
+        Error between 0 and 0.5, mean over the outputs: lower is better. Perfect predictions of
         ``n`` independent targets have about ``0.31 / sqrt(n)``.
 
     Raises
@@ -91,7 +91,7 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
 
 
 def _area_from_diagonal(pit, share):
-    """``integral of |F(q) - q| dq`` of the weighted empirical distribution ``F``."""
+    """Area ``integral of |F(q) - q| dq`` for the weighted empirical distribution ``F``."""
     order = np.argsort(pit)
     knots = np.concatenate([[0.0], pit[order], [1.0]])
     height = np.concatenate([[0.0], np.cumsum(share[order])])  # of F between the knots
@@ -126,12 +126,12 @@ def expected_calibration_error(
     labels : array-like of shape (n_classes,), optional
         The classes; by default those in `y_true`, sorted.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row.
 
     Returns
     -------
     float
-        Between 0 and 1: lower is better.
+        Error between 0 and 1: lower is better.
 
     Raises
     ------

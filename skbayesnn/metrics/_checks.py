@@ -1,4 +1,4 @@
-"""Arrays that the metrics take, checked."""
+"""Validation of the arrays that the metrics take."""
 
 import numbers
 
@@ -7,14 +7,14 @@ from sklearn.utils import check_array
 
 
 def finite(values, name):
-    """A finite array of doubles, of one axis or more."""
+    """Convert to a finite array of doubles, of one axis or more."""
     if np.ndim(values) == 0:
         raise ValueError(f"{name} must be an array with one entry per row, got {values!r}.")
     return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
 
 
 def as_targets(values, name, y):
-    """Like `finite`, of the shape of the targets, or a single number for all of them."""
+    """Convert to a finite array of the shape of the targets, or to a single number for all."""
     if np.ndim(values) == 0:
         values = np.full(y.shape, values)
     array = finite(values, name)
@@ -24,7 +24,7 @@ def as_targets(values, name, y):
 
 
 def with_last_axis(values, name, y, length=None):
-    """Like `finite`, of the shape of the targets with one more axis at the end."""
+    """Convert to a finite array of the shape of the targets with one more axis at the end."""
     array = finite(values, name)
     if (
         array.ndim != y.ndim + 1
@@ -45,7 +45,7 @@ def probability(value, name):
 
 
 def row_weights(sample_weight, n_rows):
-    """Weights of the rows, as shares that add up to 1."""
+    """Row weights as shares that sum to 1."""
     if sample_weight is None:
         return np.full(n_rows, 1.0 / n_rows)
     weight = finite(sample_weight, "sample_weight")

@@ -24,7 +24,7 @@ def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> 
     Returns
     -------
     ndarray of the shape of `y_true`
-        In nats, y in its own units: higher is better.
+        Log density in nats, y in its own units: higher is better.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Continuous ranked probability score of Gaussian predictions, in closed form.
 
     The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
-    to the sign); ``F`` is the predictive distribution function. For a prediction without any spread
-    it is the absolute error.
+    to the sign); ``F`` is the predictive distribution function. For a prediction of zero standard
+    deviation it is the absolute error.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     Returns
     -------
     ndarray of the shape of `y_true`
-        In units of y: lower is better.
+        Score in units of y: lower is better.
 
     Raises
     ------
@@ -85,8 +85,8 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -> Array:
     """Continuous ranked probability score of predictions given as draws.
 
-    ``E|X - y| - E|X - X'| / 2`` with ``X`` and ``X'`` from the predictive distribution (Gneiting
-    and Raftery 2007, equation 21, up to the sign), by sorting the draws of each target.
+    The score is ``E|X - y| - E|X - X'| / 2`` with ``X`` and ``X'`` from the predictive distribution
+    (Gneiting and Raftery 2007, equation 21, up to the sign), by sorting the draws of each target.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
     Returns
     -------
     ndarray of the shape of `y_true`
-        In units of y: lower is better.
+        Score in units of y: lower is better.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
 def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 0.95) -> Array:
     """Score of central prediction intervals: their width, and a penalty for targets outside.
 
-    ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage`` (Gneiting
-    and Raftery 2007, equation 43). The true quantiles have the best expected score.
+    The score is ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage``
+    (Gneiting and Raftery 2007, equation 43). The true quantiles have the best expected score.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 
     Returns
     -------
     ndarray of the shape of `y_true`
-        In units of y: lower is better.
+        Score in units of y: lower is better.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 
 
 
 def ends(y_true, interval):
-    """Targets with the lower and upper ends of their intervals."""
+    """Check targets and intervals; return targets, lower ends and upper ends."""
     y = finite(y_true, "y_true")
     interval = with_last_axis(interval, "interval", y, length=2)
     low, high = interval[..., 0], interval[..., 1]

@@ -27,7 +27,7 @@ NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
 def log_density_scorer(
     estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Mean log predictive density of regressors, log probability of the true class of classifiers.
+    """Mean log predictive density of regressors, or log probability of the true class.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def log_density_scorer(
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Targets.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row.
 
     Returns
     -------
     float
-        In nats per row, y in its own units, joint over the outputs: higher is better.
+        Score in nats per row, y in its own units, joint over the outputs: higher is better.
 
     Raises
     ------
@@ -77,23 +77,23 @@ def neg_crps_scorer(
 
     Gaussian predictions are scored in closed form, mixtures of Gaussians and other predictions by
     integrating their distribution function (Gneiting and Raftery 2007, equation 20) over 96 points
-    per target: some hundred times the work of predicting.
+    per target, which takes about a hundred times as long as `predict`.
 
     Parameters
     ----------
     estimator : object
-        A fitted regressor, as for `log_density_scorer`.
+        Fitted regressor, as for `log_density_scorer`.
     X : array-like of shape (n_samples, n_features)
         Inputs.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Targets.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row.
 
     Returns
     -------
     float
-        In units of y, mean over the outputs: higher is better.
+        Score in units of y, mean over the outputs: higher is better.
 
     Raises
     ------
@@ -125,18 +125,18 @@ def neg_calibration_error_scorer(
     Parameters
     ----------
     estimator : object
-        A fitted regressor, as for `log_density_scorer`, or any classifier with ``predict_proba``.
+        Fitted regressor, as for `log_density_scorer`, or any classifier with ``predict_proba``.
     X : array-like of shape (n_samples, n_features)
         Inputs.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Targets.
     sample_weight : array-like of shape (n_samples,), optional
-        How often each row counts.
+        Weight of each row.
 
     Returns
     -------
     float
-        A probability: higher is better.
+        Negative mean difference of probabilities: higher is better.
 
     Raises
     ------
@@ -244,9 +244,9 @@ def _interval_score(estimator, X, y, sample_weight=None, *, coverage):
 
 
 def _innermost(estimator, X, method):
-    """The model that has the method, inside pipelines and searches, and the rows as it sees them.
+    """Find the model with the method inside pipelines and searches, and its transformed rows.
 
-    Any other regressor that knows its standard deviation is taken for Gaussian.
+    Any other regressor that predicts its standard deviation counts as Gaussian.
     """
     while True:
         if isinstance(estimator, Pipeline):
@@ -266,7 +266,7 @@ def _innermost(estimator, X, method):
 
 
 class _GaussianPredictions:
-    """Predictive distributions of a regressor that gives means and standard deviations."""
+    """Gaussian predictive distributions of a regressor with means and standard deviations."""
 
     def __init__(self, regressor):
         self.regressor = regressor
@@ -295,7 +295,7 @@ class _GaussianPredictions:
 
 
 def _crps(model, X, y):
-    """Of every target."""
+    """Continuous ranked probability score of every target."""
     mean, std = model.predict(X, return_std=True)
     y = np.asarray(y, dtype=float).reshape(mean.shape)
 

@@ -1,4 +1,4 @@
-"""Choosing and averaging models by their evidence."""
+"""Selection and averaging of models by their evidence."""
 
 from skbayesnn.model_selection._comparison import ComparisonTable, compare
 from skbayesnn.model_selection._scoring import AllData, evidence_score

@@ -1,4 +1,4 @@
-"""Candidates of a search: fitted one by one, then put into a table."""
+"""Candidates of a search: their fits and the table of results."""
 
 import time
 import warnings
@@ -12,19 +12,19 @@ from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor, fi
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
-NO_TIME = object()  # an estimator without max_time
-FIRST_LOOK = {"noise": "constant"}  # what is cheap in place of "auto"
-COULD_WIN = 10.0  # nats below the best at the first look from which candidates are fitted as asked
+NO_TIME = object()  # marks an estimator without max_time
+FIRST_LOOK = {"noise": "constant"}  # cheap values in place of "auto"
+COULD_WIN = 10.0  # nats below the best first look within which candidates are fitted in full
 SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
 class TooLate(Exception):
-    """The time of a search had passed before a candidate was begun."""
+    """Error of a candidate that was not fitted because the time of the search had passed."""
 
 
 @contextmanager
 def _no_longer_than(model, deadline):
-    """Give the fit of a model what is left of the time, if it can be given any."""
+    """Limit ``max_time`` of a model, if it has one, to the time left."""
     last = final_step(model)
     own = getattr(last, "max_time", NO_TIME)
     if own is NO_TIME or np.isinf(deadline.at):
@@ -40,7 +40,7 @@ def _no_longer_than(model, deadline):
 
 @contextmanager
 def _holding(model, values):
-    """Parameters of the last step that are ``"auto"`` have other values during a fit."""
+    """Hold ``"auto"`` parameters of the last step at given values during a fit."""
     last = final_step(model)
     held = {name: value for name, value in values.items() if _is_auto(last, name)}
     vars(last).update(held)
@@ -56,12 +56,12 @@ def _is_auto(last, name):
 
 
 def asks_for_more(model, noise):
-    """Whether a model would be another one with a noise model, ``None`` yet, than at first look."""
+    """Return True if the full fit of a model would differ from its first look."""
     return _is_auto(final_step(model), "noise") and noise != FIRST_LOOK["noise"]
 
 
 def promising(fits):
-    """Candidates that could win after their `FIRST_LOOK`, the best one first."""
+    """Select candidates that could win after their `FIRST_LOOK`, the best one first."""
     models = [None if model is None else final_step(model) for model, *_ in fits]
     able = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
     near = np.flatnonzero(able >= np.fmax.reduce(able) - COULD_WIN)
@@ -69,16 +69,16 @@ def promising(fits):
 
 
 def instead(first, second):
-    """A later fit of a candidate in place of an earlier one, unless it failed."""
+    """Replace an earlier fit of a candidate by a later one, unless the later one failed."""
     model, _, error = first if second[0] is None else second
     return model, first[1] + second[1], error
 
 
 def fit_candidate(model, X, y, fit_params, deadline, is_first, held=None):
-    """Fit one candidate: the model or ``None``, the seconds it took, the error or ``None``.
+    """Fit one candidate; return the model or ``None``, the seconds, and the error or ``None``.
 
-    Candidates other than the first are not begun after the deadline. Parameters that are ``"auto"``
-    have the values ``held`` meanwhile.
+    Candidates other than the first are not begun after the deadline. During the fit, parameters
+    that are ``"auto"`` have the values ``held``.
     """
     start, error = time.perf_counter(), None
     if deadline.passed and not is_first:
@@ -93,7 +93,7 @@ def fit_candidate(model, X, y, fit_params, deadline, is_first, held=None):
 
 
 def told(model, seconds, error):
-    """What a line of progress says of a candidate."""
+    """Format the progress line of a candidate."""
     if error is None:
         row = describe(model)
         found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
@@ -120,7 +120,7 @@ def report_failures(fits):
 
 
 def results_table(params, fits):
-    """Columns of ``results_``."""
+    """Make the columns of ``results_``."""
     n = len(params)
     table = {"params": params}
     for name in sorted({name for p in params for name in p}):
@@ -155,7 +155,7 @@ def simplest_of_best(table):
 
 
 def _row(model, seconds, error):
-    """One candidate's part of ``results_``."""
+    """Make the row of ``results_`` of one candidate."""
     if model is None:
         verdict = f"failed: {type(error).__name__}: {error}"
         if isinstance(error, TooLate):

@@ -1,4 +1,4 @@
-"""A table of fitted models side by side."""
+"""Table that compares fitted models."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 class ComparisonTable(dict):
-    """Columns of equal length, as ``pandas.DataFrame`` takes them, printed as a table.
+    """Table of columns of equal length, accepted by ``pandas.DataFrame``, with a printed form.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def _text(value):
 
 
 def posterior_probabilities(log_evidences):
-    """Of models that are equally probable before the data; 0 where the evidence is ``nan``."""
+    """Posterior probabilities of models with equal priors; 0 where the evidence is ``nan``."""
     log_evidences = np.where(np.isnan(log_evidences), -np.inf, log_evidences)
     if np.all(np.isneginf(log_evidences)):
         return np.full(len(log_evidences), np.nan)
@@ -61,18 +61,18 @@ def posterior_probabilities(log_evidences):
 
 
 def describe(model):
-    """What one fitted model says about itself.
+    """Summarise one fitted model.
 
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted; with ``log_evidence_``.
+        Fitted model with ``log_evidence_``.
 
     Returns
     -------
     dict
-        The columns of `compare` without the posterior probability; ``nan`` where there is nothing
-        to tell.
+        Columns of `compare` without the posterior probability; ``nan`` where a value is not
+        available.
     """
     last = final_step(model)
     network = innermost(model)

@@ -1,4 +1,4 @@
-"""The evidence in scikit-learn's own searches."""
+"""Log evidence as a score for scikit-learn's searches."""
 
 from typing import Any
 
@@ -11,25 +11,25 @@ from skbayesnn.estimators import final_step
 
 
 def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
-    """Log evidence of a fitted model, as a scorer.
+    """Return the log evidence of a fitted model, as a scorer.
 
     ``GridSearchCV(model, grid, scoring=evidence_score, cv=AllData())`` chooses by evidence, with
-    one fit per candidate and one more of the best (MacKay 1992, section 2.2). It is passed as a
-    function: scikit-learn knows the names of its own scorers only.
+    one fit per candidate and one more of the best (MacKay 1992, section 2.2). Pass the
+    function itself: scikit-learn accepts only the names of its own scorers.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        Fitted; it, or its last step, has ``log_evidence_``. Evidences of models of differently
-        transformed targets can be compared if `skbayesnn.compose.TransformedTargetRegressor`
-        transforms them.
+        Fitted model; it, or its last step, has ``log_evidence_``. Evidences of models of
+        differently transformed targets can be compared if
+        `skbayesnn.compose.TransformedTargetRegressor` transforms them.
     X, y : ignored
         The evidence is that of the rows the model was fitted to.
 
     Returns
     -------
     float
-        In nats; ``nan`` if the evidence is not available.
+        Log evidence in nats; ``nan`` if the evidence is not available.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
 
 
 class AllData:
-    """A cross-validation splitter with one split, whose training and test rows are all rows.
+    """Cross-validation splitter with one split, whose training and test rows are all rows.
 
     The evidence needs no rows set aside. Scores of predictions on such a split are training scores.
 
@@ -72,35 +72,35 @@ class AllData:
     """
 
     def split(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Any:
-        """All rows, for training and for testing.
+        """Yield all rows, for training and for testing.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows to split.
         y, groups : ignored
-            As scikit-learn passes them.
+            Present for compatibility with scikit-learn.
 
         Yields
         ------
         train, test : ndarray of shape (n_samples,)
-            All indices, twice.
+            Indices of all rows, twice.
         """
         rows = np.arange(_num_samples(X))
         yield rows, rows.copy()
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of splits.
+        """Return the number of splits.
 
         Parameters
         ----------
         X, y, groups : ignored
-            As scikit-learn passes them.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
         int
-            1.
+            Always 1.
         """
         return 1
 

@@ -1,4 +1,4 @@
-"""A grid search by evidence, which sets no rows aside."""
+"""Grid search by evidence, without held-out rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -44,13 +44,13 @@ from skbayesnn.model_selection._candidates import (
 from skbayesnn.predictive import stacking_weights, tempered_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
-BY_DENSITIES = ("stacking", "tempered")  # leave-one-out, which samplers do not have
+BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predictions
 
 
 def _delegated(method):
-    """Method of the same name of the estimator that predicts, if it has one."""
+    """Delegate a method to the predictor of the search, if that has it."""
     return delegated(method, lambda search: search._asked)
 
 
@@ -61,9 +61,9 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     section 2.2). The search therefore holds out no rows.
 
     With evidence regressors every candidate gets a first look: constant noise in place of
-    ``noise="auto"``. The best one is then fitted as asked, and after it the other candidates within
-    10 nats of it, with the noise model that was chosen for the best. What the grid or the estimator
-    fixes stays as it is.
+    ``noise="auto"``. The best one is then fitted with its own parameters, and after it the other
+    candidates within 10 nats of it, with the noise model that was chosen for the best. Parameters
+    that the grid or the estimator fixes do not change.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     averaging : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        How predictions are combined.
+        Way to combine predictions.
 
         * ``"best"``: the candidate of highest evidence.
         * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
@@ -106,12 +106,12 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
         evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
     estimators_ : list
-        The fitted candidates; ``None`` for those that failed.
+        Fitted candidates; ``None`` for those that failed.
     best_index_ : int
         Position of the candidate of highest evidence.
     best_params_ : dict
     best_score_ : float
-        Its log evidence.
+        Log evidence of this candidate.
     best_estimator_ : estimator
     weights_ : ndarray of shape (n_candidates,)
         Share of every candidate in the predictions.
@@ -178,7 +178,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         **fit_params : dict
-            Passed on to ``fit`` of the estimator, such as ``sample_weight``.
+            Further arguments of ``fit`` of the estimator, such as ``sample_weight``.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If parameters make no sense, or if no candidate has an evidence. If the fits of all
+            If parameters are invalid, or if no candidate has an evidence. If the fits of all
             candidates fail, the first one's error is raised.
         """
         params = list(ParameterGrid(self.param_grid))
@@ -199,7 +199,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         deadline = Deadline.after(self.max_time)
         labels = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
         with warnings.catch_warnings():
-            if self.max_time is not None:  # the search says it once
+            if self.max_time is not None:  # the search itself warns once
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
             fits = self._fitted(candidates, labels, (X, y, fit_params, deadline))
         report_failures(fits)
@@ -210,10 +210,10 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _fitted(self, candidates, labels, given):
-        """What `fit_candidate` returns for every candidate.
+        """Fit every candidate, see `fit_candidate`.
 
-        All get a first look. The best one is then fitted as asked, and after it the others that
-        could win, with the noise model chosen for the best.
+        All get a first look. The best one is then fitted with its own parameters, and after it the
+        others that could win, with the noise model chosen for the best.
         """
         progress, fits = reporter(self.verbose, given[-1]), []
 
@@ -238,7 +238,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         return fits
 
     def _warn_of_time(self, deadline, fits):
-        """Warn if the search was broken off."""
+        """Warn if the search was stopped early."""
         if deadline.passed:
             n_tried = sum(not isinstance(error, TooLate) for _, _, error in fits)
             warnings.warn(
@@ -265,7 +265,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 )
 
     def _choose(self, fit_params):
-        """Set what depends on the evidences."""
+        """Set the attributes that depend on the evidences."""
         evidences = self.results_["log_evidence"]
         known = np.flatnonzero(~np.isnan(evidences))
         if len(known) == 0:
@@ -289,7 +289,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         self.weights_ = self._shares(known, fit_params)
         self.results_["weight"] = self.weights_
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            vars(self).pop(name, None)  # of an earlier fit
+            vars(self).pop(name, None)  # attributes of an earlier fit
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
 
@@ -306,14 +306,14 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             weights[known] = stacking_weights(*self._leave_one_out(known, fit_params))
         else:
             densities, counts = self._leave_one_out(known, fit_params)
-            if is_classifier(self.best_estimator_):  # too high where weights are many
+            if is_classifier(self.best_estimator_):  # too high with many weights
                 densities = None
             weights[known] = tempered_weights(evidences[known], counts, densities)
         weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
         return weights / weights.sum()
 
     def _leave_one_out(self, known, fit_params):
-        """Leave-one-out log densities, a row per candidate, and how often every column counts."""
+        """Leave-one-out log densities, a row per candidate, and the weight of every column."""
         models = [final_step(self.estimators_[i]) for i in known]
         densities = np.stack([model.leave_one_out_log_density_ for model in models])
         counts = _sample_weight(fit_params, densities.shape[1])
@@ -322,12 +322,12 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def _asked(self):
-        """What predicts, or before the fit the estimator that will be fitted."""
+        """Predictor, or before the fit the estimator that will be fitted."""
         return self.predictor_ if hasattr(self, "results_") else self.estimator
 
     @property
     def predictor_(self):
-        """What predicts: ``best_estimator_``, or the average of several candidates."""
+        """Predictor: ``best_estimator_``, or the average of several candidates."""
         check_is_fitted(self)
         if self.averaging == "best":
             return self.best_estimator_
@@ -336,11 +336,11 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         return average([self.estimators_[i] for i in used], self.weights_[used])
 
     def __sklearn_is_fitted__(self):
-        """Whether `fit` was completed."""
+        """Return True if `fit` was completed."""
         return hasattr(self, "weights_")
 
     def __sklearn_tags__(self):
-        """Tags of the estimator searched over."""
+        """Return the tags of the estimator searched over."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
@@ -364,7 +364,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
 
 
 def _sample_weight(fit_params, n_rows):
-    """The training weights among the parameters of ``fit``; ones if there are none."""
+    """Row weights among the parameters of ``fit``; ones if there are none."""
     for name, value in fit_params.items():
         if name.split("__")[-1] == "sample_weight" and value is not None:
             return np.asarray(value, dtype=float)

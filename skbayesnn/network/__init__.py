@@ -1,6 +1,6 @@
 """Multilayer perceptrons as functions of a flat weight vector, and their exact derivatives.
 
-Nothing here knows targets, noise or priors.
+This package does not depend on targets, noise or priors.
 """
 
 from skbayesnn.network._activations import ACTIVATIONS

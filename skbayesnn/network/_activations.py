@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 
 class Activation(NamedTuple):
-    """A hidden-unit non-linearity ``z = phi(a)``.
+    """Hidden-unit non-linearity ``z = phi(a)``.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def _relu(a, order):
 
 
 def _silu(a, order):
-    """``a sigmoid(a)``, also called swish (Elfwing, Uchibe & Doya 2018)."""
+    """Activation ``a sigmoid(a)``, also called swish (Elfwing, Uchibe & Doya 2018)."""
     s = expit(a)
     z = a * s
     if order == 0:
@@ -67,7 +67,7 @@ def _silu(a, order):
 
 
 def _gelu(a, order):
-    """``a Phi(a)`` with the normal distribution function ``Phi`` (Hendrycks & Gimpel 2016)."""
+    """Activation ``a Phi(a)`` with the normal cdf ``Phi`` (Hendrycks & Gimpel 2016)."""
     cdf = ndtr(a)
     if order == 0:
         return (a * cdf,)

@@ -76,9 +76,9 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
     trace : Trace of order 2
     vector : ndarray of shape (..., k)
     residual, curvature : ndarray
-        As one item of the blocks of `hessian`.
+        Items of a block of `hessian`.
     exact : bool
-        ``False``: Gauss-Newton.
+        ``False`` for the Gauss-Newton approximation.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def _pairs(left, right):
     """Products ``l_i r_j`` with ``i <= j``: ``(..., d, n)`` to ``(..., d (d + 1) / 2, n)``."""
     *lead, d, n = left.shape
     products, start = np.empty((*lead, d * (d + 1) // 2, n)), 0
-    for i in range(d):  # one by one is far faster than a gather
+    for i in range(d):  # a loop is far faster than a gather
         end = start + d - i
         np.multiply(left[..., i : i + 1, :], right[..., i:, :], out=products[..., start:end, :])
         start = end
@@ -160,7 +160,7 @@ def _pairs(left, right):
 
 
 def _is_plain(network):
-    """One hidden layer and one output."""
+    """Return True for one hidden layer and one output."""
     return len(network.layer_sizes) == 3 and network.n_outputs == 1
 
 
@@ -187,7 +187,7 @@ def _add_plain_contraction(matrix, trace, residual):
 
 
 def _rows_last(array):
-    """``(..., n, d)`` to ``(..., d, n)``: what belongs to one unit lies together in memory."""
+    """Reorder ``(..., n, d)`` to ``(..., d, n)``, contiguous in memory for each unit."""
     return np.ascontiguousarray(np.swapaxes(array, -1, -2))
 
 
@@ -197,12 +197,12 @@ def _flat(stack):
 
 
 def _over_rows(left, right):
-    """``sum_n left_pn right_qn``, of shape ``(..., p, q)``."""
+    """Sum over rows ``sum_n left_pn right_qn``, of shape ``(..., p, q)``."""
     return left @ np.swapaxes(right, -1, -2)
 
 
 class _Layers(NamedTuple):
-    """What a trace says about each layer, rows last, and ``W`` without the biases.
+    """Quantities of a trace by layer, rows last, and ``W`` without the biases.
 
     ``deltas`` are the derivatives of ``sum_n r_n . f_n`` with respect to the summed inputs.
     """
@@ -216,7 +216,7 @@ class _Layers(NamedTuple):
 
     @classmethod
     def of(cls, trace, residual, exact):
-        """Bends and deltas are for the second-order contraction alone."""
+        """Extract the layers; bends and deltas are for the second-order contraction alone."""
         lists = trace.inputs, trace.slopes, trace.bends if exact else []
         inputs, slopes, bends = ([_rows_last(a) for a in arrays] for arrays in lists)
         deltas = [_rows_last(d) for d in back_propagate(trace, residual)] if exact else None
@@ -250,7 +250,7 @@ def _block_sums(trace, residual, curvature, exact):
 
 
 def _is_diagonal(layers, own):
-    """Whether only the diagonal of ``C_mm`` is held, as its other entries vanish."""
+    """Return True if only the diagonal of ``C_mm`` is held, as its other entries vanish."""
     return own.ndim == layers.weights[0].ndim
 
 
@@ -277,9 +277,9 @@ def _mixed(layers, own, upper):
 
 
 def _next_own(layers, mixed, layer):
-    """``C_ll = phi'_l W_l+1 C_l+1,l + diag(e_l phi''_l)``, shape ``(..., width, width, n)``.
+    """Recursion ``C_ll = phi'_l W_l+1 C_l+1,l + diag(e_l phi''_l)``, ``(..., width, width, n)``.
 
-    Where nothing comes from above the diagonal alone, ``(..., width, n)``.
+    Without a contribution from above only the diagonal, ``(..., width, n)``.
     """
     weights, slope, bend = layers.weights[layer + 1], layers.slopes[layer], None
     if layers.deltas is not None:
@@ -314,7 +314,7 @@ def _path_sums(layers, upper):
 
 
 def _outer_products(trace, curvature):
-    """``sum_n c_n J_n^T J_n`` of a single output, of shape ``(..., k, k)``."""
+    """Sum of outer products ``sum_n c_n J_n^T J_n`` of a single output, ``(..., k, k)``."""
     network, delta = trace.network, np.sqrt(np.abs(_rows_last(curvature)))
     J = np.empty((*trace.outputs.shape[:-2], network.n_weights, delta.shape[-1]))
     for layer in range(len(trace.layers) - 1, -1, -1):

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 BLOCK_DOUBLES = 2**20  # numbers that one temporary array may hold per network (8 MiB)
-CACHED_DOUBLES = 2**14  # numbers in one of several arrays that a fast cache holds together
+CACHED_DOUBLES = 2**14  # numbers per array if several arrays share a fast cache
 
 
 class Inputs:
-    """Rows of inputs, with what is made of them once however many networks see them.
+    """Rows of inputs, with derived arrays that are computed once for all networks.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Inputs:
     Attributes
     ----------
     rows : ndarray of shape (n, n_features + 1)
-        With a column of ones, if constant.
+        Inputs with a column of ones, if constant.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Inputs:
 
     @cached_property
     def columns(self):
-        """The same, rows last: what belongs to one input lies together in memory."""
+        """Inputs with rows last, contiguous in memory for each input."""
         return np.ascontiguousarray(self.rows.T)
 
     @cached_property
@@ -47,7 +47,7 @@ class Inputs:
 
 
 class Trace(NamedTuple):
-    """What a forward pass over some rows leaves behind.
+    """Record of a forward pass over some rows.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def forward(network, theta, X, order=0):
     theta : ndarray of shape (..., k)
     X : ndarray of shape (n, n_features) or Inputs
     order : {0, 1, 2}
-        How many derivatives of the activations later steps need.
+        Number of derivatives of the activations that later steps need.
 
     Returns
     -------
@@ -120,9 +120,9 @@ def forward(network, theta, X, order=0):
 
 
 def row_blocks(n_rows, doubles_per_row):
-    """Consecutive slices of rows such that a block's arrays stay below `BLOCK_DOUBLES`.
+    """Yield consecutive slices of rows that keep the arrays of a block below `BLOCK_DOUBLES`.
 
-    The blocks do not depend on the number of networks, nor do then the last bits of sums over rows.
+    The blocks, and so the last bits of sums over rows, do not depend on the number of networks.
 
     Parameters
     ----------

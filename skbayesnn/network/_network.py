@@ -1,4 +1,4 @@
-"""The layout of a multilayer perceptron: how a flat weight vector maps to layers."""
+"""Layout of a multilayer perceptron: the map from a flat weight vector to layers."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -54,7 +54,7 @@ class Network:
 
     @cached_property
     def phi(self):
-        """The activation with its derivatives."""
+        """Activation function with its derivatives."""
         return ACTIVATIONS[self.activation]
 
     @cached_property
@@ -66,11 +66,11 @@ class Network:
         ]
 
     def has_biases(self, layer):
-        """Whether layer ``layer`` of the weights (from 0) has biases."""
+        """Return True if layer ``layer`` of the weights (from 0) has biases."""
         return self.output_bias or layer < len(self.layer_sizes) - 2
 
     def without_biases(self, matrix, layer):
-        """The rows of an augmented matrix ``(..., fan_in + 1, fan_out)`` but that of the biases."""
+        """Drop the row of the biases of an augmented matrix ``(..., fan_in + 1, fan_out)``."""
         return matrix[..., : self.layer_sizes[layer], :]
 
     @cached_property
@@ -94,11 +94,11 @@ class Network:
         ]
 
     def pack(self, layers):
-        """The inverse of `layers`: augmented matrices to ``theta`` of shape ``(..., k)``."""
+        """Concatenate augmented matrices to ``theta``, ``(..., k)``: the inverse of `layers`."""
         return np.concatenate([w.reshape(*w.shape[:-2], -1) for w in layers], axis=-1)
 
     def without_units(self, hidden_layer, units):
-        """The layout after deleting ``units`` of hidden layer ``hidden_layer`` (from 0)."""
+        """Layout after the deletion of ``units`` of hidden layer ``hidden_layer`` (from 0)."""
         sizes = list(self.layer_sizes)
         sizes[hidden_layer + 1] -= len(units)
         return replace(self, layer_sizes=tuple(sizes))

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def transposed(network, weights, layer):
-    """``W^T`` without the bias row, for back-propagation to the units below."""
+    """Transposed weights ``W^T`` without the biases, for back-propagation to the units below."""
     return np.swapaxes(network.without_biases(weights, layer), -1, -2)
 
 
@@ -19,7 +19,7 @@ def back_propagate(trace, cotangent):
     Returns
     -------
     list of ndarray of shape (..., n, fan_out)
-        One per layer, first layer first (Rumelhart, Hinton & Williams 1986).
+        Gradients, one per layer, first layer first (Rumelhart, Hinton & Williams 1986).
     """
     deltas = [cotangent]
     for layer in range(len(trace.layers) - 1, 0, -1):
@@ -29,7 +29,9 @@ def back_propagate(trace, cotangent):
 
 
 def vector_jacobian(trace, cotangent):
-    """``sum_n r_n^T J_n``: the gradient of ``sum_n r_n^T f_n``, of shape ``(..., k)``.
+    """Vector-Jacobian product ``sum_n r_n^T J_n``, of shape ``(..., k)``.
+
+    It is the gradient of ``sum_n r_n^T f_n``.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def tangents(trace, vector):
 
 
 def jacobian_vector(trace, vector):
-    """``J_n v`` for every row: shape ``(..., n, n_outputs)``; ``vector`` is ``(..., k)``.
+    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``.
 
     Examples
     --------
@@ -129,7 +131,7 @@ def jacobian_vector(trace, vector):
 
 
 def second_derivative_along(trace, vector):
-    """``d2 f / dh2`` of the outputs at ``theta + h v``, ``h = 0``: shape ``(..., n, n_outputs)``.
+    """Second derivative ``d2 f / dh2`` at ``theta + h v``, ``h = 0``: ``(..., n, n_outputs)``.
 
     Parameters
     ----------
@@ -192,7 +194,7 @@ def jacobian(trace):
         result[..., part] = block.reshape(*lead, n_rows, n_outputs, -1)
         if layer > 0:
             back = transposed(network, trace.layers[layer], layer)
-            if layer == len(trace.layers) - 1:  # delta is the identity: spare the product
+            if layer == len(trace.layers) - 1:  # delta is the identity: skip the product
                 delta = back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
             else:
                 delta = delta @ back[..., None, :, :] * trace.slopes[layer - 1][..., None, :]
@@ -200,18 +202,18 @@ def jacobian(trace):
 
 
 def output_covariances(trace, covariance):
-    """``J S J^T`` of every row, without the Jacobian ``J`` of its outputs.
+    """Covariance ``J S J^T`` of the outputs of every row, without forming the Jacobian ``J``.
 
-    The covariance of the summed inputs of two layers, given what comes from below, is a matrix
-    product; derivatives of the outputs take it upwards. With many outputs this is much less work
-    than to multiply Jacobians.
+    The covariance of the summed inputs of two layers, given the inputs of these layers, is a matrix
+    product; derivatives of the outputs propagate it upwards. With many outputs this is much less
+    work than a product of Jacobians.
 
     Parameters
     ----------
     trace : Trace of order >= 1
-        Of one network.
+        Trace of one network.
     covariance : ndarray of shape (k, k)
-        ``S``, of the weights.
+        Covariance ``S`` of the weights.
 
     Returns
     -------
@@ -245,7 +247,7 @@ def output_covariances(trace, covariance):
 
 
 def kronecker_factors(trace, roots, sample_weight):
-    """Second moments whose Kronecker products stand for the layers' Gauss-Newton matrices.
+    """Kronecker factors that approximate the Gauss-Newton matrices of the layers.
 
     Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
     Grosse 2015, "Optimizing neural networks with Kronecker-factored approximate curvature").
@@ -253,16 +255,16 @@ def kronecker_factors(trace, roots, sample_weight):
     Parameters
     ----------
     trace : Trace of order >= 1
-        Of one network.
+        Trace of one network.
     roots : ndarray of shape (n, m, n_outputs)
-        With ``R^T R`` the curvature of the misfit in the outputs.
+        Roots ``R``, with ``R^T R`` the curvature of the misfit in the outputs.
     sample_weight : ndarray of shape (n,)
 
     Returns
     -------
     list of tuple
-        ``sum_n s_n z_n z_n^T`` and ``sum_n d_n d_n^T`` of every layer; the matrix is their product
-        over ``sum_n s_n``.
+        Factors ``sum_n s_n z_n z_n^T`` and ``sum_n d_n d_n^T`` of every layer; the matrix is their
+        product over ``sum_n s_n``.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""The compiled core: what it can do, and whether it is there.
+"""Interface to the compiled core.
 
-`_core` is made from ``_core.pyx`` and ``core.c`` when the package is installed where there is a C
-compiler. Its functions do what methods of `Posterior` and `JointPosterior` do, which call them
-where they can; else these go on with NumPy, the same to rounding. (Forces along trajectories are
-mostly in single precision; the energies that accept or reject them are not.) The
-environment variable ``SKBAYESNN_COMPILED`` names the set of instructions to use, or is ``0``: none.
+`_core` is built from ``_core.pyx`` and ``core.c`` when the package is installed with a C compiler.
+Its functions implement methods of `Posterior` and `JointPosterior`, which call them where possible
+and use NumPy otherwise, with equal results to rounding. (Forces along trajectories are mostly in
+single precision; the energies of the Metropolis tests are in double precision.) The environment
+variable ``SKBAYESNN_COMPILED`` names the set of instructions to use; ``0`` disables the core.
 """
 
 import os
@@ -58,10 +58,10 @@ def compiled_joint(joint, posterior, noise_network=None):
     ----------
     joint : JointPosterior
     posterior : Posterior
-        Given the conditions of a position, with Gaussian noise or classes; its ``variances`` add to
-        those of the noise.
+        Posterior given the conditions of a position, with Gaussian noise or classes; its
+        ``variances`` add to those of the noise.
     noise_network : Network, optional
-        Of input-dependent noise.
+        Network of input-dependent noise.
     """
     model, noise = posterior.compiled, None
     plain = posterior.factors is None and posterior.groups.centred
@@ -74,16 +74,16 @@ def compiled_joint(joint, posterior, noise_network=None):
 
 
 def compiled_softmax_moments(mean, root, points):
-    """Means of class probabilities and of their products at some points, or ``None``.
+    """Means of class probabilities and of their products over some points, or ``None``.
 
     Parameters
     ----------
     mean : ndarray of shape (n, n_classes)
-        Of the activations.
+        Mean of the activations.
     root : ndarray of shape (n, n_classes, r)
-        ``R R^T`` is their covariance.
+        Root ``R`` of their covariance ``R R^T``.
     points : ndarray of shape (n_points, r)
-        Standard normal; a multiple of eight.
+        Standard normal points, whose number is a multiple of eight.
     """
     if _core is None or mean.shape[1] > MOST_CLASSES:
         return None

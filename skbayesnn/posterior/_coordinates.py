@@ -1,13 +1,13 @@
-"""Weights and hyperparameters as one position: the coordinates that samplers move in.
+"""Coordinates of samplers: weights and hyperparameters as one position.
 
 A position ``q`` holds the weights in units of their typical standard deviation given the precision
 of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i`` (under a `GaussianPrior` its `white` weights),
-where ``h_c`` is what the data tell about a
-weight of the group, and every free log precision through a `PrecisionMap`. Where the prior is
-strong this is Neal's (1992) unit-prior weights times a scale per class, which removes the funnel
-between a precision and weights that the data leave open; where it is weak the weights themselves
-are kept, which the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first
-non-centred, the second centred, and what lies between them partially non-centred.
+where ``h_c`` is the precision that the data give a weight of the group, and every free log
+precision through a `PrecisionMap`. A strong prior leads to Neal's (1992) unit-prior weights times a
+scale per class, which removes the funnel between a precision and weights that the data leave
+undetermined. Under a weak prior the coordinates are proportional to the weights themselves, which
+the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first parametrisation
+non-centred, the second centred, and intermediate ones partially non-centred.
 """
 
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ EDGE = 7.0  # coordinate at which positions made from precisions at a bound are 
 
 
 class Place(NamedTuple):
-    """What a position means.
+    """Weights, precisions and conditions at positions.
 
     Attributes
     ----------
     v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
-        The parts of the position that move.
+        Parts of the position that move.
     hyper : Hyperparameters
     theta : ndarray of shape (..., n_sampled)
         Weights.
     white, scales : ndarray of shape (..., n_sampled)
         Weights in units in which their prior has mean zero and ``R`` is 1, ``white = v scales``
-        with ``scales = (alpha_c + h_c)^(-1/2)``; mostly the same as ``theta``.
+        with ``scales = (alpha_c + h_c)^(-1/2)``; equal to ``theta`` under centred priors.
     share : ndarray of shape (..., n_groups)
-        ``alpha_c / (alpha_c + h_c)``.
+        Share ``alpha_c / (alpha_c + h_c)`` of the prior in the precision.
     conditions : ndarray of shape (..., n_conditions)
-        The rest of the position.
+        Rest of the position.
     """
 
     v: np.ndarray
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Between positions and weights with precisions; parameters as for `JointPosterior`."""
+    """Maps between positions and weights with precisions; parameters as for `JointPosterior`."""
 
     posterior: object
     free: object
@@ -65,7 +65,7 @@ class Coordinates:
 
     @cached_property
     def integrated(self):
-        """Whether the output layer is integrated out."""
+        """True if the output layer is integrated out."""
         centred = self.posterior.groups.centred  # else its prior depends on the other weights
         return self.integrate_outputs and centred and self.posterior.likelihood.n_levels > 0
 
@@ -115,7 +115,7 @@ class Coordinates:
 
     @cached_property
     def precision_map(self):
-        """How the free precisions depend on their coordinates."""
+        """Map from coordinates to the free precisions."""
         n_beta = int(np.sum(self.free.beta))
         known = np.maximum(self.information, np.exp(self.free.alpha_prior.low))
         centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
@@ -129,7 +129,7 @@ class Coordinates:
         return self.precision_map.select(slice(self.n_alpha))
 
     def place(self, q):
-        """What positions mean."""
+        """Decompose positions into weights, precisions and conditions."""
         return self._place(q)
 
     def _place(self, q):
@@ -149,16 +149,16 @@ class Coordinates:
         return Place(v, eta, hyper, theta, white, scales, alpha / total, conditions)
 
     def _of_means_alone(self, values, change):
-        """``values`` of shape (..., n_sampled), those of the means' weights changed."""
+        """Replace the entries for the means' weights in ``values`` of shape (..., n_sampled)."""
         if self.posterior.groups.centred:
             return values
         m = self.n_mean
         return np.concatenate([change(values[..., :m]), values[..., m:]], axis=-1)
 
     def position(self, theta, hyper):
-        """Where given weights ``(..., n_sampled)``, or more, and precisions are.
+        """Positions of given weights ``(..., n_sampled)``, or more, and precisions.
 
-        Precisions at (or beyond) a bound are moved inside a little: the bound is at infinity.
+        Precisions at (or beyond) a bound are moved slightly inside, as the bound is at infinity.
         """
         total = (hyper.alpha + self.information)[..., self._labels]
         white = self._of_means_alone(theta[..., : self.n_sampled], self.posterior.groups.white)
@@ -166,26 +166,26 @@ class Coordinates:
         return np.concatenate([v, self.coordinates(*hyper)], axis=-1)
 
     def coordinates(self, alpha, beta):
-        """``eta`` of the free ones among given precisions, ``(..., n_free)``."""
+        """Coordinates ``eta`` of the free ones among given precisions, ``(..., n_free)``."""
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
         return np.clip(self.precision_map.eta(np.log(free)), -EDGE, EDGE)
 
     def drawn_coordinates(self, draws):
-        """``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
+        """Coordinates ``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
         return self.coordinates(draws.alpha, draws.beta)
 
     def rescaled(self, q, shift):
-        """Positions after a change of ``ln alpha`` at which weights keep their prior probability.
+        """Rescale groups of weights together with their prior standard deviations.
 
-        Every weight of a group is multiplied by the same factor as its prior standard deviation: a
-        step that needs no gradient, and crosses in one go plateaus on which all units are saturated
-        or all are linear.
+        A change of ``ln alpha`` multiplies every weight of a group by the same factor as its prior
+        standard deviation, so that the weights keep their prior probability. Such a step needs no
+        gradient, and crosses plateaus on which all units are saturated or all are linear.
 
         Parameters
         ----------
         q : ndarray of shape (..., dimension + n_conditions)
         shift : ndarray of shape (..., n_groups)
-            Change of ``ln alpha``; that of fixed precisions is ignored.
+            Change of ``ln alpha``, ignored for fixed precisions.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class Coordinates:
         return moved, np.where(inside, log_volume, -np.inf)
 
     def redrawn(self, q, which, gamma):
-        """Positions with one precision drawn anew at fixed weights.
+        """Redraw one precision at fixed weights.
 
         Under a hyperprior that is uniform in ``ln alpha`` a precision given its ``k`` weights is
         Gamma with shape ``k / 2`` and rate ``sum w^2 / 2`` (Neal 1996, section 3.2.2).
@@ -221,7 +221,7 @@ class Coordinates:
         ----------
         q : ndarray of shape (..., dimension + n_conditions)
         which : ndarray of int, shape (...)
-            Number of the precision among the free ones.
+            Index of the precision among the free ones.
         gamma : ndarray of shape (...)
             Draws from Gamma distributions of shape ``k / 2`` and rate 1.
 
@@ -229,8 +229,9 @@ class Coordinates:
         -------
         q : ndarray of the same shape
         log_volume : ndarray of shape (...)
-            Logarithm of the Jacobian determinant of this map over the ratio of the densities of
-            proposals there and back; ``-inf`` where the precision has left its interval.
+            Logarithm of the Jacobian determinant of this map, divided by the ratio of the proposal
+            densities of the move and of its reverse; ``-inf`` where the precision has left its
+            interval.
         """
         place, group = self.place(q), np.flatnonzero(self.free.alpha)[which]
         rows = np.arange(len(q))
@@ -255,16 +256,16 @@ class Coordinates:
         return moved, np.where(inside, log_volume, -np.inf)
 
     def draw_prior(self, rng):
-        """A position drawn from the prior."""
+        """Draw a position from the prior."""
         return self.draw_weights(self.draw_coordinates(rng), rng)
 
     def draw_coordinates(self, rng, *size):
-        """Coordinates of the precisions drawn from their prior, ``(*size, n_free)``."""
+        """Draw coordinates of the precisions from their prior, ``(*size, n_free)``."""
         log_precision = self.free.priors.quantile(rng.random((*size, self.n_free)))
         return self.precision_map.eta(log_precision)
 
     def draw_weights(self, eta, rng):
-        """Positions with given coordinates of precisions, their weights drawn from the prior."""
+        """Draw weights from the prior at given coordinates of precisions, and return positions."""
         q = np.concatenate([rng.standard_normal((*eta.shape[:-1], self.n_sampled)), eta], axis=-1)
         q[..., : self.n_sampled] /= np.sqrt(self._place(q).share[..., self._labels])
         return q

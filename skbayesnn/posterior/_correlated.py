@@ -1,4 +1,4 @@
-"""Noise that is correlated between the outputs of a row."""
+"""Gaussian noise with correlations between the outputs of a row."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,19 +10,19 @@ from skbayesnn.posterior._likelihoods import Gaussian, Misfit
 
 @dataclass(frozen=True)
 class CorrelatedGaussian(Gaussian):
-    """Targets ``t = f + noise`` with Gaussian noise of covariance ``T^(-1/2) R T^(-1/2)``.
+    """Likelihood of targets with Gaussian noise of covariance ``T^(-1/2) R T^(-1/2)``.
 
     ``T`` has the precisions ``tau_o`` of the single outputs on its diagonal, ``R`` is a correlation
     matrix. With whitened residuals ``u_o = tau_o^(1/2) (f_o - t_o)`` the misfit of a row is ``1/2
-    u^T R^-1 u``, and ``beta_l E_l = 1/2 sum_n s_n sum_(o in l) u_no (R^-1 u_n)_o``. Precisions
-    given per row are not provided for.
+    u^T R^-1 u``, and ``beta_l E_l = 1/2 sum_n s_n sum_(o in l) u_no (R^-1 u_n)_o``. Precisions per
+    row are not supported.
 
     Parameters
     ----------
     levels, relative
-        As for `Gaussian`.
+        See `Gaussian`.
     correlation : ndarray of shape (..., n_outputs, n_outputs)
-        ``R``, positive definite.
+        Correlation matrix ``R``, positive definite.
 
     Examples
     --------
@@ -44,16 +44,16 @@ class CorrelatedGaussian(Gaussian):
 
     @cached_property
     def inverse(self):
-        """``R^-1``."""
+        """Inverse ``R^-1`` of the correlation matrix."""
         return np.linalg.inv(self.correlation)
 
     def covariance(self, beta):
-        """Of the noise, ``(..., n_outputs, n_outputs)``."""
+        """Covariance of the noise, ``(..., n_outputs, n_outputs)``."""
         sd = self.noise_sd(beta)
         return sd[..., :, None] * self.correlation * sd[..., None, :]
 
     def misfit(self, outputs, targets, beta):
-        """``1/2 sum_n s_n u_n^T R^-1 u_n``, and ``E_l`` of every level."""
+        """Misfit ``1/2 sum_n s_n u_n^T R^-1 u_n``, and ``E_l`` of every level."""
         u = np.sqrt(self.precisions(beta))[..., None, :] * (outputs - targets.y)
         parts = 0.5 * (targets.weight @ (u * (u @ self.inverse)))
         energies = (parts[..., None, :] @ self.membership)[..., 0, :]
@@ -64,7 +64,7 @@ class CorrelatedGaussian(Gaussian):
         return self._of_precision(self._precision(beta), outputs, targets)
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient."""
+        """Misfit and its gradient with respect to the outputs."""
         return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
@@ -80,16 +80,16 @@ class CorrelatedGaussian(Gaussian):
         return np.einsum("...op,opk,opl->...kl", products, shares, shares)
 
     def log_normaliser(self, beta, n_rows):
-        """Logarithm of the density's constant, all rows together, of shape ``(...)``."""
+        """Log normaliser of the density of all rows, of shape ``(...)``."""
         log_det = np.linalg.slogdet(self.correlation)[1]
         return super().log_normaliser(beta, n_rows) - 0.5 * n_rows * log_det
 
     def output_rows(self, outputs, targets, beta):
-        """``None``: outputs have no ridge regressions of their own."""
+        """Return ``None``: outputs have no separate ridge regressions."""
         return None
 
     def _precision(self, beta):
-        """``Sigma^-1 = T^(1/2) R^-1 T^(1/2)``."""
+        """Precision matrix ``Sigma^-1 = T^(1/2) R^-1 T^(1/2)`` of the noise."""
         root = np.sqrt(self.precisions(beta))
         return root[..., :, None] * self.inverse * root[..., None, :]
 

@@ -1,9 +1,9 @@
-"""Correlation matrices: their uniform prior, and coordinates that are standard normal under it.
+"""Uniform prior of correlation matrices, and coordinates that are standard normal under it.
 
 Let ``W`` be a matrix of ``p`` rows and ``p + 1`` columns of independent standard normal numbers.
 Then ``W W^T`` has a Wishart distribution of ``p + 1`` degrees of freedom, and its correlation
 matrix is uniform over all correlation matrices (Barnard, McCulloch & Meng 2000, section 2.2). The
-coordinates leave rotations and lengths of the rows open, which the prior alone determines.
+coordinates are redundant in rotations and lengths of the rows, which only the prior determines.
 """
 
 import numpy as np
@@ -32,14 +32,14 @@ def log_prior(n_outputs):
 
 
 def correlation_of(covariance):
-    """Correlation matrices of covariance matrices, kept from being singular."""
+    """Correlation matrices of covariance matrices, with eigenvalues bounded from below."""
     sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
     correlation = covariance / sd[..., :, None] / sd[..., None, :]
     return correlation + WELL_APART * (np.eye(sd.shape[-1]) - correlation)
 
 
 def correlation_matrix(z, n_outputs):
-    """Correlation matrices of standard normal coordinates, and their derivatives.
+    """Map standard normal coordinates to correlation matrices and their derivatives.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def correlation_matrix(z, n_outputs):
 
 
 def correlation_coordinates(correlation):
-    """Coordinates of typical size that `correlation_matrix` takes to correlation matrices."""
+    """Coordinates of typical size that `correlation_matrix` maps to given correlation matrices."""
     p = correlation.shape[-1]
     root = np.linalg.cholesky(correlation)
     rows = np.concatenate([root, np.zeros((*root.shape[:-1], 1))], axis=-1)

@@ -1,6 +1,6 @@
-"""A Gaussian prior of any mean and precision: what is known before the data (Bishop 2006, 4.140).
+"""Informative Gaussian prior of any mean and precision (Bishop 2006, 4.140).
 
-The posterior of one batch of data is such a prior for the next one.
+In sequential learning the posterior of one batch of data is such a prior for the next one.
 """
 
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ class GaussianPrior(WeightGroups):
     Parameters
     ----------
     labels, names
-        As of `WeightGroups`.
+        See `WeightGroups`.
     mean : ndarray of shape (k,)
     shape : ndarray of shape (k,) or (k, k)
-        ``R``, positive definite: its diagonal if it has nothing else. Groups are independent.
+        Positive definite ``R``, or its diagonal if ``R`` is diagonal. Groups are independent.
 
     Examples
     --------
@@ -45,17 +45,17 @@ class GaussianPrior(WeightGroups):
 
     @property
     def coupled(self):
-        """Whether ``R`` has elements off its diagonal."""
+        """True if ``R`` has elements off its diagonal."""
         return self.shape.ndim == 2
 
     @cached_property
     def _factor(self):
-        """Lower triangular ``L`` with ``R = L L^T``, or the roots of the diagonal."""
+        """Lower Cholesky factor ``L`` with ``R = L L^T``, or the roots of the diagonal."""
         return np.linalg.cholesky(self.shape) if self.coupled else np.sqrt(self.shape)
 
     @cached_property
     def _log_det(self):
-        """``log det R``."""
+        """Log determinant ``log det R``."""
         diagonal = np.diag(self._factor) if self.coupled else self._factor
         return 2.0 * float(np.sum(np.log(diagonal)))
 
@@ -108,7 +108,7 @@ class GaussianPrior(WeightGroups):
         return self.coloured(rng.standard_normal(alpha.shape) * alpha**-0.5)
 
     def start(self, rng, sd):
-        """Near the mean, on the scale of the prior where that is narrower."""
+        """Draw starting weights near the mean, on the scale of the prior where that is narrower."""
         own = self.diagonal(np.ones(len(self.names))) ** -0.5
         return self.mean + super().start(rng, np.minimum(sd, own))
 
@@ -137,11 +137,11 @@ class GaussianPrior(WeightGroups):
         return matrix
 
     def _times_factor(self, vectors):
-        """``L^T v`` of ``v`` of shape (..., k)."""
+        """Product ``L^T v`` for ``v`` of shape (..., k)."""
         return vectors @ self._factor if self.coupled else vectors * self._factor
 
     def _over_factor(self, vectors, trans=0):
-        """``L^-1 v`` of ``v`` of shape (..., k), or ``L^-T v``."""
+        """Solution ``L^-1 v``, or ``L^-T v``, for ``v`` of shape (..., k)."""
         if not self.coupled:
             return vectors / self._factor
         columns = vectors.reshape(-1, len(self.mean)).T

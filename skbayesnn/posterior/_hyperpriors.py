@@ -1,4 +1,4 @@
-"""Priors of precisions: of weight groups and of noise levels."""
+"""Hyperpriors of the precisions of weight groups and of noise levels."""
 
 from dataclasses import dataclass, fields
 
@@ -10,20 +10,20 @@ LARGEST = 1e50  # upper bound of a standard deviation; its inverse is the least 
 
 
 class Hyperprior:
-    """Prior of ``x = ln lambda`` of a precision: ``exp(a x - b e^x)`` on an interval.
+    """Prior density ``exp(a x - b e^x)`` of ``x = ln lambda``, a log precision, on an interval.
 
-    That is a Gamma distribution of ``lambda`` with shape ``a`` and rate ``b``, truncated. It counts
-    like ``2 a`` well-determined weights or targets whose energies sum to ``b``. With ``a = b = 0``
-    it is uniform in ``x``. Everything holds for scalars and, element by element, for arrays.
+    This is a truncated Gamma distribution of ``lambda`` with shape ``a`` and rate ``b``. It is
+    equivalent to ``2 a`` well-determined weights or targets whose energies sum to ``b``. With ``a =
+    b = 0`` it is uniform in ``x``. All methods accept scalars and, element by element, arrays.
 
     Attributes
     ----------
     shape, rate : float or ndarray of shape (n,)
-        ``a`` and ``b``.
+        Parameters ``a`` and ``b``.
     low, high : float or ndarray of shape (n,)
         Ends of the interval of ``ln lambda``.
     log_normaliser : float or ndarray of shape (n,)
-        ``ln int exp(a x - b e^x) dx`` over the interval.
+        Log normaliser ``ln int exp(a x - b e^x) dx`` over the interval.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Hyperprior:
 
     @property
     def log_range(self):
-        """Bounds of ``ln lambda``, lower one first."""
+        """Lower and upper bound of ``ln lambda``."""
         return self.low, self.high
 
     @property
@@ -44,15 +44,15 @@ class Hyperprior:
 
     @property
     def counts(self):
-        """``2 a``, how many weights or targets the prior is worth."""
+        """Number ``2 a`` of weights or targets to which the prior is equivalent."""
         return 2.0 * self.shape
 
     def log_kernel(self, log_precision):
-        """``a x - b e^x``: zero where the prior is uniform."""
+        """Unnormalised log density ``a x - b e^x``, zero for a uniform prior."""
         return self.shape * log_precision - self.rate * np.exp(log_precision)
 
     def log_density(self, log_precision):
-        """``ln p(ln lambda)`` inside the interval."""
+        """Log density ``ln p(ln lambda)`` inside the interval."""
         return self.log_kernel(log_precision) - self.log_normaliser
 
     def slope(self, log_precision):
@@ -60,12 +60,12 @@ class Hyperprior:
         return self.shape - self.rate * np.exp(log_precision)
 
     def clip(self, precision):
-        """``precision`` moved to the nearest value inside the interval."""
+        """Clip precisions to the interval."""
         low, high = self.log_range
         return np.clip(precision, np.exp(low), np.exp(high))
 
     def quantile(self, probability):
-        """``ln lambda`` below which this much probability lies."""
+        """Quantile of ``ln lambda`` for a probability."""
         low, high = self.log_range
         informative = np.asarray(self.shape) > 0
         a, b = (np.where(informative, value, 1.0) for value in (self.shape, self.rate))
@@ -77,7 +77,7 @@ class Hyperprior:
 
 
 def _checked_bounds(prior):
-    """Raise unless all numbers are positive and finite, and the bounds in order."""
+    """Raise unless all parameters are positive and finite, and the bounds in order."""
     given = {field.name: getattr(prior, field.name) for field in fields(prior)}
     for name, value in given.items():
         if isinstance(value, str | bool | np.bool_) or not np.isscalar(value):
@@ -95,7 +95,7 @@ def _checked_bounds(prior):
 
 @dataclass(frozen=True)
 class LogUniform(Hyperprior):
-    """Log-uniform prior of a standard deviation, that of weights or of the noise.
+    """Log-uniform prior of the standard deviation of weights or of the noise.
 
     Parameters
     ----------
@@ -121,12 +121,12 @@ class LogUniform(Hyperprior):
 
     @property
     def low(self):
-        """``ln lambda`` of the largest standard deviation."""
+        """Lower bound of ``ln lambda``, at the largest standard deviation."""
         return -2.0 * np.log(self.upper)
 
     @property
     def high(self):
-        """``ln lambda`` of the least standard deviation."""
+        """Upper bound of ``ln lambda``, at the least standard deviation."""
         return -2.0 * np.log(self.lower)
 
     @property
@@ -137,22 +137,22 @@ class LogUniform(Hyperprior):
 
 @dataclass(frozen=True)
 class Gamma(Hyperprior):
-    """Gamma prior of a precision: ``p(lambda) ~ lambda^(shape - 1) exp(-rate lambda)``.
+    """Gamma prior ``p(lambda) ~ lambda^(shape - 1) exp(-rate lambda)`` of a precision.
 
-    Its mean is ``shape / rate``, and it is worth ``2 shape`` weights or targets whose mean square
-    is ``rate / shape``. So ``n`` earlier targets with the sum of squares ``s`` are
-    ``Gamma(n / 2, s / 2)`` (Bishop 2006, equation 2.146). Neal (1992) integrates the noise out and
-    has the likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)``: that is ``Gamma(m0 / 2, s0 / 2)`` of
-    the noise precision.
+    Its mean is ``shape / rate``, and it is equivalent to ``2 shape`` weights or targets whose mean
+    square is ``rate / shape``. For example, ``n`` earlier targets with the sum of squares ``s``
+    correspond to ``Gamma(n / 2, s / 2)`` (Bishop 2006, equation 2.146). Neal (1992) integrates the
+    noise out and obtains the likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)``, which corresponds
+    to ``Gamma(m0 / 2, s0 / 2)`` of the noise precision.
 
     Parameters
     ----------
     shape, rate : float
-        Of the precision ``lambda``. Estimators take it in standardised units, unless
+        Parameters of the density of ``lambda``. Estimators take them in standardised units, unless
         ``standardize=False``.
     lower, upper : float, default=1e-3 and 1e3
-        Bounds of the standard deviation ``lambda^(-1/2)``, beyond which the distribution is cut
-        off. They must hold some of its probability.
+        Bounds of the standard deviation ``lambda^(-1/2)``, at which the distribution is truncated.
+        Some of its probability must lie between them.
 
     Examples
     --------
@@ -187,16 +187,16 @@ class Gamma(Hyperprior):
 
     @property
     def log_normaliser(self):
-        """``ln Gamma(a) - a ln b``, and the logarithm of the probability between the bounds."""
+        """Log normaliser: ``ln Gamma(a) - a ln b`` plus the log probability between the bounds."""
         whole = gammaln(self.shape) - self.shape * np.log(self.rate)
         return whole + np.log(self._share)
 
 
 @dataclass(frozen=True)
 class Hyperpriors(Hyperprior):
-    """A `Hyperprior` of each of several precisions.
+    """Hyperpriors of several precisions, one `Hyperprior` each.
 
-    An index, a slice or a mask takes some of them out.
+    An index, a slice or a mask selects some of them.
 
     Examples
     --------
@@ -216,13 +216,13 @@ class Hyperpriors(Hyperprior):
 
     @classmethod
     def of(cls, priors):
-        """Those of a sequence, one for each precision."""
+        """Combine a sequence of hyperpriors, one for each precision."""
         names = [field.name for field in fields(cls)]
         return cls(*(np.array([getattr(p, n) for p in priors], dtype=float) for n in names))
 
     @classmethod
     def joined(cls, parts):
-        """Several as one."""
+        """Concatenate several `Hyperpriors`."""
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([getattr(part, n) for part in parts]) for n in names))
 
@@ -241,5 +241,5 @@ class Hyperpriors(Hyperprior):
 
     @property
     def informative(self):
-        """Which of them are not uniform."""
+        """Mask of the hyperpriors that are not uniform."""
         return self.shape > 0

@@ -1,4 +1,4 @@
-"""The energy that samplers move in: weights and hyperparameters as one position."""
+"""Joint posterior energy of weights and hyperparameters, for samplers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,9 +23,9 @@ class Derivatives(NamedTuple):
     ----------
     value : ndarray of shape (...)
     theta : ndarray of shape (..., m)
-        With respect to the sampled weights.
+        Gradient with respect to the sampled weights.
     log_alpha : ndarray of shape (..., n_groups)
-        Direct dependence, at fixed sampled weights.
+        Gradient with respect to ``ln alpha`` at fixed sampled weights.
     log_beta : ndarray of shape (..., n_levels)
     """
 
@@ -46,25 +46,25 @@ class JointEnergy(NamedTuple):
 
 @dataclass(frozen=True)
 class JointPosterior(Coordinates):
-    """Posterior of weights and free hyperparameters together.
+    """Joint posterior of weights and free hyperparameters.
 
     With Gaussian noise and hidden layers the linear output layer is integrated out: given the
-    hidden units it is Bayesian linear regression (Bishop 2006, section 3.5), so that the position
+    hidden units it is a Bayesian linear regression (Bishop 2006, section 3.5). The position then
     holds the hidden weights only. Every method accepts leading axes, one entry per chain.
 
-    Other noise than Gaussian noise of constant level has classes of its own, whose positions hold
-    more: weights of further networks, or conditions (see `Phase`) beyond the ``dimension`` entries
-    that move. "All weights" below are those of the network of the means.
+    Subclasses for other noise models have positions with further entries: weights of further
+    networks, or conditions (see `Phase`) beyond the ``dimension`` entries that move. "All weights"
+    below refers to the network of the means.
 
     Parameters
     ----------
     posterior : Posterior
     free : FreeHyperparameters
-        Which precisions are inferred, and their priors.
+        Mask of the inferred precisions, and their priors.
     fixed : Hyperparameters
-        Values of the others.
+        Values of the fixed precisions.
     information : ndarray of shape (n_groups,)
-        ``h_c``; zeros make the coordinates non-centred throughout.
+        Precisions ``h_c`` by the data; zeros make the coordinates fully non-centred.
     integrate_outputs : bool, default=True
         ``False`` keeps all weights in the position.
 
@@ -92,7 +92,7 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def _counts(self):
-        """Targets of every noise level."""
+        """Number of targets of every noise level."""
         return self.posterior.level_counts
 
     @cached_property
@@ -103,21 +103,21 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def _batch(self):
-        """Number of positions whose arrays together still fit into a processor's cache."""
+        """Number of positions whose arrays fit together into a processor's cache."""
         width = max(self.posterior.network.layer_sizes)
         return max(16, CACHE_DOUBLES // (len(self.posterior.X) * width))
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`, or ``None`` where the likelihood is not in the core."""
+        """Compiled twin of `terms`; ``None`` if the core lacks the likelihood."""
         return compiled_joint(self, self.posterior)
 
     def __getstate__(self):
-        """Without what can be made anew."""
+        """State without derived arrays."""
         return {name: value for name, value in vars(self).items() if name != "compiled"}
 
     def terms(self, q):
-        """Both parts of the energy at positions, with their gradients in what moves."""
+        """Both parts of the energy at positions, with gradients in the moving coordinates."""
         if not self.compiled:
             return self._terms(q)
         fields, failed = self.compiled.terms(q)
@@ -135,7 +135,7 @@ class JointPosterior(Coordinates):
         return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
 
     def __call__(self, q):
-        """As an energy of `samplers`."""
+        """Value and gradient, the energy protocol of `samplers`."""
         return self.energy(q)
 
     def energy(self, q):
@@ -144,13 +144,13 @@ class JointPosterior(Coordinates):
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """`samplers.leapfrog` in the compiled core, in place; returns chains it has left out."""
+        """Run `samplers.leapfrog` in the core, in place; return the chains that it left out."""
         if not self.compiled or not self.dimension:
             return np.arange(len(step_size))
         return self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
 
     def rescalings(self, phase, shifts, log_uniform, done):
-        """Steps of `ScaleMoves` in the compiled core, in place, up to the first that it cannot do.
+        """Make steps of `ScaleMoves` in the compiled core, in place, up to the first that fails.
 
         Parameters
         ----------
@@ -160,25 +160,25 @@ class JointPosterior(Coordinates):
         log_uniform : ndarray of shape (n_chains, n_steps)
             Logarithms of uniform random numbers, for the Metropolis tests.
         done : ndarray of int, shape (n_chains,)
-            Steps made before.
+            Number of steps made before.
 
         Returns
         -------
         ndarray of int, shape (n_chains,)
-            Steps made now and before.
+            Number of steps made now and before.
         """
         if not self.compiled or not self.dimension:
             return done
         return self.compiled.rescalings(phase, shifts, log_uniform, done)
 
     def redraws(self, phase, which, gamma, log_uniform, done):
-        """Steps of `PrecisionMoves` in the compiled core, in place; as `rescalings`."""
+        """Make steps of `PrecisionMoves` in the compiled core, in place; see `rescalings`."""
         if not self.compiled:
             return done
         return self.compiled.redraws(phase, which, gamma, log_uniform, done)
 
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
-        """Slices of `UnitMoves` in the compiled core, in place; as `rescalings`."""
+        """Make slices of `UnitMoves` in the compiled core, in place; see `rescalings`."""
         if not self.compiled:
             return done
         return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
@@ -207,7 +207,7 @@ class JointPosterior(Coordinates):
         return -np.log(stretch) - priors.log_density(logs), -slope
 
     def _data(self, place, stretch):
-        """Minus log likelihood (all constants included), and its gradient."""
+        """Minus log likelihood (with all constants), and its gradient."""
         natural = self._likelihood(place)
         # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
         by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
@@ -219,10 +219,11 @@ class JointPosterior(Coordinates):
         return natural.value, np.concatenate([by_v, by_eta], axis=-1)
 
     def curvature(self, q):
-        """Gauss-Newton Hessian of `energy`, positive definite: ``(..., dimension, dimension)``.
+        """Gauss-Newton approximation of the Hessian of `energy`, ``(..., dimension, dimension)``.
 
-        An output layer that is integrated out stands at its conditional mean, and its directions
-        are eliminated (Schur complement) as in variable projection (Golub & Pereyra 1973).
+        It is positive definite. An output layer that is integrated out is evaluated at its
+        conditional mean, and its directions are eliminated by a Schur complement as in variable
+        projection (Golub & Pereyra 1973).
         """
         place, groups = self.place(q), self.groups
         k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
@@ -262,8 +263,8 @@ class JointPosterior(Coordinates):
     def complete_weights(self, q, rngs):
         """All weights ``(n_chains, k)`` at the positions of chains.
 
-        An output layer that is integrated out is drawn from its exact conditional posterior, each
-        chain's from its own generator.
+        An output layer that is integrated out is drawn from its exact conditional posterior, for
+        each chain from its own generator.
         """
         place = self.place(q)
         if not self.integrated:
@@ -273,36 +274,36 @@ class JointPosterior(Coordinates):
 
     @property
     def further_directions(self):
-        """Ways to rescale weight groups together, beside those of the network of the means."""
+        """Directions for rescaling groups, besides those of the network of the means."""
         return []
 
     def typical_hyper(self, q):
-        """Precisions at positions; that of the noise is a typical one if it is not constant."""
+        """Precisions at positions, with a typical noise precision if the noise varies."""
         return self.place(q).hyper
 
     @property
     def state_names(self):
-        """Names of what `noise_state` holds, where these are positive parameters."""
+        """Names of the entries of `noise_state` that are positive parameters."""
         return []
 
     def noise_state(self, q):
-        """What the noise has besides its level, ``(..., m)``: nothing."""
+        """Parameters of the noise besides its level, ``(..., m)``, here none."""
         return np.empty((*q.shape[:-1], 0))
 
     def noise_functions(self, state, X):
-        """Log precisions of the noise that `noise_state` makes of inputs, ``(..., n, m)``: none."""
+        """Functions of the inputs that a noise state defines, ``(..., n, m)``, here none."""
         return np.empty((*state.shape[:-1], len(X), 0))
 
     def renewed(self, q, rngs, keep_outputs=False):
-        """Positions whose conditions, if any, are drawn anew, each chain's from its generator."""
+        """Redraw the conditions of positions, if any, for each chain from its generator."""
         return q
 
     def density(self, phase):
-        """Minus log posterior density of the phase's position up to the evidence, ``(...)``."""
+        """Minus log posterior density at a phase, up to the evidence, ``(...)``."""
         return phase.value
 
     def mean_weights(self, q):
-        """All weights at positions; an output layer that is integrated out has its mean."""
+        """All weights at positions, with the conditional mean of an integrated output layer."""
         return self._of_means(self._with_mean_outputs(self.place(q)))
 
     def _of_means(self, theta):
@@ -344,7 +345,7 @@ class JointPosterior(Coordinates):
         return (self._marginal if self.integrated else self._complete)(place.theta, place.hyper)
 
     def _rows(self, place):
-        """Targets and their noise."""
+        """Targets with their noise, as `Rows`."""
         return self._equal_rows(place.hyper)
 
     def _equal_rows(self, hyper):
@@ -361,14 +362,14 @@ class JointPosterior(Coordinates):
         return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
 
     def _white_hessian(self, theta, place):
-        """The same in white weights."""
+        """Gauss-Newton Hessian of the misfit in white weights."""
         matrix, groups = self._data_hessian(theta, place), self.posterior.groups
         for _ in range(0 if groups.centred else 2):  # rows, then columns
             matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), groups.white_gradient)
         return matrix
 
     def _complete(self, theta, hyper):
-        """Likelihood given all weights."""
+        """Derivatives of the likelihood given all weights."""
         posterior = self.posterior
         misfit, gradient = posterior.misfit_and_gradient(theta, hyper.beta)
         value = misfit.value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
@@ -396,17 +397,17 @@ class JointPosterior(Coordinates):
         return self.groups.membership[self.n_sampled :]
 
     def _marginal(self, theta, hyper):
-        """Likelihood with the output layer integrated out (Bishop 2006, equation 3.86)."""
+        """Marginal likelihood with the output layer integrated out (Bishop 2006, 3.86)."""
         return self._of_rows(theta, hyper, self._equal_rows(hyper))[0]
 
     def _of_rows(self, theta, hyper, rows, need_factors=False):
-        """Likelihood of Gaussian noise, perhaps with the output layer integrated out.
+        """Likelihood of Gaussian noise, with the output layer integrated out if applicable.
 
         Returns
         -------
         Derivatives
-            That the precisions are also factors of the density is counted for ``rows.precision``,
-            but not for ``rows.factors``.
+            Derivatives of the energy. The normaliser of the density is included for
+            ``rows.precision``, but not for ``rows.factors``.
         Regression
         """
         posterior = self.posterior

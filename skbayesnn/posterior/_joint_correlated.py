@@ -1,4 +1,4 @@
-"""Correlated noise for samplers: coordinates of the correlations move with the weights."""
+"""Joint posterior with correlated noise: coordinates of the correlations move with the weights."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,15 +20,15 @@ class CorrelatedJoint(JointPosterior):
     The position holds, after the hidden weights, coordinates of the correlation matrix that are
     standard normal a priori, see `correlation_matrix`: weights in a group of fixed precision 1.
 
-    In the eigenvectors of the noise covariance the outputs have independent noise, and if a unit's
-    weights to all outputs have the same prior, their prior is the same there: that is how the
-    output layer is integrated out.
+    Along the eigenvectors of the noise covariance the outputs have independent noise. If the
+    weights from a unit to all outputs have the same prior, the prior is invariant under this
+    rotation, so that the output layer can be integrated out for each eigenvector separately.
 
     Parameters
     ----------
     posterior : Posterior
-        With `CorrelatedGaussian` noise, whose correlation does not matter, and a prior of mean zero
-        that is the same for a unit's weights to all outputs.
+        Posterior with `CorrelatedGaussian` noise, whose correlation is ignored, and a prior of mean
+        zero that is equal for the weights from a unit to all outputs.
     """
 
     @property
@@ -45,7 +45,7 @@ class CorrelatedJoint(JointPosterior):
         return WeightGroups(labels, [*means.names, GROUP])
 
     def merged(self, theta, z):
-        """Weights of the position from those of the network and coordinates of correlations."""
+        """Merge weights of the network and coordinates of correlations into those of a position."""
         return np.concatenate([theta[..., : self.n_mean], z], axis=-1)
 
     def noise_state(self, q):
@@ -55,20 +55,20 @@ class CorrelatedJoint(JointPosterior):
         return correlation[..., rows, columns]
 
     def noise_functions(self, state, X):
-        """Correlations on Fisher's scale, the same at all inputs, ``(..., n, n_pairs)``."""
+        """Correlations on Fisher's scale, constant over the inputs, ``(..., n, n_pairs)``."""
         return np.repeat(np.arctanh(state)[..., None, :], len(X), axis=-2)
 
     def _of_means(self, theta):
         return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
     def _noise(self, place):
-        """The likelihood with the correlations of positions, and their derivatives."""
+        """Likelihood with the correlations of positions, and the derivatives of these."""
         z = place.theta[..., self.n_mean : self.n_sampled]
         correlation, slopes = correlation_matrix(z, self.posterior.network.n_outputs)
         return replace(self.posterior.likelihood, correlation=correlation), slopes
 
     def _rotated(self, covariance):
-        """Targets as `Rows` along the eigenvectors of the noise covariance, and these."""
+        """Rotate targets to the eigenvectors of the noise covariance; return `Rows` and these."""
         values, vectors = np.linalg.eigh(covariance)
         precision = 1.0 / np.maximum(values, TINY)
         return Rows(self.posterior.y @ vectors, self._row_weights, precision), vectors

@@ -1,4 +1,4 @@
-"""Input-dependent noise for samplers: weights of two networks move together."""
+"""Joint posterior with input-dependent noise: the weights of two networks move together."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,20 +16,20 @@ from skbayesnn.posterior._priors import WeightGroups
 class InputDependentJoint(JointPosterior):
     """Joint posterior with noise whose log precision is a function of the inputs.
 
-    That is ``h = ln beta_o + g_o(x; v)`` with a second network ``g`` without output biases, in
-    whose place is the level of constant noise with its prior; values outside the interval of that
-    prior count as its ends. The position holds the weights ``v``, after those of the means.
-    Neither network's likelihood is integrated over the other's weights, as the evidence does
-    (MacKay 1992, chapter 6): the average over all their values does the same.
+    The log precision is ``h = ln beta_o + g_o(x; v)`` with a second network ``g``, whose output
+    biases are replaced by the level of constant noise with its prior. Values outside the interval
+    of that prior are clipped to it. The position holds the weights ``v`` after those of the means.
+    Sampling averages over the weights of both networks, so that neither likelihood has to be
+    integrated over the weights of the other network as in the evidence (MacKay 1992, chapter 6).
 
     Parameters
     ----------
     posterior : Posterior
-        With `Gaussian` noise, one level per output.
+        Posterior of the means, with `Gaussian` noise, one level per output.
     noise_network : Network
-        From the inputs to the log precision of every output.
+        Network from the inputs to the log precision of every output.
     noise_groups : WeightGroups
-        Its output biases are the last group.
+        Weight groups of the noise network, whose output biases are the last group.
     """
 
     noise_network: Network | None = None
@@ -37,7 +37,7 @@ class InputDependentJoint(JointPosterior):
 
     @cached_property
     def n_noise(self):
-        """Number of weights of the noise network but its output biases."""
+        """Number of weights of the noise network without its output biases."""
         return self.noise_network.n_weights - self.noise_network.n_outputs
 
     @cached_property
@@ -62,7 +62,7 @@ class InputDependentJoint(JointPosterior):
 
     @property
     def further_directions(self):
-        """Groups of the noise network together; its hidden ones; these against the others."""
+        """Directions of all noise groups, of the hidden ones, and of these against the others."""
         hidden_part = self.noise_groups.labels[: self.noise_network.slices[-1].start]
         n_means, n_noise = len(self.posterior.groups.names), len(self.noise_groups.names) - 1
         hidden = np.isin(np.arange(n_noise), hidden_part).astype(float)
@@ -72,11 +72,11 @@ class InputDependentJoint(JointPosterior):
         return [np.concatenate([np.zeros(n_means), some]) for some in several]
 
     def merged(self, theta, v):
-        """Weights of the position from all those of the networks of means and of noise."""
+        """Merge all weights of the networks of means and of noise into those of a position."""
         return np.concatenate([theta[..., : self.n_mean], v[..., : self.n_noise]], axis=-1)
 
     def drawn_coordinates(self, draws):
-        """``eta`` of draws with fields ``alpha`` and ``noise``, ``(..., n_free)``."""
+        """Coordinates ``eta`` of draws with fields ``alpha`` and ``noise``, ``(..., n_free)``."""
         return self.coordinates(draws.alpha, np.exp(draws.noise[..., self.n_noise :]))
 
     # --- the noise network -----------------------------------------------------------------------
@@ -86,11 +86,11 @@ class InputDependentJoint(JointPosterior):
         return self._noise_weights(self.place(q))
 
     def noise_functions(self, state, X):
-        """Log precisions of the noise of networks at inputs, ``(..., n, n_outputs)``."""
+        """Log noise precisions of networks at inputs, ``(..., n, n_outputs)``."""
         return np.clip(outputs(self.noise_network, state, X), *self.free.beta_prior.log_range)
 
     def typical_hyper(self, q):
-        """Precisions, those of the noise being geometric means over the rows."""
+        """Precisions at positions, with geometric means of the noise precisions over the rows."""
         posterior = self.posterior
         h = self.noise_functions(self.noise_state(q), posterior.X)
         typical = np.exp((posterior.sample_weight @ h) / posterior.n_rows)
@@ -149,7 +149,7 @@ class InputDependentJoint(JointPosterior):
         return matrix
 
     def curvature(self, q):
-        """As without noise network, with that between its weights and the levels."""
+        """Curvature of the base class, with the coupling of noise weights and levels added."""
         full, place = super().curvature(q), self.place(q)
         stretch = self.precision_map.derivatives(place.eta)[0]
         m, n, n_alpha = self.n_mean, self.n_sampled, self.n_alpha

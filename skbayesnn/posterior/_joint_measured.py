@@ -1,4 +1,4 @@
-"""Known measurement errors for samplers."""
+"""Joint posterior with known measurement errors, for samplers."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ class MeasuredJoint(JointPosterior):
     Parameters
     ----------
     posterior : Posterior
-        With `MeasuredGaussian` noise.
+        Posterior with `MeasuredGaussian` noise.
     """
 
     @cached_property
@@ -38,7 +38,7 @@ class MeasuredJoint(JointPosterior):
         return Derivatives(value, found.theta, found.log_alpha, by_beta)
 
     def _rows(self, place):
-        """Every target has a precision of its own."""
+        """Targets with individual precisions, as `Rows`."""
         posterior = self.posterior
         tau = posterior.likelihood.precisions(place.hyper.beta)[..., None, :]
         ones = np.ones(posterior.network.n_outputs)
@@ -50,6 +50,6 @@ class MeasuredJoint(JointPosterior):
         return self._sum_levels(0.5 * (weight @ self._shares(place) ** 2))
 
     def _shares(self, place):
-        """``F`` of `MeasuredGaussian`, ``(..., n, n_outputs)``."""
+        """Shares ``F`` of `MeasuredGaussian`, ``(..., n, n_outputs)``."""
         posterior = self.posterior
         return posterior.likelihood.shares(posterior.targets(), place.hyper.beta)[1]

@@ -1,4 +1,4 @@
-"""Student-t noise for samplers: Gaussian noise with a random factor of every row's precision."""
+"""Joint posterior with Student-t noise, a scale mixture of Gaussian noise."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,61 +16,61 @@ from skbayesnn.posterior._output_layer import Rows
 class StudentTJoint(JointPosterior):
     """Joint posterior with Student-t noise.
 
-    Given a factor ``F_n`` of the precision of every row the noise is Gaussian, and the output layer
-    can be integrated out. A position's conditions are these factors, the degrees of freedom and the
-    output layer: moves of the dynamics are conditional on the factors, and `renewed` draws all of
-    them from their exact conditional distributions in turn (Geweke 1993). The output layer makes
-    factors of rows independent of each other, and the degrees of freedom, drawn with the factors
-    integrated out, of all factors.
+    Given a factor ``F_n`` of the precision of every row, the noise is Gaussian and the output layer
+    can be integrated out. The conditions of a position are these factors, the degrees of freedom
+    and the output layer. The dynamics is conditional on the factors, and `renewed` makes Gibbs
+    draws of all conditions in turn from their exact conditional distributions (Geweke 1993). Given
+    the output layer the factors of the rows are independent of each other, and the degrees of
+    freedom are drawn with the factors integrated out.
 
-    Rows of weight ``s`` are ``s`` observations, each with a factor of its own from a Gamma
-    distribution of shape and rate ``nu/2``; only their sum ``s_n F_n`` matters. Given residuals it
-    is from a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
+    A row of weight ``s`` stands for ``s`` observations, each with its own factor from a Gamma
+    distribution of shape and rate ``nu/2``. Only their sum ``s_n F_n`` matters. Given residuals the
+    sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
     ``s``.
 
     Parameters
     ----------
     posterior : Posterior
-        With `StudentT` noise, whose degrees of freedom matter for the metric only.
+        Posterior with `StudentT` noise, whose degrees of freedom affect the metric only.
     degrees_of_freedom : tuple of float
-        Values of ``nu`` that have the same prior probability.
+        Values of ``nu`` of equal prior probability.
     """
 
     degrees_of_freedom: tuple = ()
 
     @cached_property
     def n_conditions(self):
-        """Length of the rest of a position."""
+        """Number of conditions in a position."""
         return len(self.posterior.X) + 1 + self.posterior.network.n_weights - self.n_mean
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`, or ``None``: fixed noise levels are not in the core."""
+        """Compiled twin of `terms`; ``None`` for fixed noise levels, which the core lacks."""
         noise = Gaussian(self.posterior.likelihood.levels, self.posterior.likelihood.relative)
         given = replace(self.posterior, likelihood=noise)
         return compiled_joint(self, given) if np.all(self.free.beta) else None
 
     def tempered(self, temperature):
-        """The posterior under this power of the likelihood: rows count less."""
+        """Posterior under a power of the likelihood, by reduced weights of the rows."""
         weight = temperature * self.posterior.sample_weight
         return replace(self, posterior=replace(self.posterior, sample_weight=weight))
 
     # --- positions -------------------------------------------------------------------------------
 
     def place(self, q):
-        """What positions mean; precisions of fixed noise levels are those of the scale."""
+        """Decompose positions; precisions of fixed noise levels are those of the scale."""
         place = self._place(q)
         n_rows = len(self.posterior.X)
         beta = self._scale_precisions(place.hyper.beta, place.conditions[..., n_rows, None])
         return place._replace(hyper=place.hyper._replace(beta=beta))
 
     def _scale_precisions(self, beta, nu):
-        """With what is fixed, precisions of noise, replaced by precisions of its scale."""
+        """Convert the precisions of fixed noise levels to precisions of the scale."""
         ratio = nu / (nu - 2.0) / self.posterior.likelihood.variance_factor
         return np.where(self.free.beta, beta, self.fixed.beta * ratio)
 
     def position(self, theta, hyper):
-        """Where weights ``(..., k)`` and precisions are, with conditions still to be renewed."""
+        """Positions of weights ``(..., k)`` and precisions, with conditions still to be renewed."""
         lead = theta.shape[:-1]
         factors = np.ones((*lead, len(self.posterior.X)))
         nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
@@ -78,7 +78,7 @@ class StudentTJoint(JointPosterior):
         return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
 
     def draw_weights(self, eta, rng):
-        """As without conditions; these have still to be renewed."""
+        """Draw weights from the prior as the base class; the conditions are still to be renewed."""
         q = super().draw_weights(eta, rng)
         lead = eta.shape[:-1]
         factors = np.ones((*lead, len(self.posterior.X)))
@@ -88,13 +88,13 @@ class StudentTJoint(JointPosterior):
         return np.concatenate([q, factors, nu, sd * rng.standard_normal(sd.shape)], axis=-1)
 
     def complete_weights(self, q, rngs=None):
-        """All weights ``(..., k)``; the position holds those of the output layer, too."""
+        """All weights ``(..., k)``, including those of the output layer in the position."""
         place = self.place(q)
         return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
 
     @property
     def state_names(self):
-        """Of `noise_state`."""
+        """Names of the entries of `noise_state`."""
         return ["degrees_of_freedom"]
 
     def noise_state(self, q):
@@ -136,10 +136,10 @@ class StudentTJoint(JointPosterior):
         return rest + prior + self.misfit(phase.position)
 
     def renewed(self, q, rngs, keep_outputs=False):
-        """Positions after Gibbs draws of their conditions, each chain's from its generator.
+        """Update the conditions of positions by Gibbs draws, for each chain from its generator.
 
-        The output layer given the factors, unless that is to be kept; the degrees of freedom given
-        all weights; the factors given both.
+        The order is: the output layer given the factors, unless it is kept; the degrees of freedom
+        given all weights; the factors given both.
         """
         q, (posterior, n_rows) = q.copy(), (self.posterior, len(self.posterior.X))
         if self.integrated and not keep_outputs:

@@ -1,9 +1,9 @@
-"""Noise models: how well outputs explain targets, and derivatives with respect to the outputs.
+"""Likelihoods: misfits of outputs to targets, and derivatives with respect to the outputs.
 
-Sums over rows are taken network by network, never as one product over the leading axes, so that
-their last bits do not depend on how many networks are evaluated together.
+Sums over rows are computed network by network, never as one product over the leading axes, so that
+their rounding does not depend on the number of networks evaluated together.
 
-A likelihood sees outputs ``f`` ``(..., n, n_outputs)`` and `Targets`; it knows no network. Its
+A likelihood depends on outputs ``f`` ``(..., n, n_outputs)`` and `Targets`, not on a network. Its
 *misfit* is minus the log probability of the targets up to the normaliser of the noise. The
 precisions ``beta`` of its *noise levels* are hyperparameters; classifiers have no level.
 """
@@ -19,7 +19,7 @@ from skbayesnn.posterior._output_layer import Rows
 
 
 class Targets(NamedTuple):
-    """Targets of some rows, and how much they count.
+    """Targets of some rows, with their weights and noise factors.
 
     Attributes
     ----------
@@ -27,10 +27,10 @@ class Targets(NamedTuple):
     weight : ndarray of shape (n,)
         How often every row counts.
     factors : ndarray of shape (n, n_outputs), or None
-        By which the misfit of every target is multiplied: precisions given per row, relative to
-        those of the noise levels. ``None``: all 1.
+        Factors of the misfit of every target: precisions given per row, relative to those of the
+        noise levels. ``None``: all 1.
     variances : ndarray of shape (n, n_outputs), or None
-        Of the measurement errors of every target, where these are known.
+        Variances of the measurement errors of every target, if known.
     """
 
     y: np.ndarray
@@ -40,20 +40,20 @@ class Targets(NamedTuple):
 
     @property
     def counts(self):
-        """``s_n F_no``, of shape (n, 1) or (n, n_outputs)."""
+        """Effective counts ``s_n F_no``, of shape (n, 1) or (n, n_outputs)."""
         weight = self.weight[:, None]
         return weight if self.factors is None else weight * self.factors
 
 
 class Misfit(NamedTuple):
-    """Value of a misfit, and how it depends on the noise levels.
+    """Value of a misfit, and its energies by noise level.
 
     Attributes
     ----------
     value : ndarray of shape (...)
     errors : ndarray of shape (..., n_levels)
-        ``E_l``: ``beta_l E_l - n_l / 2`` is the derivative of the value, less the log normaliser,
-        with respect to ``ln beta_l``; ``n_l`` are the `Likelihood.noise_counts`.
+        Energies ``E_l``: ``beta_l E_l - n_l / 2`` is the derivative of the value, less the log
+        normaliser, with respect to ``ln beta_l``; ``n_l`` are the `Likelihood.noise_counts`.
     """
 
     value: np.ndarray
@@ -61,30 +61,30 @@ class Misfit(NamedTuple):
 
 
 class Likelihood:
-    """What every noise model answers. Subclasses say what is different."""
+    """Base class of likelihoods, with defaults that subclasses override."""
 
-    compiled = None  # its name in the compiled core, if it is there
+    compiled = None  # name of the likelihood in the compiled core, if it is there
     n_levels = 0
-    quadratic = False  # whether the misfit is, in the outputs
-    linear = True  # whether the misfit is, in beta
-    one_curvature = True  # whether that of steps is the exact one
+    quadratic = False  # whether the misfit is quadratic in the outputs
+    linear = True  # whether the misfit is linear in beta
+    one_curvature = True  # whether the curvature of steps is the exact one
     bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
     variance_factor = 1.0  # variance of the noise times its precision
 
     def misfit(self, outputs, targets, beta):
-        """`Misfit` at some outputs."""
+        """`Misfit` at given outputs."""
         raise NotImplementedError
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``r`` ``(..., n, n_outputs)`` and curvature ``Lambda`` in the outputs.
 
-        The curvature is ``(..., n, n_outputs)`` if diagonal, else with one more axis. Unless
-        ``exact`` it is positive: the one that steps, error bars and ``gamma`` are made from.
+        The curvature is ``(..., n, n_outputs)`` if diagonal, otherwise with one more axis. Unless
+        ``exact`` it is positive, as required for Gauss-Newton steps, error bars and ``gamma``.
         """
         raise NotImplementedError
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and the gradient of `derivatives`."""
+        """Misfit and its gradient with respect to the outputs."""
         return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_sizes(self):
@@ -92,45 +92,45 @@ class Likelihood:
         return np.zeros(0, dtype=int)
 
     def noise_counts(self, targets, beta):
-        """By how many targets each noise level is measured, ``(..., n_levels)``: all of its own."""
+        """Number of targets that measure each noise level, ``(..., n_levels)``."""
         return np.sum(targets.weight) * self.level_sizes()
 
     def log_normaliser(self, beta, n_rows):
-        """Logarithm of the density's constant, all rows together, of shape ``(...)``."""
+        """Log normaliser of the density of all rows, of shape ``(...)``."""
         return np.zeros(beta.shape[:-1])
 
     def noise_sd(self, beta):
-        """Scale on which changes of the outputs matter, ``(..., n_outputs)`` or 1."""
+        """Noise standard deviation as a scale of the outputs, ``(..., n_outputs)`` or 1."""
         return 1.0
 
     def output_rows(self, outputs, targets, beta):
-        """`Rows` of the ridge regression that a linear output layer is, given the hidden units.
+        """`Rows` of the ridge regression of the linear output layer given the hidden units.
 
-        Where the noise weighs rows by their residuals: of one step of expectation maximisation.
-        Only likelihoods with noise levels have one; ``None`` where outputs cannot be told apart.
+        If the noise weights rows by their residuals, the regression is one step of expectation
+        maximisation. Only likelihoods with noise levels have one; ``None`` if outputs are coupled.
         """
         raise NotImplementedError
 
     def identified(self, outputs):
-        """Outputs without what changes no probability."""
+        """Project outputs on the identified part, which determines the probabilities."""
         return outputs
 
     def n_independent(self, n_outputs):
-        """Targets of a row that do not follow from each other."""
+        """Number of independent targets of a row."""
         return n_outputs
 
 
 @dataclass(frozen=True)
 class Gaussian(Likelihood):
-    """Targets ``t = f + noise`` with a Gaussian noise level per output, or shared by some.
+    """Gaussian likelihood of ``t = f + noise`` with noise levels per output or shared by some.
 
     Parameters
     ----------
     levels : ndarray of int, shape (n_outputs,)
-        The noise level of every output.
+        Noise level of every output.
     relative : ndarray of shape (n_outputs,)
-        Output ``o`` has noise precision ``relative_o * beta[levels_o]``. Outputs measured in
-        different units share a noise level in their own units through this factor.
+        Relative precisions: output ``o`` has noise precision ``relative_o * beta[levels_o]``.
+        Outputs measured in different units share a noise level in their own units by this factor.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Gaussian(Likelihood):
 
     @classmethod
     def per_output(cls, n_outputs):
-        """One noise level for each output."""
+        """Build a likelihood with one noise level for each output."""
         return cls(np.arange(n_outputs), np.ones(n_outputs))
 
     @cached_property
@@ -175,11 +175,11 @@ class Gaussian(Likelihood):
         return beta[..., self.levels] * self.relative
 
     def noise_sd(self, beta):
-        """``tau_o^(-1/2)`` of every output, ``(..., n_outputs)``."""
+        """Noise standard deviation ``tau_o^(-1/2)`` of every output, ``(..., n_outputs)``."""
         return self.precisions(beta) ** -0.5
 
     def misfit(self, outputs, targets, beta):
-        """``E_l = 1/2 sum_n s_n F_n (f_n - t_n)^2`` per level (Bishop 5.14), and their sum."""
+        """Misfit with ``E_l = 1/2 sum_n s_n F_n (f_n - t_n)^2`` of every level (Bishop 5.14)."""
         squares = (outputs - targets.y) ** 2
         if targets.factors is not None:
             squares = targets.factors * squares
@@ -196,7 +196,7 @@ class Gaussian(Likelihood):
         return gradient, curvature
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        """Derivatives of what `derivatives` returns with respect to ``ln beta_l``."""
+        """Derivatives of gradient and curvature with respect to ``ln beta_l``."""
         alone = beta * (np.arange(self.n_levels) == level)
         return self.derivatives(outputs, targets, alone)
 
@@ -206,23 +206,23 @@ class Gaussian(Likelihood):
         return energies[..., None] * np.eye(self.n_levels)
 
     def log_normaliser(self, beta, n_rows):
-        """``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), of shape ``(...)``."""
+        """Log normaliser ``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), ``(...)``."""
         precisions = self.precisions(beta)
         return 0.5 * n_rows * np.sum(np.log(precisions / (2.0 * np.pi)), axis=-1)
 
     def output_rows(self, outputs, targets, beta):
-        """As the noise is Gaussian, exactly."""
+        """`Rows` of the exact ridge regression, as the noise is Gaussian."""
         return Rows(targets.y, targets.weight, self.precisions(beta), targets.factors)
 
 
 @dataclass(frozen=True)
 class Bernoulli(Likelihood):
-    """Two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)`` of zeros and ones."""
+    """Likelihood of two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)``, zeros and ones."""
 
     compiled = "bernoulli"
 
     def misfit(self, outputs, targets, beta):
-        """``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
+        """Misfit ``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
         return self.misfit_and_gradient(outputs, targets, beta)[0]
 
     def derivatives(self, outputs, targets, beta, exact=True):
@@ -231,7 +231,7 @@ class Bernoulli(Likelihood):
         return weight * (p - targets.y), weight * p * expit(-outputs)
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient from the same exponentials."""
+        """Misfit and its gradient, from the same exponentials."""
         small = np.exp(-np.abs(outputs))
         likely = 1.0 / (1.0 + small)  # sigmoid(|a|)
         rows = np.maximum(outputs, 0.0) - np.log(likely) - targets.y * outputs
@@ -242,12 +242,12 @@ class Bernoulli(Likelihood):
 
 @dataclass(frozen=True)
 class Categorical(Likelihood):
-    """Several classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
+    """Likelihood of classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
 
     compiled = "categorical"
 
     def misfit(self, outputs, targets, beta):
-        """``-G = sum_n s_n [logsumexp(a) - a_t]`` (Bishop 4.108)."""
+        """Misfit ``-G = sum_n s_n [logsumexp(a) - a_t]`` (Bishop 4.108)."""
         return self.misfit_and_gradient(outputs, targets, beta)[0]
 
     def derivatives(self, outputs, targets, beta, exact=True):
@@ -261,7 +261,7 @@ class Categorical(Likelihood):
         return weight * (p - targets.y), curvature
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient from the same exponentials."""
+        """Misfit and its gradient, from the same exponentials."""
         shifted = outputs - outputs.max(axis=-1, keepdims=True)
         p = np.exp(shifted)
         total = p.sum(axis=-1, keepdims=True)
@@ -271,11 +271,11 @@ class Categorical(Likelihood):
         return _without_level(value), targets.weight[:, None] * (p - targets.y)
 
     def identified(self, outputs):
-        """A shift that all classes share changes no probability."""
+        """Remove the shift common to all classes, which changes no probability."""
         return outputs - outputs.mean(axis=-1, keepdims=True)
 
     def n_independent(self, n_outputs):
-        """Probabilities sum to 1."""
+        """Number of independent targets: one less than classes, as probabilities sum to 1."""
         return n_outputs - 1
 
 

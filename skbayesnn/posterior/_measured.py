@@ -1,6 +1,6 @@
-"""Known measurement errors: targets that do not all have the same noise, by amounts that are known.
+"""Gaussian noise with known measurement errors of the targets.
 
-The variance of a target is that of its measurement, which is given, plus that of a noise level.
+The variance of a target is the given variance of its measurement plus that of a noise level.
 """
 
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from skbayesnn.posterior._output_layer import Rows
 
 @dataclass(frozen=True)
 class MeasuredGaussian(Gaussian):
-    """Targets ``t = f + noise + error`` with errors of known variances ``v_no``, all Gaussian.
+    """Gaussian likelihood of ``t = f + noise + error`` with errors of known variances ``v_no``.
 
-    With ``tau_o`` the precision of the noise of output ``o``, a target has the precision
-    ``tau_o F_no`` with ``F_no = 1 / (1 + tau_o v_no)``: the share of the noise level in its
+    With the noise precision ``tau_o`` of output ``o``, a target has the precision ``tau_o F_no``,
+    where ``F_no = 1 / (1 + tau_o v_no)`` is the share of the noise level in its
     variance. The log likelihood has the derivative (the ML-II equations of a variance component,
     Harville 1977)::
 
         1/2 sum_no s_n F_no (1 - tau_o F_no e_no^2) = n_l / 2 - beta_l E_l
 
-    in ``ln beta_l``, so that a noise level is measured by ``n_l = sum_no s_n F_no`` targets and
-    re-estimated from ``E_l = 1/2 sum_no s_n F_no^2 relative_o e_no^2`` as without errors. The
-    `Targets` hold the variances.
+    with respect to ``ln beta_l``. A noise level is therefore measured by ``n_l = sum_no s_n F_no``
+    targets and re-estimated from ``E_l = 1/2 sum_no s_n F_no^2 relative_o e_no^2`` as without
+    errors. The `Targets` hold the variances.
 
     Parameters
     ----------
     levels, relative
-        As for `Gaussian`.
+        See `Gaussian`.
     typical : ndarray of shape (n_outputs,)
         Typical variance of the errors of every output.
 
@@ -51,11 +51,11 @@ class MeasuredGaussian(Gaussian):
     linear = False
 
     def noise_sd(self, beta):
-        """``(1/tau_o + v_o)^(1/2)`` of every output at typical errors, ``(..., n_outputs)``."""
+        """Standard deviation ``(1/tau_o + v_o)^(1/2)`` at typical errors, ``(..., n_outputs)``."""
         return np.sqrt(1.0 / self.precisions(beta) + self.typical)
 
     def misfit(self, outputs, targets, beta):
-        """``1/2 sum_no s_n (tau_o F_no e_no^2 - ln F_no)``, and ``E_l`` of every level."""
+        """Misfit ``1/2 sum_no s_n (tau_o F_no e_no^2 - ln F_no)``, and ``E_l`` of every level."""
         tau, F = self.shares(targets, beta)
         squares = F * (outputs - targets.y) ** 2
         rows = np.sum(tau * squares - np.log(F), axis=-1)
@@ -70,7 +70,7 @@ class MeasuredGaussian(Gaussian):
         return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient."""
+        """Misfit and its gradient with respect to the outputs."""
         return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
@@ -86,11 +86,11 @@ class MeasuredGaussian(Gaussian):
         return (sums[..., None, :] @ self.membership) * np.eye(self.n_levels)
 
     def noise_counts(self, targets, beta):
-        """``n_l = sum_no s_n F_no``: targets less those that their errors explain."""
+        """Effective number of targets ``n_l = sum_no s_n F_no`` of every noise level."""
         return (targets.weight @ self.shares(targets, beta)[1]) @ self.membership
 
     def output_rows(self, outputs, targets, beta):
-        """As the noise is Gaussian, exactly."""
+        """`Rows` of the exact ridge regression, as the noise is Gaussian."""
         tau, F = self.shares(targets, beta)
         return Rows(targets.y, targets.weight, tau[..., 0, :], F)
 

@@ -1,8 +1,8 @@
-"""Targets given the hidden units or the outputs, with noise that may differ between rows.
+"""Marginal and complete likelihoods of targets, with noise that may differ between rows.
 
-Given the hidden units the linear output layer is Bayesian linear regression (Bishop 2006, section
-3.5), which can be integrated out. A row's noise precision is that of the output times a factor of
-the row.
+Given the hidden units the linear output layer is a Bayesian linear regression (Bishop 2006, section
+3.5), which can be integrated out. The noise precision of a row is the precision of the output times
+a factor of the row.
 """
 
 from typing import NamedTuple
@@ -14,24 +14,24 @@ from skbayesnn.posterior._ridge import ridge
 
 
 class Regression(NamedTuple):
-    """The data part of an energy, and its derivatives; normalisers of the noise are not in it.
+    """Data part of an energy without the normalisers of the noise, and its derivatives.
 
     Attributes
     ----------
     value : ndarray of shape (...)
-        ``1/2 sum_no s_n F_no tau_o e_no^2``, or minus the logarithm of what is left of the
-        exponential of minus that when the output layer is integrated out.
+        Energy ``1/2 sum_no s_n F_no tau_o e_no^2``, or, if the output layer is integrated out,
+        minus the log of the integral of its negative exponential under the prior.
     gradient : ndarray
-        Of the value: ``(..., n, width)`` with respect to the hidden units if the output layer is
-        integrated out, else ``(..., k)`` with respect to all weights.
+        Gradient of the value: ``(..., n, width)`` with respect to the hidden units if the output
+        layer is integrated out, otherwise ``(..., k)`` with respect to all weights.
     log_alpha : ndarray of shape (..., width, n_outputs)
         Derivative in the log precisions of output weights that are integrated out.
     log_precision : ndarray of shape (..., n_outputs)
         Derivative in ``ln tau_o``.
     log_factors : ndarray of shape (..., n, n_outputs)
-        Derivative in ``ln F_no``; only if asked for.
+        Derivative in ``ln F_no``, if requested.
     residual : ndarray of shape (..., n, n_outputs)
-        Outputs less targets, those of the mean weights if the output layer is integrated out.
+        Outputs less targets, with mean output weights if the output layer is integrated out.
     """
 
     value: np.ndarray
@@ -43,17 +43,17 @@ class Regression(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Targets with their noise.
+    """Targets with their weights and noise precisions.
 
     Attributes
     ----------
     y : ndarray of shape (..., n, n_outputs)
     weight : ndarray of shape (n,), or None
-        ``None``: all 1.
+        Weights of the rows; ``None``: all 1.
     precision : ndarray of shape (..., n_outputs)
-        ``tau_o``.
+        Noise precisions ``tau_o``.
     factors : ndarray of shape (..., n, n_outputs) or (..., n, 1), or None
-        ``F``; ``None``: all 1.
+        Factors ``F``; ``None``: all 1.
     """
 
     y: np.ndarray
@@ -63,7 +63,7 @@ class Rows(NamedTuple):
 
     @property
     def weights(self):
-        """``s_n F_no``; ``None`` if all are 1."""
+        """Weights ``s_n F_no`` of the targets; ``None`` if all are 1."""
         if self.weight is None:
             return self.factors
         weight = self.weight[:, None]
@@ -71,11 +71,11 @@ class Rows(NamedTuple):
 
     @property
     def alike(self):
-        """Whether a row counts the same in all its outputs."""
+        """True if every row has equal weights in all its outputs."""
         return self.factors is None or self.factors.shape[-1] == 1
 
     def sums(self, squares):
-        """``sum_n s_n F_no q_no`` of arrays ``(..., n, n_outputs)``."""
+        """Weighted sums ``sum_n s_n F_no q_no`` of arrays ``(..., n, n_outputs)``."""
         if self.factors is not None:
             return (self.weights * squares).sum(axis=-2)
         return squares.sum(axis=-2) if self.weight is None else self.weight @ squares
@@ -87,9 +87,9 @@ class System(NamedTuple):
     Attributes
     ----------
     gram : ndarray of shape (..., n_outputs, width, width)
-        ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the rows' weights ``W``.
+        Gram matrix ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the weights ``W`` of the rows.
     moment : ndarray of shape (..., n_outputs, width)
-        ``A^(-1/2) tau Z^T W y``.
+        Right-hand side ``A^(-1/2) tau Z^T W y``.
     """
 
     gram: np.ndarray
@@ -97,14 +97,14 @@ class System(NamedTuple):
 
 
 def regression_system(rows, z, sd):
-    """Ridge regression of the targets on hidden units ``z``, in units of the prior.
+    """Build the ridge regression of the targets on hidden units ``z``, in units of the prior.
 
     Parameters
     ----------
     rows : Rows
     z : ndarray of shape (..., n, width)
     sd : ndarray of shape (..., n_outputs, width)
-        ``A^(-1/2)``, prior standard deviations of the output layer's weights.
+        Prior standard deviations ``A^(-1/2)`` of the output layer's weights.
     """
     weights = rows.weights
     if rows.alike:
@@ -121,15 +121,15 @@ def regression_system(rows, z, sd):
 
 
 def integrated(rows, z, sd, need_factors=False):
-    """The output layer integrated out (Bishop 2006, equation 3.86).
+    """Integrate the output layer out (Bishop 2006, equation 3.86).
 
     Parameters
     ----------
     rows : Rows
     z, sd
-        As for `regression_system`.
+        See `regression_system`.
     need_factors : bool, default=False
-        Whether ``log_factors`` is wanted.
+        Whether to compute ``log_factors``.
     """
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
@@ -168,14 +168,14 @@ def integrated(rows, z, sd, need_factors=False):
 
 
 def _products(errors, mean):
-    """Errors ``(..., n, n_outputs)`` times mean weights ``(..., width, n_outputs)``, summed."""
-    if errors.shape[-1] == 1:  # for which a product of matrices is slow
+    """Sum errors ``(..., n, n_outputs)`` times mean weights ``(..., width, n_outputs)``."""
+    if errors.shape[-1] == 1:  # matrix products are slow here
         return errors * mean[..., None, :, 0]
     return errors @ np.swapaxes(mean, -1, -2)
 
 
 def complete(rows, trace):
-    """The same with all weights given."""
+    """Evaluate the energy with all weights given."""
     residual, weights = trace.outputs - rows.y, rows.weights
     weighted = rows.precision[..., None, :] * residual
     if weights is not None:

@@ -1,4 +1,4 @@
-"""The energy ``M(w)``: minus the log posterior of the weights, with its derivatives."""
+"""Energy ``M(w)``: minus the log posterior of the weights, with its derivatives."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,21 +36,21 @@ class Hyperparameters(NamedTuple):
     beta: np.ndarray
 
     def select(self, index):
-        """The hyperparameters of some of many networks (the leading axis)."""
+        """Select the hyperparameters of some of many networks (the leading axis)."""
         return Hyperparameters(self.alpha[index], self.beta[index])
 
 
 class Energies(NamedTuple):
-    """What ``M(w)`` consists of, at the noise precisions at which it was evaluated.
+    """Terms of the energy ``M(w)`` at given noise precisions.
 
     Attributes
     ----------
     weights : ndarray of shape (..., n_groups)
-        ``E_W^c`` of every weight group.
+        Energy ``E_W^c`` of every weight group.
     misfit : ndarray of shape (...)
-        ``sum_l beta_l E_D,l`` for Gaussian noise, ``-G`` for classes.
+        Misfit: ``sum_l beta_l E_D,l`` for Gaussian noise, ``-G`` for classes.
     errors : ndarray of shape (..., n_levels)
-        ``E_D`` of every noise level, see `Misfit`.
+        Energy ``E_D`` of every noise level, see `Misfit`.
     """
 
     weights: np.ndarray
@@ -58,12 +58,12 @@ class Energies(NamedTuple):
     errors: np.ndarray
 
     def total(self, hyper):
-        """``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
+        """Total ``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
         return (hyper.alpha * self.weights).sum(axis=-1) + self.misfit
 
 
 class Expansion(NamedTuple):
-    """``M(w)`` to second order.
+    """Second-order expansion of ``M(w)``.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class Expansion(NamedTuple):
 
 @dataclass(frozen=True)
 class Posterior:
-    """Everything the posterior of the weights depends on but the hyperparameters.
+    """Posterior of the weights as a function of the hyperparameters.
 
     Every method takes weights ``theta`` of shape ``(..., k)`` and hyperparameters with the same
-    leading axes, and sums over rows in blocks of bounded size. The hot ones call the compiled core
-    where it can do the same.
+    leading axes, and sums over rows in blocks of bounded size. Time-critical methods call the
+    compiled core where it supports the model.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class Posterior:
     X : ndarray of shape (n, n_features)
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
-        How often every row counts.
+        Number of repetitions of every row.
     factors : ndarray of shape (n, n_outputs), optional
-        Of the misfit of every target, see `Targets`.
+        Factors of the misfit of every target, see `Targets`.
     variances : ndarray of shape (n, n_outputs), optional
-        Of known measurement errors.
+        Variances of known measurement errors.
 
     Examples
     --------
@@ -127,27 +127,27 @@ class Posterior:
 
     @cached_property
     def _inputs(self):
-        """Of few rows what is made of them once."""
+        """Inputs prepared once, if the rows are few."""
         return Inputs(self.X, self.network.has_biases(0))
 
     @cached_property
     def compiled(self):
-        """Compiled twin of the hot methods, or ``None``."""
+        """Compiled twin of the time-critical methods, or ``None``."""
         return compiled_model(self)
 
     @cached_property
     def kept(self):
-        """What others make of it once, by name."""
+        """Cache of derived objects of other modules, by name."""
         return {}
 
     def __getstate__(self):
-        """Without what can be made anew."""
+        """State without derived arrays."""
         made = "_inputs", "compiled", "kept"
         return {name: value for name, value in vars(self).items() if name not in made}
 
     @property
     def n_rows(self):
-        """Number of rows, counted with their weights."""
+        """Number of rows as the sum of their weights."""
         return float(np.sum(self.sample_weight))
 
     @property
@@ -156,24 +156,24 @@ class Posterior:
         return self.n_rows * self.likelihood.level_sizes()
 
     def noise_normaliser(self, beta):
-        """``N/2 log beta - N/2 log 2 pi``."""
+        """Log normaliser of the noise, ``N/2 log beta - N/2 log 2 pi``."""
         return self.likelihood.log_normaliser(beta, self.n_rows)
 
     def with_network(self, network, labels):
-        """The same data for a network of another layout, with its weights' group labels."""
+        """Posterior of the same data for another network, with group labels of its weights."""
         return replace(self, network=network, groups=self.groups.relabelled(labels))
 
     def noise_counts(self, beta):
-        """By how many targets each noise level is measured, ``(..., n_levels)``."""
+        """Number of targets that measure each noise level, ``(..., n_levels)``."""
         return self.likelihood.noise_counts(self.targets(), beta)
 
     def of_rows(self, rows):
-        """The posterior of some of the rows."""
+        """Posterior of a subset of the rows."""
         given = self.targets(rows)._asdict()
         return replace(self, X=self.X[rows], sample_weight=given.pop("weight"), **given)
 
     def scaled(self, factor):
-        """The posterior of rows that count ``factor`` times as often."""
+        """Posterior with the weights of the rows multiplied by ``factor``."""
         return replace(self, sample_weight=factor * self.sample_weight)
 
     def targets(self, rows=slice(None)):
@@ -199,7 +199,7 @@ class Posterior:
         return self._energies(theta, misfit), gradient
 
     def misfit_and_gradient(self, theta, beta):
-        """`Misfit`, and its gradient in the weights ``(..., k)``."""
+        """Misfit, and its gradient with respect to the weights, ``(..., k)``."""
         if self.compiled:
             value, errors, gradient, _ = self.compiled.evaluate(theta, beta, 1)
             return Misfit(value, errors), gradient
@@ -211,11 +211,11 @@ class Posterior:
         return total, gradient
 
     def gradient(self, theta, hyper):
-        """``dM/dw`` of shape ``(..., k)``."""
+        """Gradient ``dM/dw``, shape ``(..., k)``."""
         return self.energies_and_gradient(theta, hyper)[1]
 
     def hessian(self, theta, hyper, exact=True):
-        """``A = grad grad M`` of shape ``(..., k, k)``; Gauss-Newton unless ``exact``."""
+        """Hessian ``A = grad grad M``, ``(..., k, k)``; Gauss-Newton unless ``exact``."""
         return self.expansion(theta, hyper, exact).hessian
 
     def expansion(self, theta, hyper, exact=False):
@@ -226,7 +226,7 @@ class Posterior:
         return Expansion(self._energies(theta, misfit), gradient, matrix)
 
     def traces(self, ends, hyper, matrix, exact=True):
-        """``Tr(B A)`` with ``A`` at each of some weights ``(m, k)``, and a symmetric ``B``."""
+        """Traces ``Tr(B A)`` with ``A`` at several weights ``(m, k)``, and a symmetric ``B``."""
         if self.compiled and self.compiled.is_small and self.groups.centred:
             found = self.compiled.traces(ends, hyper.beta, matrix, exact)
             return found + self.groups.expand(hyper.alpha) @ matrix.diagonal()
@@ -257,9 +257,9 @@ class Posterior:
         return total, gradient, matrix
 
     def level_hessian(self, theta, beta, level):
-        """Gauss-Newton Hessian of the misfit, of the outputs of one noise level alone."""
+        """Gauss-Newton Hessian of the misfit for the outputs of one noise level."""
         mine = (self.likelihood.levels == level).astype(float)
-        both = 0.5 * (mine[:, None] + mine)  # what two outputs share is halved
+        both = 0.5 * (mine[:, None] + mine)  # the common part of two outputs is halved
         blocks = (
             (trace, r, curvature * (mine if curvature.ndim == r.ndim else both))
             for trace, r, curvature in self._blocks(theta, beta, False, 1)
@@ -300,7 +300,7 @@ class Posterior:
         return total
 
     def hessian_products(self, theta, hyper, vectors, exact=True):
-        """``A v`` for each of some ``v`` ``(..., k)`` without forming ``A``."""
+        """Hessian-vector products ``A v`` for vectors ``(..., k)``, without forming ``A``."""
         width = max(self.network.layer_sizes)
         results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
         for trace, *derivatives in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
@@ -310,15 +310,15 @@ class Posterior:
 
     @property
     def is_quadratic(self):
-        """Whether ``M`` is, in the weights: the Gaussian approximation is exact."""
+        """True if ``M`` is quadratic in the weights, so that the posterior is Gaussian."""
         return self.likelihood.quadratic and not self.network.hidden_layer_sizes
 
     def with_best_outputs(self, theta, hyper):
-        """Replace the linear output layer by its conditional optimum, where that has a closed form.
+        """Replace the linear output layer by its conditional optimum if that has a closed form.
 
-        Given the hidden weights, Gaussian noise makes the output layer a ridge regression: variable
+        Given the hidden weights and Gaussian noise the output layer is a ridge regression: variable
         projection (Golub & Pereyra 1973). Otherwise, and under a prior that is not centred at zero,
-        ``theta`` is returned as it is. ``(..., k)``.
+        ``theta`` is returned unchanged. Shape ``(..., k)``.
         """
         network, system = self.network, None
         linear = network.hidden_layer_sizes and self.likelihood.n_levels
@@ -341,9 +341,9 @@ class Posterior:
         return result
 
     def bending_force(self, theta, hyper, step):
-        """``sum_n J_n^T Lambda_n d2f_n``, with the outputs' second derivatives along ``step``.
+        """Force ``sum_n J_n^T Lambda_n d2f_n``, ``d2f_n`` being second derivatives along ``step``.
 
-        What geodesic acceleration needs (Transtrum & Sethna 2012). Shape ``(..., k)``.
+        Geodesic acceleration solves for it (Transtrum & Sethna 2012). Shape ``(..., k)``.
         """
         if self.compiled:
             return self.compiled.bending_force(theta, hyper.beta, step)
@@ -364,19 +364,19 @@ class Posterior:
         Returns
         -------
         ndarray of shape (..., n * n_outputs, k)
-            Memory for all rows at once: meant for fewer rows than weights.
+            Matrix ``S`` of all rows at once, intended for fewer rows than weights.
         """
         return np.concatenate(list(self._roots(theta, hyper)), axis=-2)
 
     def triangular_root(self, theta, hyper):
         """Matrix ``R`` with ``R^T R = S^T S`` that is no larger than the Hessian.
 
-        From `weighted_jacobian` by orthogonal transformations, a block of rows at a time.
+        It is computed from `weighted_jacobian` by orthogonal transformations, block by block.
 
         Returns
         -------
         ndarray of shape (..., m, k)
-            ``m`` is ``k``, or ``n * n_outputs`` if that is less.
+            Matrix ``R``; ``m`` is the smaller of ``k`` and ``n * n_outputs``.
         """
         R = np.empty((*np.shape(theta)[:-1], 0, self.network.n_weights))
         for S in self._roots(theta, hyper):
@@ -391,13 +391,13 @@ class Posterior:
             yield J.reshape(*J.shape[:-3], -1, J.shape[-1])
 
     def kronecker_factors(self, theta, hyper):
-        """Factors of every layer's Gauss-Newton matrix of one network, the prior among them.
+        """Kronecker factors of the Gauss-Newton matrix of every layer, the prior included.
 
         Returns
         -------
         list of tuple
-            See `KroneckerPrecision`. Where weights from one input have several precisions their
-            mean takes their place.
+            See `KroneckerPrecision`. If weights from one input have several precisions, their mean
+            is used.
         """
         total, width = None, sum(self.network.layer_sizes) * self.network.n_outputs
         for targets, trace in self._traces(theta, 1, width):
@@ -416,21 +416,21 @@ class Posterior:
         return Energies(self.groups.energies(theta), *misfit)
 
     def _traces(self, theta, order, doubles_per_row):
-        """`Targets` and traces, block by block."""
+        """Iterate over `Targets` and traces, block by block."""
         for rows in row_blocks(len(self.X), doubles_per_row):
             whole = rows.stop - rows.start == len(self.X)
             inputs = self._inputs if whole else self.X[rows]
             yield self.targets(rows), forward(self.network, theta, inputs, order)
 
     def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
-        """Traces with residual and curvature (for steps unless ``exact``), block by block."""
+        """Iterate over traces with gradient and curvature of the misfit, block by block."""
         width = doubles_per_row or hessian_width(self.network)
         for targets, trace in self._traces(theta, order, width):
             yield trace, *self.likelihood.derivatives(trace.outputs, targets, beta, exact)
 
 
 def _plus(total, part):
-    """Sum, field by field, of tuples of arrays; the first one is added to nothing."""
+    """Sum tuples of arrays field by field; ``None`` stands for an empty total."""
     return part if total is None else type(part)(*(a + b for a, b in zip(total, part, strict=True)))
 
 

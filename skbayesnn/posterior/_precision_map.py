@@ -9,18 +9,19 @@ COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
 
 
 class PrecisionMap(NamedTuple):
-    """Log precisions in their interval as functions of unbounded coordinates ``eta``.
+    """Map from unbounded coordinates ``eta`` to log precisions in their interval.
 
     ``psi = psi_low + (psi_high - psi_low) sigmoid(eta)`` and ``ln alpha = ln h + s psi +
-    (t - s) ln(1 + exp psi)``: steps ``s`` where the weights determine their precision, steps ``t``
-    where the prior is so strong that the data leave it open. Both are then passed at the same pace.
+    (t - s) ln(1 + exp psi)``. The slope is ``s`` where the weights determine their precision, and
+    ``t`` where the prior is so strong that the data leave the precision undetermined. A sampler
+    then crosses both regions at the same pace.
 
     Attributes
     ----------
     centre, fine, coarse : ndarray of shape (n_free,)
-        ``ln h``, ``s`` and ``t``.
+        Parameters ``ln h``, ``s`` and ``t``.
     low, high : ndarray of shape (n_free,)
-        Ends of ``psi``.
+        Ends of the interval of ``psi``.
     """
 
     centre: np.ndarray
@@ -31,20 +32,20 @@ class PrecisionMap(NamedTuple):
 
     @classmethod
     def build(cls, log_range, centre, fine, coarse):
-        """The map for intervals of ``ln alpha``: their lower and their upper ends."""
+        """Build the map for intervals of ``ln alpha``, given their lower and upper ends."""
         bare = cls(centre, fine, coarse, centre, centre)
         low, high = (bare._invert(end) for end in log_range)
         return bare._replace(low=low, high=high)
 
     def select(self, index):
-        """The map of some of the precisions."""
+        """Select the map of some of the precisions."""
         return PrecisionMap(*(field[index] for field in self))
 
     def _curve(self, psi):
         return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
 
     def _invert(self, log_precision):
-        """``psi`` where `_curve` takes given values: Newton's method, from the right."""
+        """Solve `_curve` for ``psi`` by Newton's method, from the right."""
         # both asymptotes of the convex curve are below it
         psi = np.minimum(
             (log_precision - self.centre) / self.fine, (log_precision - self.centre) / self.coarse
@@ -64,11 +65,11 @@ class PrecisionMap(NamedTuple):
         return logit(np.clip(share, 0.0, 1.0))
 
     def log_precision(self, eta):
-        """``ln alpha`` at ``eta``."""
+        """Log precision ``ln alpha`` at ``eta``."""
         return self._curve(self.low + (self.high - self.low) * expit(eta))
 
     def derivatives(self, eta):
-        """``d ln alpha / d eta``, and the derivative of its logarithm."""
+        """Derivative ``d ln alpha / d eta``, and the derivative of its logarithm."""
         place = expit(eta)
         width = self.high - self.low
         bend = expit(self.low + width * place)

@@ -1,4 +1,4 @@
-"""Priors of weights, in groups with a common precision."""
+"""Gaussian priors of weights in groups with a common precision."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,11 +10,11 @@ INTERCEPT = "+intercept"  # ends the names of groupings in which output biases a
 
 @dataclass(frozen=True)
 class WeightGroups:
-    """Independent Gaussians of mean zero; the weights of a group share a precision.
+    """Independent Gaussian prior of mean zero; the weights of a group share a precision.
 
-    The prior of the weights is ``N(m, P^-1)`` with ``P`` of a block ``alpha_c R_c`` for every group
-    ``c``. What asks for it does not know which prior it has. Here ``m`` is zero and ``R_c`` is 1;
-    `GaussianPrior` has others.
+    The prior of the weights is ``N(m, P^-1)``, where ``P`` has a block ``alpha_c R_c`` for every
+    group ``c``. The methods are common to all priors. Here ``m`` is zero and ``R_c`` is 1;
+    `GaussianPrior` generalises both.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class WeightGroups:
 
     @cached_property
     def sizes(self):
-        """``k_c``, the number of weights of every group."""
+        """Number ``k_c`` of weights of every group."""
         return np.bincount(self.labels, minlength=len(self.names))
 
     @cached_property
@@ -68,15 +68,15 @@ class WeightGroups:
         return (values[..., None, :] @ self.membership)[..., 0, :]
 
     def relabelled(self, labels):
-        """The same for weights of other labels."""
+        """Prior of weights with other labels."""
         return replace(self, labels=labels)
 
     def deviation(self, theta):
-        """``w - m``."""
+        """Deviation ``w - m`` from the mean."""
         return theta
 
     def applied(self, vectors):
-        """``R v`` of ``v`` of shape (..., k)."""
+        """Product ``R v`` for ``v`` of shape (..., k)."""
         return vectors
 
     def diagonal(self, alpha):
@@ -93,7 +93,7 @@ class WeightGroups:
         return np.min(alpha)
 
     def energies(self, theta):
-        """``E_W^c = 1/2 (w - m)^T R_c (w - m)`` of every group, ``(..., n_groups)``."""
+        """Energy ``E_W^c = 1/2 (w - m)^T R_c (w - m)`` of every group, ``(..., n_groups)``."""
         deviation = self.deviation(theta)
         return 0.5 * self.sums(deviation * self.applied(deviation))
 
@@ -102,28 +102,28 @@ class WeightGroups:
         return self.product(self.deviation(theta), alpha)
 
     def product(self, vectors, alpha):
-        """``P v`` of ``v`` of shape (..., k)."""
+        """Product ``P v`` for ``v`` of shape (..., k)."""
         return self.expand(alpha) * self.applied(vectors)
 
     def pulls(self, theta, alpha):
-        """`pull` of every group by itself, ``(n_groups, k)``."""
+        """Contribution of every group to `pull`, ``(n_groups, k)``."""
         return (self.pull(theta, alpha)[:, None] * self.membership).T
 
     def traces(self, precision):
-        """``Tr(R_c A^-1)`` of every group, for a `Precision` ``A``."""
+        """Trace ``Tr(R_c A^-1)`` of every group, for a `Precision` ``A``."""
         return self.sums(precision.variances())
 
     def log_normaliser(self, alpha):
-        """``1/2 log det P``; the factor of ``2 pi`` cancels in evidences."""
+        """Log normaliser ``1/2 log det P``; the factor of ``2 pi`` cancels in evidences."""
         return 0.5 * self.sizes @ np.log(alpha)
 
     def draw(self, alpha, rng):
-        """Weights from the prior, ``(..., k)``, at precisions ``(..., n_groups)``."""
+        """Draw weights from the prior, ``(..., k)``, at precisions ``(..., n_groups)``."""
         sd = self.expand(alpha) ** -0.5
         return rng.standard_normal(sd.shape) * sd
 
     def start(self, rng, sd):
-        """Where a search starts, ``(k,)``: random weights of given standard deviations."""
+        """Draw starting weights of given standard deviations, ``(k,)``."""
         return rng.standard_normal(len(sd)) * sd
 
     def within(self, group, covariance, theta):
@@ -136,28 +136,28 @@ class WeightGroups:
         return theta
 
     def coloured(self, white):
-        """The inverse of `white`."""
+        """Inverse of `white`."""
         return white
 
     def white_gradient(self, gradient):
-        """The gradient in ``u``, ``(..., k)``, from that in the weights."""
+        """Gradient with respect to ``u``, ``(..., k)``, from the gradient in the weights."""
         return gradient
 
     def white_matrix(self, matrix):
-        """The Hessian in ``u``, ``(..., k, k)``, from that in the weights."""
+        """Hessian with respect to ``u``, ``(..., k, k)``, from the Hessian in the weights."""
         return matrix
 
     def conditional(self, part, theta):
-        """The prior of a slice of the weights, all others given."""
+        """Conditional prior of a slice of the weights given all others."""
         return replace(self, labels=self.labels[part])
 
     def is_invariant(self, images, signs):
-        """Whether the density stays the same if weights take other places and signs.
+        """Return True if the density is invariant under a signed permutation of the weights.
 
         Parameters
         ----------
         images : ndarray of int, shape (k,)
-            The weight that takes each place.
+            Index of the weight that moves to each place.
         signs : ndarray of shape (k,)
         """
         return bool(np.all(self.labels == self.labels[images]))

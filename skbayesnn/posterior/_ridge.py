@@ -1,4 +1,4 @@
-"""Bayesian linear regression on hidden units, in units of the prior, many at once."""
+"""Batched Bayesian linear regression on hidden units, in units of the prior."""
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
@@ -9,10 +9,11 @@ MANY, WIDEST_SWEPT = 32, 16  # matrices that are faster inverted all at once, an
 
 
 def ridge(gram, moment, rank):
-    """Mean ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
+    """Solve ridge regressions: ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
 
-    Where a pivot of ``B`` loses too many digits, by eigenvalues of ``G``, whose rank is at most
-    ``rank``: fewer rows than units then do no harm while ``beta`` is below some 1e10 ``alpha``.
+    Where a pivot of ``B`` loses too many digits, the eigenvalues of ``G``, whose rank is at most
+    ``rank``, are used instead: fewer rows than units then remain accurate while ``beta`` is below
+    about 1e10 ``alpha``.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def ridge(gram, moment, rank):
 
 
 def ridge_mean(gram, moment, rank):
-    """The mean of `ridge` alone, whose last bits do not depend on how many there are."""
+    """Mean of `ridge` alone, with rounding that is independent of the batch size."""
     size = gram.shape[-1]
     system = gram + np.eye(size)
     *_, done = _by_cholesky(system.reshape(-1, size, size), least_pivot(size, rank))
@@ -65,21 +66,21 @@ def ridge_mean(gram, moment, rank):
 
 
 def least_pivot(width, rank):
-    """Share of its diagonal entry from which on a pivot of ``1 + G`` has enough digits."""
+    """Least accurate pivot of ``1 + G``, relative to its diagonal entry."""
     return OF_SINGULAR if rank < width else LEAST_PIVOT
 
 
 def _by_cholesky(matrices, least):
-    """Inverses and log determinants of positive definite matrices ``(m, d, d)``.
+    """Inverses and log determinants of positive definite matrices ``(m, d, d)`` by Cholesky.
 
-    One after the other: a loop over LAPACK is faster than NumPy's general inverses.
+    The matrices are treated in turn: a loop over LAPACK is faster than NumPy's general inverses.
 
     Returns
     -------
     inverses : ndarray of shape (m, d, d)
     log_det : ndarray of shape (m,)
     done : ndarray of bool, shape (m,)
-        Those of which every pivot is at least ``least`` times its diagonal entry.
+        Mask of the matrices whose pivots are all at least ``least`` times their diagonal entries.
     """
     inverse, roots = np.zeros_like(matrices), np.ones(matrices.shape[:-1])
     done = np.zeros(len(matrices), dtype=bool)
@@ -97,7 +98,7 @@ def _by_cholesky(matrices, least):
 
 
 def _by_sweeps(matrices, least):
-    """All at once, eliminating one column after the other (Gauss-Jordan, the pivots positive)."""
+    """Inverses and log determinants by batched Gauss-Jordan sweeps with positive pivots."""
     work = np.ascontiguousarray(matrices.transpose(1, 2, 0))  # along the last axis: faster
     needed = least * work.diagonal().T
     log_det, done = np.zeros(len(matrices)), np.ones(len(matrices), dtype=bool)
@@ -117,7 +118,7 @@ def _by_sweeps(matrices, least):
 
 
 def spectrum(gram, rank):
-    """Eigenvalues, those beyond the rank exactly zero, and eigenvectors of ``Z^T Z``."""
+    """Eigenvalues, exactly zero beyond the rank, and eigenvectors of ``Z^T Z``."""
     values, vectors = np.linalg.eigh(gram)
     values[..., : max(0, values.shape[-1] - rank)] = 0.0
     return np.maximum(values, 0.0), vectors

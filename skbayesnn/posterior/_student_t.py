@@ -1,4 +1,4 @@
-"""Student-t noise: targets among which some are far off."""
+"""Student-t likelihood of targets with outliers."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +16,10 @@ FARTHEST = 1e3  # residual, in scales of the noise, up to which its law is follo
 
 @lru_cache(maxsize=64)
 def squared_scales(degrees_of_freedom):
-    """Variance of Student-t noise over its squared scale: ``nu / (nu - 2)``.
+    """Ratio ``nu / (nu - 2)`` of the variance of Student-t noise to its squared scale.
 
-    Up to two degrees of freedom there is no variance. Then it is that of the noise within
-    `FARTHEST` scales.
+    Up to two degrees of freedom the variance is infinite; that of the noise truncated at `FARTHEST`
+    scales replaces it.
 
     Examples
     --------
@@ -39,24 +39,26 @@ def squared_scales(degrees_of_freedom):
 
 @dataclass(frozen=True)
 class StudentT(Gaussian):
-    """Targets ``t = f + noise`` with multivariate Student-t noise (Lange, Little & Taylor 1989).
+    """Multivariate Student-t likelihood of ``t = f + noise`` (Lange, Little & Taylor 1989).
 
     With ``delta_n = sum_o tau_o (f_no - t_no)^2``, ``tau_o`` the precision of output ``o`` and
-    ``p`` outputs, a row's minus log density is ``(nu + p)/2 log(1 + delta_n / nu)`` and constants.
-    It is Gaussian noise whose precision is multiplied, row by row, by a factor of its own from a
-    Gamma distribution: a row is an outlier in all its outputs. The mean of that factor given the
-    residual, ``u_n = (nu + p) / (nu + delta_n)``, weighs the row in expectation maximisation.
+    ``p`` outputs, minus the log density of a row is ``(nu + p)/2 log(1 + delta_n / nu)`` up to
+    constants. The noise is Gaussian with its precision multiplied by a Gamma-distributed factor for
+    every row, so that a row is an outlier in all its outputs. The mean of that factor given the
+    residual, ``u_n = (nu + p) / (nu + delta_n)``, is the weight of the row in expectation
+    maximisation.
 
-    ``E_l = 1/2 sum_n s_n u_n e_n^2`` is what a noise precision is re-estimated from: ``beta_l E_l``
-    is the derivative of the misfit with respect to ``ln beta_l``. Precisions given per row are not
-    provided for.
+    A noise precision is re-estimated from ``E_l = 1/2 sum_n s_n u_n e_n^2``, as ``beta_l E_l`` is
+    the derivative of the misfit with respect to ``ln beta_l``. Precisions per row are not
+    supported.
 
     Parameters
     ----------
     levels, relative
-        As for `Gaussian`.
+        See `Gaussian`.
     degrees_of_freedom : float
-        ``nu``. `misfit` and `log_normaliser` also take an array of shape ``(...)``.
+        Degrees of freedom ``nu``. `misfit` and `log_normaliser` also take an array of shape
+        ``(...)``.
 
     Examples
     --------
@@ -81,16 +83,16 @@ class StudentT(Gaussian):
 
     @property
     def bends(self):
-        """Where gross outliers cost little more than others."""
+        """True if the misfit is nearly flat at gross outliers."""
         return self.degrees_of_freedom <= 2.0
 
     @property
     def _nu(self):
-        """With an axis for the rows."""
+        """Degrees of freedom with an axis for the rows."""
         return np.asarray(self.degrees_of_freedom)[..., None]
 
     def misfit(self, outputs, targets, beta):
-        """``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
+        """Misfit ``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
         residual, tau, u = self._parts(outputs, targets.y, beta)
         nu, p, s = self._nu, len(self.levels), targets.weight
         squares = residual**2
@@ -116,7 +118,7 @@ class StudentT(Gaussian):
         return weighted * residual, curvature
 
     def misfit_and_gradient(self, outputs, targets, beta):
-        """`misfit`, and its gradient."""
+        """Misfit and its gradient with respect to the outputs."""
         gradient = self.derivatives(outputs, targets, beta, exact=False)[0]
         return self.misfit(outputs, targets, beta), gradient
 
@@ -151,13 +153,13 @@ class StudentT(Gaussian):
         return matrix
 
     def log_normaliser(self, beta, n_rows):
-        """Logarithm of the density's constant, all rows together, of shape ``(...)``."""
+        """Log normaliser of the density of all rows, of shape ``(...)``."""
         nu, p = self.degrees_of_freedom, len(self.levels)
         constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(0.5 * nu)
         return super().log_normaliser(beta, n_rows) + n_rows * constant
 
     def output_rows(self, outputs, targets, beta):
-        """Rows that count ``u_n`` times: one step of expectation maximisation."""
+        """`Rows` of weight ``u_n``, for one step of expectation maximisation."""
         u = self._parts(outputs, targets.y, beta)[2]
         return Rows(targets.y, targets.weight, self.precisions(beta), u[..., None])
 
@@ -169,7 +171,7 @@ class StudentT(Gaussian):
 
 
 def _diagonal_plus_outer(diagonal, factor, left, right):
-    """``diag(d) + c a b^T`` per row; as a diagonal if there is one output."""
+    """Matrix ``diag(d) + c a b^T`` of every row, as a diagonal for a single output."""
     if diagonal.shape[-1] == 1:
         return diagonal + factor[..., None] * left * right
     matrix = factor[..., None, None] * left[..., :, None] * right[..., None, :]

@@ -1,4 +1,4 @@
-"""From posteriors to predictions: error bars, moderated outputs, mixtures."""
+"""Predictive distributions from posteriors: error bars, moderated outputs, mixtures."""
 
 from skbayesnn.predictive._combination import combined, ensemble_of_draws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled

@@ -1,4 +1,4 @@
-"""From the minima of a fit to networks that predict together."""
+"""Combination of the minima of a fit into one predictive distribution."""
 
 from dataclasses import replace
 from functools import cache
@@ -16,27 +16,27 @@ from skbayesnn.predictive._pooling import Pooled
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
-NEGLIGIBLE_MODEL = 0.005  # share of a model that was sampled below which it is left out
+NEGLIGIBLE_MODEL = 0.005  # share of a sampled model below which it is left out
 
 
 class Combined(NamedTuple):
-    """How minima predict together.
+    """Combined predictions of minima.
 
     Attributes
     ----------
     ensemble : Ensemble
-        What predicts: by the way ``"posterior"`` networks that measuring the evidence has drawn, or
-        the minima at several precisions; else the Gaussians.
+        Networks that predict: with ``combine="posterior"`` the networks sampled to measure the
+        evidence, or the minima at several precisions; else the Gaussians.
     gaussians : Ensemble
-        Of the minima that have a share, one for each.
+        Gaussian approximations of the minima that have a share, one for each.
     minima : list of Minimum
-        All that were asked, those of the fit's own network first.
+        All minima that were considered, those of the fit's own network first.
     shares : ndarray of shape (len(minima),)
     leave_one_out : ndarray of shape (n,)
-        Log predictive density of every distinct row, had it not been in the training set, by the
-        Gaussians (standardised units).
+        Leave-one-out log predictive density of every distinct row by the Gaussians (standardised
+        units).
     left_out : LeftOut
-        By what predicts.
+        Leave-one-out predictions of the ensemble.
     """
 
     ensemble: Ensemble
@@ -83,9 +83,9 @@ def combined(fit, combine):
 
 
 def _pooled(fit, minima, used, member, densities):
-    """Members for the minima that are used; means under input-dependent noise are pooled.
+    """Make members for the minima that are used; means under input-dependent noise are pooled.
 
-    With those of all minima under constant noise, if there are any.
+    They are pooled with the means of all minima under constant noise, if there are any.
     """
     plain = [i for i, minimum in enumerate(minima) if _is_plain(fit, minimum)]
     if not plain or all(minima[i].noise is None for i in used):
@@ -101,9 +101,9 @@ def _pooled(fit, minima, used, member, densities):
 
 
 def _over_precisions(fit, shares, gaussians):
-    """The Gaussians, those of the fit's own network replaced by some at several precisions each.
+    """Replace each Gaussian of the fit's own network by several at different precisions.
 
-    Of other networks it is not known which precisions were free.
+    For other networks it is not known which precisions were free.
     """
     (posterior, settings), parts, weights = fit.posed, [], []
     given = zip(np.flatnonzero(shares), gaussians.parts, gaussians.weights, strict=True)
@@ -122,16 +122,16 @@ def _over_precisions(fit, shares, gaussians):
 
 
 def member_of(posterior, minimum, settings, near=None):
-    """What one minimum predicts: with the Gaussian around it, or the closest one for classes.
+    """Make the member of one minimum: its Gaussian, or the closest Gaussian for classes.
 
     Parameters
     ----------
     posterior : Posterior
-        Of the network before pruning, with the training rows.
+        Posterior of the network before pruning, with the training rows.
     minimum : Minimum
     settings : Settings
     near : Member, optional
-        Of the same network at other precisions.
+        Member of the same network at other precisions.
     """
     noise = noise_of_minimum(minimum, settings.free.beta_prior.log_range)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
@@ -143,7 +143,7 @@ def member_of(posterior, minimum, settings, near=None):
 
 
 def _left_out(posterior, minimum, settings, member):
-    """`left_out` of the training rows for one minimum."""
+    """Predict the left-out training rows for one minimum, see `left_out`."""
     own = own_posterior(posterior, minimum)
     method = Method.choose(own, settings)
     with method.threads():
@@ -159,7 +159,7 @@ def _shares(combine, posterior, minima, densities):
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     if any(m.trouble in OF_SIZE for m in minima):
-        known[:], evidences = True, np.full(len(minima), np.nan)  # some have none for their size
+        known[:], evidences = True, np.full(len(minima), np.nan)  # large ones may lack it
     free = np.array([not m.fits_everything for m in minima])
     for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
         if np.any(choice):
@@ -178,7 +178,7 @@ def _shares(combine, posterior, minima, densities):
         weights[eligible] = 1.0 / len(eligible)
     elif combine == "evidence":
         weights[eligible] = evidence_weights(chosen)
-    else:  # leave-one-out densities of classes are far too high where weights are many
+    else:  # leave-one-out densities of classes are far too high with many weights
         logs = stacked() if posterior.likelihood.n_levels else None
         weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
     weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
@@ -203,12 +203,12 @@ def _draws_of(noise, joint, theta, beta, state, best=0):
 
 
 def _is_plain(fit, minimum):
-    """Whether a minimum is one under constant noise, or of classes."""
+    """Return True if a minimum has constant noise, or belongs to a classifier."""
     return minimum.noise is None and type(minimum.likelihood) is type(fit.problem.likelihood)
 
 
 def ensemble_of_draws(fit):
-    """The networks that were drawn, which predict together."""
+    """Make the ensemble of the drawn networks."""
     draws, joint = fit.draws, fit.sampled.joint
     theta, beta, state = (
         some.reshape(draws.energy.size, some.shape[-1])

@@ -1,4 +1,4 @@
-"""Several networks that predict together: the distribution of targets at any input."""
+"""Ensembles of networks: the predictive distribution of targets at any input."""
 
 from dataclasses import dataclass, replace
 
@@ -15,13 +15,13 @@ from skbayesnn.predictive._mixture import HERMITE_NODES, HERMITE_WEIGHTS, mixtur
 
 @dataclass(frozen=True)
 class Ensemble:
-    """A mixture of the predictive distributions of parts.
+    """Mixture of the predictive distributions of parts.
 
     Parameters
     ----------
     parts : tuple of Part
     weights : tuple of ndarray
-        Of the networks of every part; all sum to 1.
+        Weights of the networks of every part; all sum to 1.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Ensemble:
 
     @classmethod
     def of_draws(cls, draws):
-        """Drawn networks count equally."""
+        """Make an ensemble of equally weighted draws."""
         return cls((draws,), (np.full(draws.size, 1.0 / draws.size),))
 
     @property
@@ -51,12 +51,12 @@ class Ensemble:
 
     @property
     def n_outputs(self):
-        """Number of outputs, the same for all parts."""
+        """Number of outputs, equal for all parts."""
         return self.parts[0].network.n_outputs
 
     @property
     def doubles_per_row(self):
-        """Memory that a row to predict takes."""
+        """Memory per row to predict, in doubles."""
         return sum(part.doubles_per_row for part in self.parts)
 
     @property
@@ -82,7 +82,7 @@ class Ensemble:
         return np.concatenate(means), np.concatenate(covariances)
 
     def mean(self, X):
-        """Of targets, ``(n, p)``."""
+        """Mean of targets, ``(n, p)``."""
 
         def mean(X):
             return np.tensordot(self.member_weights, self.outputs(X), 1)
@@ -96,7 +96,7 @@ class Ensemble:
         ----------
         X : ndarray of shape (n, n_features)
         kind : {"total", "epistemic", "aleatoric"}
-            Whether with what weights and noise leave open, or with one of both.
+            Part of the uncertainty: of weights and noise, of the weights, or of the noise.
         errors : ndarray of shape (n, p), optional
             Variances of known errors, which belong to the noise.
         """
@@ -122,7 +122,7 @@ class Ensemble:
         return mean.T, np.moveaxis(covariance, 0, -1)
 
     def quantiles(self, X, probabilities, errors=None):
-        """Of targets, one array ``(n, p)`` per probability; ``errors`` as for `moments`."""
+        """Quantiles of targets, an array ``(n, p)`` per probability; ``errors`` as in `moments`."""
 
         def quantiles(X, errors=None):
             return mixture_quantiles(self._marginals(X, errors), probabilities)
@@ -131,7 +131,7 @@ class Ensemble:
 
     @property
     def with_moments(self):
-        """The networks under whose noise targets have all moments; ``None`` if they are a minority.
+        """Select the networks whose noise has all moments; ``None`` if they are a minority.
 
         Under Student-t noise the mean of a function of the target need not exist.
         """
@@ -150,7 +150,7 @@ class Ensemble:
         ----------
         X : ndarray of shape (n, n_features)
         function : callable
-            From targets ``(m, n, p)`` to an array of that shape, entry by entry. Its moments must
+            Elementwise function of targets ``(m, n, p)``. Its moments must
             exist, see `with_moments`.
         """
 
@@ -170,7 +170,7 @@ class Ensemble:
         return self._by_rows(cdf, X, y, errors)
 
     def log_density(self, X, y, errors=None):
-        """Of targets, jointly over the outputs, ``(n,)``; ``errors`` as for `moments`."""
+        """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""
 
         def log_density(X, y, errors=None):
             densities = np.concatenate([part.log_densities(X, y, errors) for part in self.parts])
@@ -179,7 +179,7 @@ class Ensemble:
         return self._by_rows(log_density, X, y, errors)
 
     def draw(self, X, rng, size):
-        """Functions drawn from the posterior, without noise: ``(size, n, p)``."""
+        """Draw functions from the posterior, without noise: ``(size, n, p)``."""
         totals = np.array([weights.sum() for weights in self.weights])
         chosen = rng.choice(len(self.parts), size=size, p=totals / totals.sum())
         draws = np.empty((size, len(X), self.n_outputs))
@@ -206,7 +206,7 @@ class Ensemble:
         return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
 
     def _marginals(self, X, errors=None):
-        """With known errors for noise all of whose `Marginals` are Gaussian."""
+        """Marginals of targets; known errors require Gaussian `Marginals`."""
         pairs = zip(self.parts, self.weights, strict=True)
         marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
         if errors is None:
@@ -239,14 +239,14 @@ def _mean_over(marginals, function):
 
 @dataclass(frozen=True)
 class Rescaled(Part):
-    """A part that takes some columns of the inputs, in other units of the targets.
+    """Part that uses some columns of the inputs, in other units of the targets.
 
     Parameters
     ----------
     part : Part
     columns : slice
     scaling : Scaling
-        Of its outputs.
+        Scaling of its outputs.
     """
 
     part: Part
@@ -255,22 +255,22 @@ class Rescaled(Part):
 
     @property
     def network(self):
-        """That of the part."""
+        """Network of the part."""
         return self.part.network
 
     @property
     def size(self):
-        """How many networks there are."""
+        """Number of networks."""
         return self.part.size
 
     @property
     def doubles_per_row(self):
-        """Memory that a row to predict takes."""
+        """Memory per row to predict, in doubles."""
         return self.part.doubles_per_row
 
     @property
     def noise(self):
-        """In the new units, at inputs of all columns."""
+        """Noise of the part in the new units, at inputs with all columns."""
         return _NoiseOfColumns(self.part.noise.in_units(self.scaling.scale), self.columns)
 
     def outputs(self, X):
@@ -300,7 +300,7 @@ class Rescaled(Part):
         return densities - np.sum(np.log(self.scaling.scale))
 
     def draw(self, X, rng, size):
-        """Functions drawn from the posterior: ``(size, n, n_outputs)``."""
+        """Draw functions from the posterior: ``(size, n, n_outputs)``."""
         return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size))
 
     def probabilities(self, X, moderated):
@@ -309,7 +309,7 @@ class Rescaled(Part):
 
 @dataclass(frozen=True)
 class _NoiseOfColumns:
-    """Variances of a noise at inputs of which it sees some columns."""
+    """Noise that depends on some columns of the inputs."""
 
     noise: object
     columns: slice

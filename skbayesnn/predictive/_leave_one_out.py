@@ -1,4 +1,4 @@
-"""Predictions of every training row, had it not been in the training set."""
+"""Leave-one-out predictions of the training rows."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
 )
 
-LEAST_REST = 1e-9  # of a row's own information: rounding could make it negative
+LEAST_REST = 1e-9  # of a row's own information; guards against negative values by rounding
 
 
 class LeftOut(NamedTuple):
@@ -23,7 +23,7 @@ class LeftOut(NamedTuple):
     ----------
     log_density : ndarray of shape (n,)
     mean : ndarray of shape (n, n_outputs)
-        Of targets; for classes it is not defined.
+        Mean of targets; for classes it is not defined.
     cdf : ndarray of shape (n, n_outputs)
         Predictive probability of a target no larger than the observed one; for classes it is not
         defined.
@@ -35,7 +35,7 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def mixed(cls, parts, shares):
-        """The mixture of several predictions."""
+        """Mix several leave-one-out predictions."""
         logs = np.stack([part.log_density for part in parts])
         return cls(
             logsumexp(logs + np.log(shares)[:, None], axis=0),
@@ -45,11 +45,11 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def of_draws(cls, draws, X, y, errors=None):
-        """Of drawn networks by importance sampling, with truncated weights.
+        """Predict left-out rows from drawn networks by importance sampling with truncated weights.
 
         The posterior without a row is proportional to the posterior over the row's likelihood
         (Gelfand, Dey & Chang 1992). Weights above ``m^(1/2)`` times their median are cut off there;
-        truncation follows Ionides (2008), the median keeps single draws from deciding.
+        truncation follows Ionides (2008), the median prevents single draws from dominating.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ def leave_one_out(member, posterior, beta):
     Parameters
     ----------
     member, posterior, beta
-        As of `left_out`.
+        Arguments as for `left_out`.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def left_out(member, posterior, beta):
     Parameters
     ----------
     member : Member
-        With a Gauss-Newton posterior, in which ``1 - L V`` is positive definite.
+        Network with a Gauss-Newton posterior, in which ``1 - L V`` is positive definite.
     posterior : Posterior
-        With the training rows and the likelihood of the member.
+        Posterior with the training rows and the likelihood of the member.
     beta : ndarray of shape (n_levels,)
 
     Returns
@@ -151,7 +151,7 @@ def left_out(member, posterior, beta):
         if member.shift is None:
             targets = posterior.targets(rows)._replace(weight=np.ones(len(f)))
             r, L = posterior.likelihood.derivatives(f, targets, beta, exact=False)
-        else:  # what this row adds to the closest Gaussian
+        else:  # contribution of this row to the closest Gaussian
             probability, L = activation_moments(f, V)
             r = probability - y[rows]
         if L.ndim == 2:
@@ -171,7 +171,7 @@ def left_out(member, posterior, beta):
 
 
 def _gain_of_uncertainty(V, L):
-    """``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` with ``R`` the symmetric root of ``L``."""
+    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``."""
     values, vectors = np.linalg.eigh(L)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     leverage, directions = np.linalg.eigh(root @ V @ root)

@@ -1,4 +1,4 @@
-"""Distributions of single targets: mixtures of laws with location and scale; quantiles."""
+"""Distributions of single targets: mixtures of location-scale laws, and their quantiles."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -8,28 +8,28 @@ from scipy.interpolate import CubicSpline
 from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
-BLOCK = 2**16  # components of the rows that are solved together: they fit into a fast cache
-THINNINGS = 61, 7  # of every so many components the quantile is found first; primes: no period
-FEWEST = 32  # components that are not thinned any further
-CLOSE = 0.1  # correction to a step of Newton's method, relative, with which it is trusted
-ROUGH, FINE = 1e-3, 1e-7  # what the last order of a step may change, in standard deviations
-MAX_ITER = 200  # steps; bisection alone takes some 60
+BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
+THINNINGS = 61, 7  # first pass: every 61st, then 7th component; primes avoid periods
+FEWEST = 32  # number of components that is not thinned further
+CLOSE = 0.1  # largest relative correction to a Newton step that is accepted
+ROUGH, FINE = 1e-3, 1e-7  # largest change by the last order of a step, in standard deviations
+MAX_ITER = 200  # steps; bisection alone takes about 60
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
 
 class NormalLaw:
-    """The standard normal distribution."""
+    """Standard normal distribution."""
 
     def cdf(self, z):
         """Probability below ``z``."""
         return ndtr(z)
 
     def quantile(self, probability):
-        """Inverse of `cdf`."""
+        """Quantile function, the inverse of `cdf`."""
         return ndtri(probability)
 
     def derivatives(self, z):
-        """`cdf`, the density and two derivatives of the density, in order."""
+        """Evaluate `cdf`, the density and two derivatives of the density, in order."""
         density = _normal_density(z)
         return ndtr(z), density, -z * density, (z * z - 1.0) * density
 
@@ -55,7 +55,7 @@ class StudentTLaw:
     @classmethod
     @lru_cache(maxsize=64)
     def of(cls, degrees_of_freedom):
-        """One law, made once; a normal one for infinite degrees of freedom."""
+        """Return the cached law; the normal law for infinite degrees of freedom."""
         return NORMAL if np.isinf(degrees_of_freedom) else cls(degrees_of_freedom)
 
     def cdf(self, z):
@@ -63,20 +63,20 @@ class StudentTLaw:
         return self._of_logarithm(z, np.log1p(z * z / self.degrees_of_freedom))
 
     def quantile(self, probability):
-        """Inverse of `cdf`."""
+        """Quantile function, the inverse of `cdf`."""
         return stdtrit(self.degrees_of_freedom, probability)
 
     def derivatives(self, z):
-        """`cdf`, the density and two derivatives of the density, in order."""
+        """Evaluate `cdf`, the density and two derivatives of the density, in order."""
         nu, square = self.degrees_of_freedom, z * z
         logarithm = np.log1p(square / nu)
         density = np.exp(self.log_constant - 0.5 * (nu + 1.0) * logarithm)
-        slope = -(nu + 1.0) * z / (nu + square)  # of the log density
+        slope = -(nu + 1.0) * z / (nu + square)  # slope of the log density
         curvature = slope * slope + (nu + 1.0) * (square - nu) / (nu + square) ** 2
         return self._of_logarithm(z, logarithm), density, slope * density, curvature * density
 
     def _of_logarithm(self, z, logarithm):
-        """`cdf`, given ``ln(1 + z^2/nu)``."""
+        """Evaluate `cdf`, given ``ln(1 + z^2/nu)``."""
         v = np.copysign(np.sqrt(self.degrees_of_freedom * logarithm), z)
         place = (np.clip(v, -RANGE, RANGE) + RANGE) * PER_UNIT
         cell = np.minimum(place.astype(np.intp), self.table.shape[1] - 1)
@@ -93,14 +93,14 @@ def _normal_density(z):
 
 
 class Marginals(NamedTuple):
-    """Predictive distributions of single targets: a mixture of one law, with location and scale.
+    """Predictive distributions of single targets: a location-scale mixture of one law.
 
     Attributes
     ----------
     weights : ndarray of shape (m,)
     means : ndarray of shape (m, n, ...)
     scales : ndarray
-        Of a shape that goes with that of ``means``.
+        Scales, of a shape that broadcasts with that of ``means``.
     law : NormalLaw or StudentTLaw
     """
 
@@ -167,7 +167,7 @@ class _Components(NamedTuple):
 
     @classmethod
     def of(cls, tables, rows):
-        """Those of some rows, in a list of one item per law."""
+        """Components of some rows, in a list of one item per law."""
         laws = {}
         for weights, means, scales, law in tables:
             arrays = means[:, rows], np.broadcast_to(scales, means.shape)[:, rows]
@@ -181,11 +181,11 @@ class _Components(NamedTuple):
         return joined
 
     def of_rows(self, rows):
-        """Those of some rows."""
+        """Select the components of some rows."""
         return self._replace(means=self.means[rows], inverse_scales=self.inverse_scales[rows])
 
     def thinned(self, step):
-        """Every so many, with the weight of all."""
+        """Select components at a regular step, with the total weight unchanged."""
         step = max(1, min(step, len(self.weights) // FEWEST))
         weights = self.weights[::step]
         weights = weights * (self.weights.sum() / weights.sum())
@@ -200,9 +200,9 @@ class _Components(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """Some of the components of rows, and mean and standard deviation ``(r,)`` of these.
+    """Thinned components of rows, with their mean and standard deviation ``(r,)``.
 
-    As if scales were standard deviations.
+    Scales count as standard deviations.
     """
 
     components: list
@@ -211,7 +211,7 @@ class _Level(NamedTuple):
 
     @classmethod
     def of(cls, components):
-        """With the moments of these components."""
+        """Make a level with the moments of these components."""
         centre, square = sum(some.means @ some.weights for some in components), 0.0
         for weights, means, inverse, _ in components:
             apart = means - centre[:, None]
@@ -220,7 +220,7 @@ class _Level(NamedTuple):
 
 
 def _levels(components):
-    """From few of the components to all."""
+    """Levels from few components to all."""
     largest = max(len(some.weights) for some in components)
     steps = [step for step in THINNINGS if largest >= step * FEWEST]
     thinned = [_Level.of([some.thinned(step) for some in components]) for step in steps]
@@ -228,7 +228,7 @@ def _levels(components):
 
 
 def _quantile(levels, probability):
-    """Quantiles of rows ``(r,)``, level by level."""
+    """Compute quantiles of rows ``(r,)``, level by level."""
     brackets = [some.bracket(probability) for some in levels[-1].components]
     low = np.min([some for some, _ in brackets], axis=0)
     high = np.max([some for _, some in brackets], axis=0)
@@ -242,7 +242,7 @@ def _quantile(levels, probability):
 
 
 def _solved(components, probability, x, low, high, tolerance):
-    """Roots by steps of third order, inside brackets that shrink; every row until it is found."""
+    """Find roots by steps of third order inside shrinking brackets, until every row converges."""
     x, low, high, left = x.copy(), low.copy(), high.copy(), np.arange(len(x))
     for _ in range(MAX_ITER):
         at = x[left]
@@ -274,17 +274,17 @@ def _derivatives(components, x):
 
 
 def _step(x, values, probability, tolerance):
-    """A step towards the root of ``g(x) = Phi^-1(F(x)) - Phi^-1(p)``, and where it leads there.
+    """Take a step towards the root of ``g(x) = Phi^-1(F(x)) - Phi^-1(p)``, and test convergence.
 
-    Householder's method of third order. For a Gaussian ``g`` is linear, and it is nearly so for
-    most mixtures.
+    The step is that of Householder's method of third order. For a Gaussian ``g`` is linear, and for
+    most mixtures nearly linear.
     """
     F, f, f1, f2 = values
     with np.errstate(all="ignore"):
         score = ndtri(F)
         slope = f / _normal_density(score)  # dg/dx
-        bend = f1 / f + score * slope  # its logarithm's derivative
-        change = f2 / f - (f1 / f) ** 2 + slope**2 + score * slope * bend  # that of the bend
+        bend = f1 / f + score * slope  # d ln(slope) / dx
+        change = f2 / f - (f1 / f) ** 2 + slope**2 + score * slope * bend  # d bend / dx
         newton = (ndtri(probability) - score) / slope
         halley = newton / (1.0 + 0.5 * newton * bend)
         third = newton * newton * (bend * bend + change) / 6.0

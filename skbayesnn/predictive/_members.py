@@ -1,6 +1,6 @@
-"""Networks that predict: one with a Gaussian posterior of its weights, or many that were drawn.
+"""Networks that predict: one with a Gaussian posterior of its weights, or many drawn ones.
 
-Both answer one protocol, `Part`, in standardised units.
+Both implement one protocol, `Part`, in standardised units.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from skbayesnn.predictive._noise import Noise
 
 
 def class_probabilities(activations):
-    """Class probabilities ``(..., n_classes)`` of activations; a single one is of two classes."""
+    """Class probabilities ``(..., n_classes)`` of activations; one activation for two classes."""
     if activations.shape[-1] == 1:
         return np.concatenate([expit(-activations), expit(activations)], axis=-1)
     return softmax(activations, axis=-1)
 
 
 class Part:
-    """Networks of one layout that predict with weights of their own.
+    """Protocol of networks of one layout, each with its own weights.
 
     Attributes
     ----------
     network : Network
     size : int
-        How many networks there are, ``m``.
+        Number of networks, ``m``.
     noise : Noise or None
-        ``None`` for classifiers.
+        Noise of the targets; ``None`` for classifiers.
     """
 
     def outputs(self, X):
@@ -42,7 +42,7 @@ class Part:
         raise NotImplementedError
 
     def moments(self, X):
-        """`outputs` and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
+        """Mean outputs and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
         raise NotImplementedError
 
     def joint_covariances(self, X):
@@ -61,7 +61,7 @@ class Part:
         raise NotImplementedError
 
     def draw(self, X, rng, size):
-        """Functions drawn from the posterior, joint over rows: ``(size, n, n_outputs)``."""
+        """Draw functions from the posterior, joint over rows: ``(size, n, n_outputs)``."""
         raise NotImplementedError
 
     def probabilities(self, X, moderated):
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Member(Part):
-    """One network whose weights have a Gaussian posterior, linearised in them.
+    """Network with a Gaussian posterior of its weights, linearised in the weights.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ class Member(Part):
     theta : ndarray of shape (k,)
         Most probable weights.
     precision : Precision
-        Of their posterior.
+        Precision of the posterior.
     noise : Noise, optional
-        Of one network; ``None`` for classifiers.
+        Noise of one network; ``None`` for classifiers.
     shift : ndarray of shape (k,), optional
-        From ``theta``, where the network is linearised, to the mean of the Gaussian.
+        Difference of the mean of the Gaussian and ``theta``, where the network is linearised.
     free : slice, optional
-        Weights that the Gaussian is of, if not of all; the others are taken to be certain.
+        Weights with the Gaussian posterior, all by default; the others are taken to be certain.
 
     Examples
     --------
@@ -114,12 +114,12 @@ class Member(Part):
 
     @property
     def n_unknowns(self):
-        """Weights that the Gaussian is of."""
+        """Number of weights with a Gaussian posterior."""
         return len(self.theta[self.free or slice(None)])
 
     @property
     def doubles_per_row(self):
-        """Memory that a row to predict takes, besides what is bounded here."""
+        """Memory per row to predict in doubles, besides the blocks of bounded memory."""
         n_gaussians = 1 if self.noise is None else self.noise.n_gaussians
         return n_gaussians * self.network.n_outputs**2
 
@@ -134,7 +134,7 @@ class Member(Part):
         -------
         mean : ndarray of shape (n, n_outputs)
         covariance : ndarray of shape (n, n_outputs, n_outputs)
-            Without noise. Rows are treated in blocks of bounded memory.
+            Covariance without noise. Rows are treated in blocks of bounded memory.
         """
         n_outputs = self.network.n_outputs
         mean = np.empty((len(X), n_outputs))
@@ -153,11 +153,11 @@ class Member(Part):
         return trace.outputs if self.shift is None else trace.outputs + J @ self.shift, J
 
     def outputs(self, X):
-        """``f(x; w_MP)`` of shape (1, n, n_outputs)."""
+        """Outputs ``f(x; w_MP)`` of shape (1, n, n_outputs)."""
         return outputs(self.network, self.theta, X)[None]
 
     def moments(self, X):
-        """`mean_and_covariance`, with an axis for the one network."""
+        """Mean and covariance, with an axis for the one network, see `mean_and_covariance`."""
         mean, covariance = self.mean_and_covariance(X)
         return mean[None], covariance[None]
 
@@ -167,7 +167,7 @@ class Member(Part):
         return np.stack([self.precision.project(part[None])[0] for part in J])[None]
 
     def marginals(self, X, weights):
-        """Gaussians: as many as the noise is made of."""
+        """Gaussian marginals, one for each Gaussian of the noise."""
         mean, covariance = self.mean_and_covariance(X)
         (shares,), (noise,) = self.noise.mixture(X)
         scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
@@ -181,7 +181,7 @@ class Member(Part):
         return self.noise.log_density(y - means, covariances, X)
 
     def draw(self, X, rng, size):
-        """Functions drawn from the linearised posterior: ``(size, n, n_outputs)``."""
+        """Draw functions from the linearised posterior: ``(size, n, n_outputs)``."""
         deviations = self.precision.draw(rng, size)
         draws = np.empty((size, len(X), self.network.n_outputs))
         for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
@@ -190,7 +190,7 @@ class Member(Part):
         return draws
 
     def probabilities(self, X, moderated):
-        """Of Gaussian activations; ``moderated=False``: at the most probable weights."""
+        """Class probabilities of Gaussian activations; ``moderated=False``: at the mode."""
         if moderated not in (True, False, "closed_form"):
             raise ValueError(f"moderated must be True, False or 'closed_form', got {moderated!r}.")
         if not moderated:
@@ -216,17 +216,17 @@ class Member(Part):
 
 @dataclass(frozen=True)
 class Draws(Part):
-    """Networks drawn from the posterior, each with noise of its own.
+    """Networks drawn from the posterior, each with its own noise.
 
     Parameters
     ----------
     network : Network
     theta : ndarray of shape (m, k)
-        In any floating point type.
+        Drawn weights, in any floating point type.
     noise : Noise, optional
-        ``None`` for classifiers.
+        Noise of every draw; ``None`` for classifiers.
     best : int, default=0
-        The draw of highest density.
+        Index of the draw of highest density.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class Draws(Part):
 
     @property
     def doubles_per_row(self):
-        """Memory that a row to predict takes: all drawn networks side by side."""
+        """Memory per row to predict in doubles, for all drawn networks side by side."""
         widths = [*self.network.layer_sizes[1:], self.network.n_outputs**2]
         if self.noise is not None:
             widths += self.noise.widths
@@ -266,7 +266,7 @@ class Draws(Part):
         return outputs(self.network, self.theta.astype(float), X)
 
     def moments(self, X):
-        """`outputs`, and zeros for their covariances."""
+        """Outputs, and zeros for their covariances."""
         f = self.outputs(X)
         return f, np.broadcast_to(0.0, (*f.shape, f.shape[-1]))
 
@@ -275,7 +275,7 @@ class Draws(Part):
         return np.broadcast_to(0.0, (self.size, self.network.n_outputs, len(X), len(X)))
 
     def marginals(self, X, weights):
-        """The law of the noise about every draw's output."""
+        """Laws of the noise around the output of every draw."""
         f, scales = self.outputs(X), self.noise.scales(X)
         return [Marginals(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
@@ -288,12 +288,12 @@ class Draws(Part):
         return self.noise.log_density(residual, covariance, X)
 
     def draw(self, X, rng, size):
-        """Some of the drawn functions, ``(size, n, n_outputs)``."""
+        """Choose drawn functions, ``(size, n, n_outputs)``."""
         chosen = self.theta[rng.integers(len(self.theta), size=size)]
         return outputs(self.network, chosen.astype(float), X)
 
     def probabilities(self, X, moderated):
-        """Means over the draws; ``moderated=False``: of the draw of highest density."""
+        """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""
         if moderated not in (True, False):
             raise ValueError(
                 f"moderated must be True or False, got {moderated!r}: averages over drawn networks "

@@ -1,17 +1,17 @@
-"""Mixtures of Gaussians: how several minima predict together."""
+"""Mixtures of Gaussians: moments, and the weights of several minima."""
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logsumexp
 
-TEMPERATURE = 0.05  # nats per row by which a predictive density must fall for a weight to fall by e
-HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # means over the standard normal
+TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
+HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
-LEAST_SHARE = 0.01  # of the largest weight below which a tempered weight is zero
+LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 
 
 def mixture_moments(weights, means, covariances):
-    """Mean and covariance of a mixture.
+    """Compute mean and covariance of a mixture.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def mixture_moments(weights, means, covariances):
 
 
 def log_normal_density(residual, covariance):
-    """``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
+    """Log density ``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
     factor = np.linalg.cholesky(covariance)
     white = np.linalg.solve(factor, residual[..., None])[..., 0]
     log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
@@ -49,7 +49,7 @@ def log_normal_density(residual, covariance):
 
 
 def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
-    """Weights of members that maximise the mean log of their mixed leave-one-out densities.
+    """Maximise the mean log of mixed leave-one-out densities over the weights of members.
 
     The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
     criterion).
@@ -66,7 +66,7 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     Returns
     -------
     ndarray of shape (m,)
-        Non-negative, summing to 1.
+        Weights, non-negative and summing to 1.
 
     Examples
     --------
@@ -90,14 +90,14 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
 
 
 def tempered_weights(log_evidences, sample_weight, log_densities=None):
-    """Weights that fall with the expected log predictive density per row, slowly.
+    """Weights that fall slowly with the expected log predictive density per row.
 
     The evidence is a product of predictive densities, of every row given those before it. So the
     log evidence per row estimates how well a row is predicted, and so does the mean leave-one-out
     density. A weight is proportional to ``exp(s / 0.05)``, with the mean ``s`` of both estimates.
-    As leave-one-out densities are too high where weights are many, none counts for more than that
-    of the member of highest evidence. The true posterior weights, which `evidence_weights` gives,
-    are far more decided than an evidence by Gaussian approximation deserves.
+    Leave-one-out densities are too high for networks of many weights, so none counts for more than
+    that of the member of highest evidence. The posterior probabilities of `evidence_weights` differ
+    far more between members than the accuracy of Laplace's approximation justifies.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     Returns
     -------
     ndarray of shape (m,)
-        Non-negative, summing to 1; what is below 1 % of the largest is zero.
+        Weights, non-negative and summing to 1; those below 1 % of the largest are zero.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
 
 
 def evidence_weights(log_evidences):
-    """``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2).
+    """Posterior ``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2).
 
     Examples
     --------

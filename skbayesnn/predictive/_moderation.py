@@ -15,11 +15,11 @@ from skbayesnn.network import row_blocks
 from skbayesnn.posterior._compiled import compiled_softmax_moments
 
 SOFTMAX_POINTS = 1024
-SOFTMAX_CACHE = 8  # share of a block of rows whose points fit into a processor's cache
+SOFTMAX_CACHE = 8  # fraction of a block of rows whose points fit into the processor's cache
 
 
 def moderated_sigmoid(mean, variance, method="quadrature"):
-    """``psi(a, s^2) = int sigmoid(x) N(x; a, s^2) dx`` (MacKay 1992, equation 5.7).
+    """Moderated output ``int sigmoid(x) N(x; a, s^2) dx`` (MacKay 1992, equation 5.7).
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _hermite():
 
 
 def _narrow_moments(mean, sd):
-    """Gauss-Hermite quadrature: the sigmoid is smooth on the scale of the Gaussian."""
+    """Expectations by Gauss-Hermite quadrature, for sigmoids smooth on the Gaussian's scale."""
     nodes, weights = _hermite()
     x = mean[:, None] + sd[:, None] * nodes
     p = expit(x)
@@ -98,7 +98,7 @@ def _narrow_moments(mean, sd):
 
 
 def _wide_moments(mean, sd):
-    """Trapezoidal rule over the sigmoid's derivative, which decays like the exponential function.
+    """Expectations by the trapezoidal rule over the exponentially decaying sigmoid derivative.
 
     ``E sigmoid = int sigmoid'(u) Phi((a - u)/s) du``; for analytic integrands the error falls
     exponentially with the number of points.
@@ -116,7 +116,7 @@ def _narrow_entropy(mean, sd):
 
 
 def _wide_entropy(mean, sd):
-    """Trapezoidal rule, as in `_wide_moments`: the entropy decays as the derivative does."""
+    """Expected entropy by the trapezoidal rule, as in `_wide_moments`."""
     u = np.linspace(-40.0, 40.0, 161)
     z = (mean[:, None] - u) / sd[:, None]
     normal = np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * sd[:, None])
@@ -241,7 +241,7 @@ def _softmax_points(mean, covariance):
     n, n_classes = mean.shape
     root, points = _softmax_roots(covariance)
     for rows in row_blocks(n, SOFTMAX_CACHE * SOFTMAX_POINTS * n_classes):
-        # the points last: sums over classes are fast
+        # points on the last axis: sums over classes are fast
         p = mean[rows, :, None] + root[rows] @ points.T
         p -= p.max(axis=1, keepdims=True)
         np.exp(p, out=p)
@@ -250,18 +250,18 @@ def _softmax_points(mean, covariance):
 
 
 def _softmax_roots(covariance):
-    """``R`` of shape (n, p, p - 1) and points ``z`` such that ``R z`` are activations.
+    """Matrices ``R`` of shape (n, p, p - 1) and points ``z`` such that ``R z`` are activations.
 
-    What all activations have in common does not matter to the softmax and is left out.
+    A constant common to all activations does not change the softmax and is left out.
     """
     apart = helmert(covariance.shape[-1]).T
     return apart @ covariance_root(apart.T @ covariance @ apart), normal_points(apart.shape[1])
 
 
 def covariance_root(covariance):
-    """``R = R^T`` with ``R R`` the covariance, ``(..., p, p)``, which may be singular.
+    """Symmetric root ``R`` with ``R R`` the covariance, ``(..., p, p)``, which may be singular.
 
-    The symmetric root is the one that changes little when the covariance does.
+    The symmetric root changes little with small changes of the covariance.
     """
     values, vectors = np.linalg.eigh(covariance)
     roots = np.sqrt(np.maximum(values, 0.0))[..., None, :]
@@ -272,6 +272,6 @@ def covariance_root(covariance):
 def normal_points(dimension):
     """Standard normal quasi-random points, symmetric about 0: (SOFTMAX_POINTS, dimension)."""
     half = SOFTMAX_POINTS // 2
-    uniform = qmc.Sobol(dimension, scramble=False).fast_forward(half)  # past the one at zero
+    uniform = qmc.Sobol(dimension, scramble=False).fast_forward(half)  # skips the point at zero
     normal = ndtri(uniform.random(half))
     return np.concatenate([normal, -normal])

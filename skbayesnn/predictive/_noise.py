@@ -1,7 +1,7 @@
-"""Noise as predictions see it: what each of several networks says about the scatter of targets.
+"""Noise models for predictions: the distribution of residuals under each of several networks.
 
-One protocol, `Noise`, for minima and for draws; a model of noise is one class. The first axis
-counts the networks.
+Minima and draws share the protocol `Noise`; each noise model is one class. The first axis is that
+of the networks.
 """
 
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
 from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
 
-NODES, SHARES = hermegauss(15)  # of the standard normal; densities hold up to residuals of 8 sd
+NODES, SHARES = hermegauss(15)  # for the standard normal; densities are accurate up to 8 sd
 SHARES = SHARES / SHARES.sum()
-NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles do without it
+NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles ignore it
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,17 @@ class Noise:
     Parameters
     ----------
     squared_scales : ndarray of shape (m, n_outputs)
-        ``1/tau``: of Gaussian noise the variance; where it depends on the input, typical ones.
+        Squared scales ``1/tau``: for Gaussian noise the variance; typical values if it depends on
+        the input.
     unit : float or ndarray of shape (n_outputs,), default=1
-        What one unit of the outputs is; scales and variances are multiplied by it and its square.
+        Unit of the outputs; scales and variances are multiplied by it and its square.
     """
 
     squared_scales: np.ndarray
     unit: object = 1.0
 
     n_gaussians = 1
-    heavy_tails = False  # whether moments of high order do not exist
+    heavy_tails = False  # True if moments of high order do not exist
 
     @property
     def laws(self):
@@ -46,11 +47,11 @@ class Noise:
 
     @property
     def widths(self):
-        """Numbers per row that are held for every network at once."""
+        """Memory per row in doubles for all networks."""
         return []
 
     def in_units(self, scale):
-        """The noise of outputs that are multiplied by ``scale``."""
+        """Convert to the noise of outputs that are multiplied by ``scale``."""
         return replace(self, unit=self.unit * scale)
 
     @property
@@ -59,7 +60,7 @@ class Noise:
         return self.squared_scales * self.unit**2
 
     def scales(self, X):
-        """``tau^(-1/2)`` at every row, ``(m, n or 1, n_outputs)``."""
+        """Scales ``tau^(-1/2)`` at every row, ``(m, n or 1, n_outputs)``."""
         return np.sqrt(self.squared_scales)[:, None] * self.unit
 
     def variances(self, X):
@@ -72,12 +73,12 @@ class Noise:
         return variances[..., None] * np.eye(variances.shape[-1])
 
     def mixture(self, X):
-        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n or 1, n_outputs)``."""
+        """Gaussian mixture: shares ``(m, s)`` and variances ``(m, s, n or 1, n_outputs)``."""
         variances = self.scales(X)[:, None] ** 2
         return np.ones(variances.shape[:2]), variances
 
     def draw(self, X, shape, rng):
-        """Residuals drawn at every row, ``(m, n, n_outputs)``."""
+        """Draw residuals at every row, ``(m, n, n_outputs)``."""
         return rng.standard_normal(shape) * self.scales(X)
 
     def log_density(self, residual, covariance, X):
@@ -88,7 +89,7 @@ class Noise:
         residual : ndarray of shape (m, n, n_outputs)
             Targets less outputs.
         covariance : ndarray of shape (m, n, n_outputs, n_outputs), or None
-            Of the outputs, without noise; ``None``: they are certain.
+            Covariance of the outputs, without noise; ``None`` if they are certain.
         X : ndarray of shape (n, n_features)
 
         Returns
@@ -173,18 +174,18 @@ class NoiseNetworks(Noise):
 
     The log precision at an input may have a Gaussian posterior, that of the network linearised in
     its weights. The noise is then a mixture of Gaussians, here those of Gauss-Hermite quadrature
-    over the log precision: its tails are the wider, the less is known of its level. Where there are
+    over the log precision: the less certain the level, the wider its tails. Where there are
     several outputs, all take the same node together.
 
     Parameters
     ----------
     network : Network
-        From the inputs to the log precision of every output.
+        Network from the inputs to the log precision of every output.
     theta : ndarray of shape (m, k)
     log_range : tuple of float, or of ndarray of shape (n_outputs,)
         Bounds of the log precision.
     precision : Precision, optional
-        Of the weights of the one network that there then is.
+        Posterior precision of the weights; then there is only one network.
     """
 
     network: Network | None = None
@@ -194,7 +195,7 @@ class NoiseNetworks(Noise):
 
     @property
     def n_gaussians(self):
-        """How many Gaussians make the noise of a network, see `mixture`."""
+        """Number of Gaussians in the noise of a network, see `mixture`."""
         return 1 if self.precision is None else len(NODES)
 
     @property
@@ -212,7 +213,7 @@ class NoiseNetworks(Noise):
         return np.sum(shares[..., None, None] * variances, axis=1)
 
     def mixture(self, X):
-        """As a mixture of Gaussians: shares ``(m, s)``, variances ``(m, s, n, n_outputs)``."""
+        """Gaussian mixture: shares ``(m, s)`` and variances ``(m, s, n, n_outputs)``."""
         if self.precision is None:
             return super().mixture(X)
         n_outputs = self.network.n_outputs
@@ -266,7 +267,7 @@ class CorrelatedNoise(Noise):
 
 
 def noise_of_minimum(minimum, log_range):
-    """What a minimum says about the noise; ``None`` for classes.
+    """Make the noise of a minimum; ``None`` for classifiers.
 
     Parameters
     ----------
@@ -289,16 +290,16 @@ def noise_of_minimum(minimum, log_range):
 
 
 def noise_of_draws(noise, joint, beta, state):
-    """The noise of drawn networks; ``None`` for classes.
+    """Make the noise of drawn networks; ``None`` for classifiers.
 
     Parameters
     ----------
     noise : str
-        One of `NOISE_MODELS`.
+        Name of the noise model, one of `NOISE_MODELS`.
     joint : JointPosterior
     beta : ndarray of shape (m, n_levels)
     state : ndarray of shape (m, ...)
-        See `JointPosterior.noise_state`.
+        State of the noise, see `JointPosterior.noise_state`.
     """
     likelihood = joint.posterior.likelihood
     if not likelihood.n_levels:

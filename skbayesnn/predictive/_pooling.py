@@ -1,4 +1,4 @@
-"""Means of two kinds of networks, each counting where it is the more certain."""
+"""Pooling of the means of two kinds of networks by their predictive variances."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from skbayesnn.predictive._members import Member
 
 @dataclass(frozen=True)
 class Pooled(Member):
-    """A network with noise of its own, whose mean is drawn towards that of others.
+    """Network with input-dependent noise whose mean is pooled with that of other networks.
 
-    Where a network expects much noise, its training rows count for little, and networks under
-    constant noise know the mean better. Two forecasts with variances ``v`` and ``v'`` of their
+    Where a network expects much noise, its training rows count for little, and the mean of networks
+    with constant noise is more accurate. Two forecasts with variances ``v`` and ``v'`` of their
     errors are combined with weights proportional to ``1/v`` and ``1/v'`` (Bates and Granger 1969,
     "The combination of forecasts", Operational Research Quarterly 20). Variances here are those of
     a target, noise included. Error bars remain those of the network.
@@ -21,9 +21,9 @@ class Pooled(Member):
     Parameters
     ----------
     network, theta, precision, noise, shift, free
-        See `Member`.
+        Attributes of `Member`.
     others : Ensemble
-        The networks under constant noise.
+        Networks with constant noise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Student-t noise as a mixture of Gaussians that differ in scale."""
+"""Student-t noise as a scale mixture of Gaussians."""
 
 from functools import lru_cache
 
@@ -9,12 +9,12 @@ from scipy.special import gammaln, logsumexp
 from skbayesnn.posterior import FARTHEST
 
 N_SCALES = 80
-LEFT_OUT = 40.0  # nats below the largest at which a scale is left out
+LEFT_OUT = 40.0  # nats below the largest weight at which a scale is left out
 
 
 @lru_cache(maxsize=64)
 def noise_scales(degrees_of_freedom):
-    """Finite mixture of Gaussians that is Student-t noise.
+    """Finite scale mixture of Gaussians for Student-t noise.
 
     Student-t noise is Gaussian noise of variance ``1 / (tau u)`` with ``u`` from a Gamma
     distribution of shape and rate ``nu/2`` (Lange, Little & Taylor 1989). The integral over ``ln
@@ -25,14 +25,14 @@ def noise_scales(degrees_of_freedom):
     Parameters
     ----------
     degrees_of_freedom : float
-        ``nu``; infinite for Gaussian noise.
+        Degrees of freedom ``nu``; infinite for Gaussian noise.
 
     Returns
     -------
     weights : ndarray of shape (m,)
-        Summing to 1.
+        Weights of the Gaussians, summing to 1.
     factors : ndarray of shape (m,)
-        ``1/u``: what multiplies the squared scale ``1/tau`` of the noise.
+        Factors ``1/u`` of the squared scale ``1/tau`` of the noise.
 
     Examples
     --------
@@ -60,9 +60,9 @@ def log_scale_mixture_density(residual, covariance, variances, degrees_of_freedo
     residual : ndarray of shape (n, p)
         Targets less means.
     covariance : ndarray of shape (n, p, p)
-        Of the outputs, without noise.
+        Covariance of the outputs, without noise.
     variances : ndarray of shape (n, p)
-        ``1/tau``, squared scales of the noise.
+        Squared scales ``1/tau`` of the noise.
     degrees_of_freedom : float
 
     Returns

@@ -1,9 +1,9 @@
-"""The Gaussian closest to the posterior of a classifier's weights, for its predictions.
+"""Variational Gaussian approximation of the posterior of a classifier's weights.
 
 At the most probable weights the posterior of a classifier may be far from symmetric: where classes
 can be separated, larger weights explain the targets just as well and smaller ones do not. A
-Gaussian centred there puts half of its mass on weights that contradict the data, and outputs
-moderated by it are far too unsure. Of all Gaussians, the one here has the least relative entropy to
+Gaussian centred there puts half of its mass on weights of low likelihood, and outputs moderated
+by it are far too uncertain. Of all Gaussians, the one here has the least relative entropy to
 the posterior of the network linearised at its most probable weights (Opper & Archambeau 2009; for
 networks Immer, Korzepa & Bauer 2021, "Improving predictions of Bayesian neural nets via local
 linearization").
@@ -18,9 +18,9 @@ from skbayesnn.network import Network, forward, jacobian_vector, output_covarian
 from skbayesnn.posterior import Likelihood, Misfit, Posterior
 from skbayesnn.predictive._moderation import activation_moments
 
-TOLERANCE = 0.01  # last full step in standard deviations, root mean square over the weights
+TOLERANCE = 0.01  # RMS of the last full step over the weights, in standard deviations
 MAX_ITER = 16
-FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # of a full step
+FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # fractions of a full step
 
 
 def closest_gaussian(member, posterior, settings, hyper, near=None):
@@ -32,24 +32,24 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
         V^-1 = diag(alpha) + sum_n s_n J_n^T E[dp_n/da_n] J_n
         0    = alpha (w_MP + d) + sum_n s_n J_n^T (E[p_n] - t_n)
 
-    Natural-gradient steps lead there (Khan & Lin 2017), shortened after one that went too far. Of
-    large networks (`Limits.moderation_work`) the weights of the output layer alone get a Gaussian.
+    Natural-gradient steps converge to it (Khan & Lin 2017); a step is shortened after an overshoot.
+    In large networks (`Limits.moderation_work`) only the output weights get a Gaussian.
 
     Parameters
     ----------
     member : Member
-        With any Gaussian.
+        Network with any Gaussian.
     posterior : Posterior
-        Of the weights of a classifier, with its training rows.
+        Posterior of the weights of a classifier, with its training rows.
     settings : Settings
     hyper : Hyperparameters
     near : Member, optional
-        The closest Gaussian of the same network at other precisions, to begin with.
+        Closest Gaussian of the same network at other precisions, as a start.
 
     Returns
     -------
     Member
-        With a ``shift``; or as it was, where the curvature is numerically singular.
+        Member with a ``shift``, or unchanged if the curvature is numerically singular.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
 
 
 def _closest(member, posterior, settings, hyper, near=None):
-    """`closest_gaussian` of all weights."""
+    """Compute `closest_gaussian` over all weights."""
     X, t, p = posterior.X, posterior.y, posterior.network.n_outputs
     groups, method = posterior.groups, Method.choose(posterior, settings)
 
@@ -131,9 +131,10 @@ def _closest(member, posterior, settings, hyper, near=None):
 
 
 def _activations(member, X):
-    """`Member.mean_and_covariance`, by explicit covariances of the weights.
+    """Mean and covariance of activations by explicit covariances of the weights.
 
-    That is faster, most of all with many classes. Digits that it loses do no harm on the way.
+    This is faster than `Member.mean_and_covariance`, especially with many classes. Its loss of
+    digits is harmless during the iteration.
     """
     p, widest = member.network.n_outputs, max(member.network.layer_sizes[1:])
     mean, covariance = np.empty((len(X), p)), np.empty((len(X), p, p))
@@ -150,7 +151,7 @@ class _Sites(Likelihood):
     """Quadratic misfits whose gradients are the targets, and whose curvatures are their factors."""
 
     def misfit(self, outputs, targets, beta):
-        """None is asked for."""
+        """Misfit of zero, not used by the iteration."""
         lead = outputs.shape[:-2]
         return Misfit(np.zeros(lead), np.zeros((*lead, 0)))
 
@@ -166,5 +167,5 @@ class _Sites(Likelihood):
 
 
 def _squared_norm(matrices):
-    """``Tr(M M)`` of matrices ``(n, p, p)``."""
+    """Trace ``Tr(M M)`` of matrices ``(n, p, p)``."""
     return np.einsum("nij,nji->n", matrices, matrices)

@@ -1,8 +1,9 @@
 """Markov chain Monte Carlo for densities given by their energy and its gradient.
 
-Nothing here knows networks: an energy maps positions ``(m, d)`` to values ``(m,)`` and gradients
-``(m, d)``, row by row, and all chains advance together as one batch. Positions may have further
-entries, on which the energy is conditional: dynamics leaves them to other moves.
+The package is independent of networks: an energy maps positions ``(m, d)`` to values ``(m,)`` and
+gradients ``(m, d)``, row by row, and all chains advance together as one batch. Positions may have
+further entries, on which the energy is conditional: the dynamics keeps them fixed, and other moves
+update them.
 """
 
 from skbayesnn.samplers._adaptation import StepSize

@@ -1,4 +1,4 @@
-"""Step sizes that adapt themselves while the chains warm up."""
+"""Adaptation of step sizes during warm-up by dual averaging."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ class StepSize(NamedTuple):
     Attributes
     ----------
     centre : ndarray of shape (n_chains,)
-        ``mu``, towards which ``ln eps`` is drawn at first.
+        Value ``mu`` to which ``ln eps`` is shrunk at first.
     log_step, log_average, error : ndarray of shape (n_chains,)
     count : int
 
@@ -22,7 +22,7 @@ class StepSize(NamedTuple):
     >>> steps = StepSize.start(np.array([0.1]))
     >>> for _ in range(10):
     ...     steps = steps.updated(acceptance=np.array([1.0]), target=0.8)
-    >>> bool(steps.average[0] > 0.1)  # all were accepted: longer steps will do
+    >>> bool(steps.average[0] > 0.1)  # all were accepted: steps get longer
     True
     """
 
@@ -41,20 +41,20 @@ class StepSize(NamedTuple):
 
     @property
     def current(self):
-        """To use in the next transition."""
+        """Step sizes of the next transition."""
         return np.exp(self.log_step)
 
     @property
     def average(self):
-        """To use once the adaptation is over."""
+        """Averaged step sizes, for use after the adaptation."""
         return np.exp(self.log_average)
 
     def averaging(self, log_step):
-        """The same state with a given average for all chains."""
+        """Replace the averages of all chains by a given value."""
         return self._replace(log_average=np.full_like(self.log_average, log_step))
 
     def updated(self, acceptance, target):
-        """After a transition with the given acceptance probabilities."""
+        """Update the state after a transition with the given acceptance probabilities."""
         count = self.count + 1
         rate = 1.0 / (count + 10.0)
         error = (1.0 - rate) * self.error + rate * (target - acceptance)

@@ -1,4 +1,4 @@
-"""Running chains: warm-up, in which they tune themselves, and sampling."""
+"""Markov chains: warm-up with adaptation of step sizes and metric, and sampling."""
 
 from typing import NamedTuple
 
@@ -9,35 +9,34 @@ from skbayesnn.samplers._dynamics import Phase, start
 from skbayesnn.samplers._kernels import Noise, transition
 from skbayesnn.samplers._metric import Metric
 
-STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is made anew
+STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
 FIRST_STEP = 0.1
-WARM_UP_STEPS = 50  # of a trajectory, at most: step sizes are often far too small at first
+WARM_UP_STEPS = 50  # most steps of a trajectory, as step sizes are often far too small at first
 CAREFUL = 5.0  # factor by which the steps of every fifth transition are smaller
-CURVATURES = 40  # positions per stage whose curvature is averaged, at most
+CURVATURES = 40  # most positions per stage whose curvature is averaged
 
 
 class Plan(NamedTuple):
-    """How transitions are made.
+    """Settings of the transitions.
 
     Attributes
     ----------
     step_size : float or None
-        ``None``: adapted while warming up.
+        Step size; ``None``: adapted during warm-up.
     n_steps : int, tuple of int or None
-        Leapfrog steps; ``(low, high)``: for each chain and transition as many as are drawn, all
-        numbers from one to the other being equally probable; ``None``: as many as make trajectories
-        of the following length.
+        Leapfrog steps; ``(low, high)``: drawn uniformly from this range for each chain and
+        transition; ``None``: as many as make trajectories of the following length.
     length : float
         Mean length of trajectories, in units of the metric; they vary from 0 to twice that.
     max_steps : int
     persistence : float
     metropolis : bool
     target : float
-        Mean acceptance probability that step sizes are adapted to.
+        Target of the mean acceptance probability in the adaptation of step sizes.
     metric_power : float
-        Of the mean curvature, in `Metric.from_precisions`.
+        Power of the mean curvature, in `Metric.from_precisions`.
     kernel : callable
-        `transition`, or another one with its arguments.
+        Transition kernel: `transition`, or another one with its arguments.
 
     Examples
     --------
@@ -59,7 +58,7 @@ class Plan(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Everything that is needed to go on.
+    """State of the chains, sufficient to continue.
 
     Attributes
     ----------
@@ -67,7 +66,7 @@ class Chains(NamedTuple):
     steps : StepSize
     metric : Metric
     rngs : list of numpy.random.Generator
-        One per chain: a chain does not depend on which others run beside it.
+        Generators, one per chain, so that a chain does not depend on the others.
     count : int
         Transitions made so far.
 
@@ -91,7 +90,7 @@ class Chains(NamedTuple):
 
     @classmethod
     def start(cls, energy, position, rngs, plan):
-        """Chains at rest at given positions ``(n_chains, d + n_conditions)``."""
+        """Start chains at rest at given positions ``(n_chains, d + n_conditions)``."""
         size = FIRST_STEP if plan.step_size is None else plan.step_size
         phase = start(energy, position)
         return cls(
@@ -104,7 +103,7 @@ class Chains(NamedTuple):
 
 
 def van_der_corput(count):
-    """Element ``count`` >= 1 of the sequence 1/2, 1/4, 3/4, 1/8, ..., which fills (0, 1) evenly."""
+    """Element ``count`` >= 1 of the low-discrepancy sequence 1/2, 1/4, 3/4, 1/8, ... in (0, 1)."""
     value, unit = 0.0, 0.5
     while count:
         value, unit, count = value + unit * (count & 1), 0.5 * unit, count >> 1
@@ -112,16 +111,16 @@ def van_der_corput(count):
 
 
 def is_careful(plan, count):
-    """Whether a transition takes small steps, for the sharp corners of the distribution."""
+    """Return True if a transition takes small steps, for sharp corners of the distribution."""
     return plan.n_steps is None and count % 5 == 0
 
 
 def advance(energy, chains, plan, step_size, move=None):
-    """One transition of every chain, and one of another kind if there is.
+    """Make one transition of every chain, followed by ``move`` if given.
 
     Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
-    next, as they must lest trajectories return to where they began (Neal 2011, section 5.4.2.2).
-    The variation is quasi-random, the same for all chains, but where numbers of steps are drawn.
+    next, to prevent periodic trajectories (Neal 2011, section 5.4.2.2). The variation is
+    quasi-random and common to all chains, except for drawn numbers of steps.
 
     Examples
     --------
@@ -170,7 +169,7 @@ def advance(energy, chains, plan, step_size, move=None):
 def warm_up(
     energy, chains, plan, n_transitions, curvature=None, move=None, progress=None, is_late=None
 ):
-    """Let the chains find the typical set and tune themselves.
+    """Run the chains to the typical set, and adapt step sizes and metric.
 
     Parameters
     ----------
@@ -179,20 +178,20 @@ def warm_up(
     plan : Plan
     n_transitions : int
     curvature : callable, optional
-        From positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their mean over
-        each stage makes the next metric. Without it the metric stays as it is.
+        Function from positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their
+        mean over each stage defines the next metric. By default the metric is not adapted.
     move : callable, optional
-        Another transition that leaves the target as it is, made after each of the dynamics: from
-        the energy, a phase and the chains' generators to a phase.
+        Another transition that leaves the target invariant, made after each transition of the
+        dynamics: a function from the energy, a phase and the chains' generators to a phase.
     progress : callable, optional
-        Called after every transition with the chains and what happened.
+        Called after every transition with the chains and its `Info`.
     is_late : callable, optional
-        Called after every transition; if it is true the warm-up ends there.
+        Called after every transition; the warm-up ends when it returns True.
 
     Returns
     -------
     Chains
-        With the step sizes to be used from now on.
+        Chains with adapted step sizes and metric.
 
     Examples
     --------
@@ -233,7 +232,7 @@ def warm_up(
 
 
 def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
-    """Advance the chains with their tuned settings.
+    """Advance the chains with their adapted settings.
 
     Parameters
     ----------
@@ -244,7 +243,7 @@ def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
     keep : callable
         Called with the chains and the `Info` of every transition.
     move, progress : callable, optional
-        As in `warm_up`.
+        See `warm_up`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Convergence of chains: R-hat and effective sample sizes (Vehtari et al. 2021)."""
+"""Convergence diagnostics: R-hat and effective sample sizes (Vehtari et al. 2021)."""
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -13,13 +13,13 @@ def split(draws):
 
 
 def _normalised_ranks(draws):
-    """Normal scores of the ranks over all chains, quantity by quantity."""
+    """Normal scores of the ranks of every quantity over all chains."""
     flat = draws.reshape(-1, *draws.shape[2:])
     return ndtri((rankdata(flat, axis=0) - 0.375) / (len(flat) + 0.25)).reshape(draws.shape)
 
 
 def _between_and_within(chains):
-    """Variances of chains (m, n, ...): mean within, and the pooled estimate ``var+``."""
+    """Mean variance within chains (m, n, ...), and the pooled variance estimate ``var+``."""
     n = chains.shape[1]
     within = np.mean(np.var(chains, axis=1, ddof=1), axis=0)
     between = np.var(np.mean(chains, axis=1), axis=0, ddof=1)
@@ -37,7 +37,7 @@ def r_hat(draws):
     Returns
     -------
     ndarray of shape (...)
-        1 where a quantity never changes.
+        R-hat; 1 for constant quantities.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def effective_sample_size(draws):
     Returns
     -------
     ndarray of shape (...)
-        Of all chains together; where a quantity never changes the number of draws.
+        Effective sample size of all chains together; the number of draws for constant quantities.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def effective_sample_size(draws):
 
 
 def bulk_ess(draws):
-    """Effective sample size of the rank-normalised draws: for the centre of the distribution.
+    """Effective sample size of the rank-normalised draws, for the bulk of the distribution.
 
     Examples
     --------

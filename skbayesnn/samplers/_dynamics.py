@@ -4,19 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-UNSTABLE = 1000.0  # rise of the total energy, in nats, at which a trajectory is given up
+UNSTABLE = 1000.0  # rise of the total energy, in nats, at which a trajectory counts as divergent
 
 
 class Phase(NamedTuple):
-    """Points of phase space, one per chain, with what was evaluated there.
+    """Points of phase space, one per chain, with the energy and its gradient.
 
     Attributes
     ----------
     position : ndarray of shape (n_chains, d + n_conditions)
-        Entries beyond ``d`` are what the energy is conditional on: dynamics leaves them as they
-        are.
+        Positions. The energy is conditional on the entries beyond ``d``, which the dynamics keeps
+        fixed.
     momentum : ndarray of shape (n_chains, d)
-        In the coordinates of the metric, where its distribution is standard normal.
+        Momenta in the coordinates of the metric, where their distribution is standard normal.
     value : ndarray of shape (n_chains,)
         Potential energy, minus log density up to a constant.
     gradient : ndarray of shape (n_chains, d)
@@ -42,19 +42,19 @@ class Phase(NamedTuple):
         return self.value + 0.5 * np.sum(self.momentum**2, axis=-1)
 
     def replaced(self, chains, other):
-        """A copy in which the given chains are those of ``other`` (all of them, in order)."""
+        """Copy with the given chains replaced by those of ``other`` (all of them, in order)."""
         result = Phase(*(field.copy() for field in self))
         for mine, theirs in zip(result, other, strict=True):
             mine[chains] = theirs
         return result
 
     def select(self, chains):
-        """Some of the chains."""
+        """Select some of the chains."""
         return Phase(*(field[chains] for field in self))
 
 
 def start(energy, position):
-    """Phase-space points at rest at the given positions.
+    """Evaluate the energy at given positions, with zero momenta.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def start(energy, position):
 
 
 def moved(position, step):
-    """Positions whose first entries have made a step."""
+    """Add a step to the first entries of positions."""
     if step.shape == position.shape:
         return position + step
     moved = position.copy()
@@ -79,18 +79,18 @@ def moved(position, step):
 
 
 def leapfrog(energy, phase, step_size, n_steps, metric):
-    """Follow every chain's trajectory for its own number of steps.
+    """Follow the trajectory of every chain for its own number of leapfrog steps.
 
     One step is ``p <- p - eps/2 g``, ``x <- x + eps p``, ``p <- p - eps/2 g`` (MacKay 2003,
-    algorithm 41.8; Neal 2011, equations 5.18-5.20): reversible, and it preserves volume. A chain
-    whose energy has risen by more than `UNSTABLE` or is not a number stops where it is.
+    algorithm 41.8; Neal 2011, equations 5.18-5.20), which is reversible and preserves volume. A
+    chain stops if its energy has risen by more than `UNSTABLE` or is not a number.
 
     Parameters
     ----------
     energy : callable
-        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row. Its
-        method ``trajectories``, if it has one, moves the chains of a phase in place, all steps at
-        once, and returns those that it has left out.
+        Function from positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by
+        row. Its optional method ``trajectories`` moves the chains of a phase in place, all steps at
+        once, and returns the chains that it has left out.
     phase : Phase
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
@@ -99,7 +99,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     Returns
     -------
     Phase
-        With infinite value where a trajectory was given up.
+        Ends of the trajectories, with infinite value where a trajectory diverged.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
         left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
     active = left[n_steps[left] > 0]
     moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
-    with np.errstate(all="ignore"):  # where dynamics is unstable numbers overflow
+    with np.errstate(all="ignore"):  # unstable dynamics overflows
         force = own.force(moving.gradient)
         while len(active):
             taken += 1

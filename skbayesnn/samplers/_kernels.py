@@ -1,11 +1,11 @@
-"""One transition of every chain: Hamiltonian Monte Carlo and its relatives.
+"""Transition kernels: Hamiltonian Monte Carlo and related methods.
 
-Hamiltonian Monte Carlo draws momenta afresh, follows the dynamics, and accepts or rejects where it
-ends (Duane, Kennedy, Pendleton & Roweth 1987). With a single leapfrog step it is the Langevin
-method (MacKay 2003, algorithm 41.4). If momenta are refreshed only in part it is persistent
+Hamiltonian Monte Carlo draws new momenta, follows the dynamics, and accepts or rejects the end
+point (Duane, Kennedy, Pendleton & Roweth 1987). With a single leapfrog step it is the Langevin
+method (MacKay 2003, algorithm 41.4), with partial refreshment of the momenta it is persistent
 (Horowitz 1991), and without the Metropolis test it is the stochastic dynamics of Neal (1992). All
-are one transition with different settings. The random walk (Metropolis et al. 1953) is a kernel of
-its own, which needs no gradient.
+are one transition with different settings. The random walk (Metropolis et al. 1953) is a separate
+kernel, which needs no gradient.
 """
 
 from typing import NamedTuple
@@ -16,16 +16,16 @@ from skbayesnn.samplers._dynamics import Phase, leapfrog, moved
 
 
 class Info(NamedTuple):
-    """What happened in a transition, one entry per chain.
+    """Statistics of a transition, one entry per chain.
 
     Attributes
     ----------
     acceptance : ndarray of float
-        Probability ``min(1, exp(-dH))`` of the Metropolis test, also where none is made.
+        Acceptance probability ``min(1, exp(-dH))``, even if no Metropolis test is made.
     error : ndarray of float
-        ``dH``, the change of the total energy along the trajectory.
+        Change ``dH`` of the total energy along the trajectory.
     diverged : ndarray of bool
-        Whether the trajectory diverged: the error of its energy became huge.
+        Whether the trajectory diverged, see `leapfrog`.
     n_steps : ndarray of int
         Leapfrog steps, each costing one gradient.
 
@@ -56,9 +56,9 @@ class Noise(NamedTuple):
     Attributes
     ----------
     momentum : ndarray of shape (n_chains, d)
-        Standard normal.
+        Standard normal numbers.
     uniform : ndarray of shape (n_chains,)
-        For the Metropolis test.
+        Uniform numbers for the Metropolis test.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Noise(NamedTuple):
 
     @classmethod
     def draw(cls, rngs, dimension):
-        """Every chain's numbers from its own generator."""
+        """Draw the numbers of every chain from its own generator."""
         momentum, uniform = np.empty((len(rngs), dimension)), np.empty(len(rngs))
         for i, rng in enumerate(rngs):
             rng.standard_normal(out=momentum[i])
@@ -84,28 +84,29 @@ class Noise(NamedTuple):
 
 
 def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
-    """Refresh the momentum, follow the dynamics, accept or reject.
+    """Make a Hamiltonian Monte Carlo transition: refresh momenta, follow the dynamics, and test.
 
     Parameters
     ----------
     energy : callable
-        From positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by row.
+        Function from positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by
+        row.
     phase : Phase
     noise : Noise
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
     metric : Metric
     persistence : float, default=0
-        ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws momenta afresh.
+        Coefficient ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws new momenta.
     metropolis : bool, default=True
-        Without the test the distribution sampled is biased by the step size. A trajectory that was
-        given up is rejected all the same.
+        Make a Metropolis test. Without it the sampled distribution is biased by the step size, and
+        only divergent trajectories are rejected.
 
     Returns
     -------
     phase : Phase
-        After a rejection the old position, with the momentum turned round: what keeps the target
-        invariant if momenta persist.
+        End points, or after a rejection the old position with reversed momentum, which keeps the
+        target invariant if momenta persist.
     info : Info
 
     Examples
@@ -136,25 +137,25 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
 
 
 def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
-    """A Gaussian step in any direction, accepted or rejected (Metropolis et al. 1953).
+    """Make a random-walk Metropolis transition with a Gaussian step (Metropolis et al. 1953).
 
-    Its arguments are those of `transition`.
+    The arguments are those of `transition`.
 
     Parameters
     ----------
     energy : callable
     phase : Phase
-        Momenta stay as they are.
+        Present states, whose momenta are kept.
     noise : Noise
-        The step is ``eps F n`` with the factor ``F`` of the metric.
+        Random numbers. The step is ``eps F n`` with the factor ``F`` of the metric.
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
-        Ignored: there is one step.
+        Ignored, as there is a single step.
     metric : Metric
     persistence : float
         Ignored.
     metropolis : bool
-        Ignored: without the test there would be no target.
+        Ignored, as the test is always made.
 
     Returns
     -------

@@ -4,14 +4,14 @@ import numpy as np
 
 
 def log_sum_exp(values, axis):
-    """``ln sum exp(values)`` along an axis: `scipy.special.logsumexp` without its checks.
+    """Logarithm ``ln sum exp(values)`` along an axis, without the checks of SciPy's `logsumexp`.
 
-    Those take longer than the sum itself where arrays are small.
+    The checks take longer than the sum of a small array.
 
     Parameters
     ----------
     values : ndarray
-        Real; none of them plus infinity.
+        Real values below plus infinity.
     axis : int
 
     Examples

@@ -1,4 +1,4 @@
-"""Linear maps that make a distribution round, one per chain."""
+"""Metrics of Hamiltonian dynamics: linear maps that whiten a distribution, one per chain."""
 
 from typing import NamedTuple
 
@@ -8,15 +8,15 @@ ROUNDING = 1e-12
 
 
 class Metric(NamedTuple):
-    """Positions move by ``F p`` where momenta ``p`` are standard normal.
+    """Metric by which positions move with velocity ``F p`` for standard normal momenta ``p``.
 
-    This is a mass matrix ``(F F^T)^-1`` in coordinates that need no solving (Neal 2011, section
-    5.4.2.4).
+    This is equivalent to a mass matrix ``(F F^T)^-1``, without linear systems to solve (Neal 2011,
+    section 5.4.2.4).
 
     Attributes
     ----------
     factor : ndarray of shape (n_chains, d, d) or (n_chains, d)
-        The latter is the diagonal of diagonal matrices.
+        Matrices ``F``, or the diagonals of diagonal ones.
 
     Examples
     --------
@@ -31,19 +31,19 @@ class Metric(NamedTuple):
 
     @classmethod
     def identity(cls, n_chains, dimension):
-        """No change of coordinates."""
+        """Build identity metrics."""
         return cls(np.ones((n_chains, dimension)))
 
     @classmethod
     def from_precisions(cls, precisions, power=1.0):
-        """``F = A^(-power/2)`` from symmetric positive definite ``A`` of shape (n_chains, d, d).
+        """Build ``F = A^(-power/2)`` from positive definite ``A`` of shape (n_chains, d, d).
 
-        Power 1 makes a Gaussian of this precision round, 0 changes nothing. What lies between
-        suits distributions whose precision differs from place to place: directions that are narrow
-        here and wide there are then not held to their narrowest.
+        Power 1 whitens a Gaussian of this precision; power 0 is the identity. Intermediate powers
+        suit distributions whose precision varies with the position: directions that are narrow in
+        one region and wide in another are then not restricted to the narrowest width.
 
-        Eigenvalues below `ROUNDING` of the largest, which rounding has spoilt, are raised to that:
-        any metric leaves the target as it is.
+        Eigenvalues below `ROUNDING` times the largest, which are dominated by rounding, are raised
+        to that bound; any metric leaves the target invariant.
         """
         values, vectors = np.linalg.eigh(precisions)
         largest = np.max(values, axis=-1, initial=0.0)
@@ -52,17 +52,17 @@ class Metric(NamedTuple):
         return cls(scaled @ np.swapaxes(vectors, -1, -2))
 
     def select(self, chains):
-        """The metric of some chains."""
+        """Select the metrics of some chains."""
         return Metric(self.factor[chains])
 
     def velocity(self, momentum):
-        """``F p`` of shape (n_chains, d)."""
+        """Velocity ``F p``, shape (n_chains, d)."""
         if self.factor.ndim == 2:
             return self.factor * momentum
         return (self.factor @ momentum[..., None])[..., 0]
 
     def force(self, gradient):
-        """``F^T g`` of shape (n_chains, d)."""
+        """Gradient ``F^T g`` in the coordinates of the momenta, shape (n_chains, d)."""
         if self.factor.ndim == 2:
             return self.factor * gradient
         return (gradient[..., None, :] @ self.factor)[..., 0, :]

@@ -1,10 +1,10 @@
-"""Sequential Monte Carlo: a population of particles is carried from a prior to the posterior.
+"""Sequential Monte Carlo: annealing of particles from a prior to the posterior.
 
-The likelihood's exponent rises from 0 to 1. At every exponent the particles are resampled in
-proportion to what their density has gained, and moved by Hamiltonian dynamics (Del Moral, Doucet &
-Jasra 2006). The sampler is waste-free (Dau & Chopin 2022): few particles are resampled, and all the
-states that their moves pass through are the particles of the next exponent. At exponent 1 the moves
-go on as many short chains, whose states are draws from the posterior.
+The exponent of the likelihood rises from 0 to 1. At every exponent the particles are resampled with
+their importance weights, and moved by Hamiltonian Monte Carlo (Del Moral, Doucet & Jasra 2006). The
+sampler is waste-free (Dau & Chopin 2022): few particles are resampled, and all states of their
+moves are the particles of the next exponent. At exponent 1 the moves continue as many short chains,
+whose states are draws from the posterior.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ LEAST_SCALE = 1e-3
 
 
 class Schedule(NamedTuple):
-    """How many particles there are, and how they move.
+    """Numbers of particles and of their moves.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Schedule(NamedTuple):
     n_chains : int
         Particles of every population that are resampled at each exponent.
     n_moves, n_steps : int
-        Transitions of each of them, and leapfrog steps of a transition.
+        Transitions of each resampled particle, and leapfrog steps of a transition.
     effective : float
-        Share of the particles that a change of the exponent leaves effective.
+        Relative effective sample size after a change of the exponent.
     n_last_moves, n_last_steps : int
-        Instead, at exponent 1.
+        Transitions and leapfrog steps at exponent 1.
 
     Examples
     --------
@@ -57,21 +57,21 @@ class Schedule(NamedTuple):
 
     @property
     def size(self):
-        """Particles of every population, all states of a move counted."""
+        """Number of particles of every population, all states of the moves included."""
         return self.n_chains * self.n_moves
 
 
 class Population(NamedTuple):
-    """Particles at the posterior.
+    """Particles at the posterior, and estimates of the evidence.
 
     Attributes
     ----------
     log_evidences : ndarray of shape (n_populations,)
-        The exponential of each is an estimate of the evidence that would be unbiased if
-        exponents and step sizes did not adapt to the particles.
+        Log evidence estimates. The exponential of each would be unbiased if exponents and step
+        sizes did not adapt to the particles.
     position : ndarray of shape (n_chains, n_last_moves, d + n_conditions)
-        Draws from the posterior by short chains, which begin in proportion to the evidences of the
-        populations.
+        Draws from the posterior by short chains, whose starts are resampled from the populations
+        with their evidences as weights.
     n_exponents : int
 
     Examples
@@ -98,16 +98,16 @@ class Population(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What one exponent needs.
+    """Particles, energy and further move at one exponent.
 
     Attributes
     ----------
     position : ndarray of shape (n_particles, d + n_conditions)
-        Particles after draws, if any are needed, of what the energy is conditional on.
+        Particles, with new draws of the conditions of the energy, if any.
     energy : callable
-        At this exponent.
+        Energy at this exponent.
     move : callable or None
-        Another transition for that energy, as in `warm_up`.
+        Another transition for that energy, see `warm_up`.
 
     Examples
     --------
@@ -126,16 +126,17 @@ class Stage(NamedTuple):
 
 
 def anneal(path, rng, schedule):
-    """Carry populations to the posterior, and add up the evidence.
+    """Anneal populations to the posterior, and estimate the evidence.
 
     Parameters
     ----------
     path : object
-        Its ``draw(rng, size)`` makes independent draws ``(size, d + n_conditions)`` from a
-        normalised density; ``misfit`` maps positions to minus the log ``(n,)`` of the joint density
-        of data and position over that density (the likelihood, if that is the prior); ``stage``
-        maps an exponent, positions and a generator for each to a `Stage`, whose transitions leave
-        the first density times the exponential of minus ``exponent * misfit`` as it is.
+        Annealing path with three methods. ``draw(rng, size)`` makes independent draws
+        ``(size, d + n_conditions)`` from a normalised first density. ``misfit`` maps positions to
+        minus the log ratio ``(n,)`` of the joint density of data and position to the first density
+        (the likelihood, if the latter is the prior). ``stage`` maps an exponent, positions and a
+        generator for each to a `Stage`, whose transitions leave the first density times
+        ``exp(-exponent * misfit)`` invariant.
     rng : numpy.random.Generator
     schedule : Schedule
 
@@ -173,7 +174,7 @@ def anneal(path, rng, schedule):
         log_evidences += totals - np.log(schedule.size)
         exponent, n_exponents = following, n_exponents + 1
         weights = np.exp(gains - totals[:, None])
-        if exponent == 1.0:  # populations count by their evidence
+        if exponent == 1.0:  # populations are weighted by their evidence
             weights = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0))[:, None] * weights
             weights = weights.reshape(1, -1)
         n_kept = schedule.n_populations * schedule.n_chains // len(weights)
@@ -185,7 +186,7 @@ def anneal(path, rng, schedule):
 
 
 def _moved(path, exponent, kept, particles, step, rng, schedule):
-    """All states of the moves of the kept particles, one particle after the other.
+    """Move the kept particles, and return all states, one particle after the other.
 
     The spread of all ``particles`` bounds the steps, whose size is adapted from one transition to
     the next.
@@ -210,11 +211,11 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
 
 
 def _scale(gradient, position):
-    """Typical length of every coordinate: by the curvature, at most the spread of the particles.
+    """Length scale of every coordinate: by the curvature, at most the spread of the particles.
 
-    The mean of squared gradients is the mean curvature (Fisher's identity), which modes have each
-    for itself, however far they are apart. Of both only the middle two thirds of the particles
-    count: a few with tiny precisions are far from all others.
+    The mean of squared gradients is the mean curvature (Fisher's identity), a local property of
+    every mode, independent of the distances between modes. Both scales use percentiles of the
+    middle two thirds of the particles, as a few with tiny precisions are far from all others.
     """
     gradient = np.where(np.isfinite(gradient), gradient, 0.0)
     with np.errstate(divide="ignore"):
@@ -225,12 +226,12 @@ def _scale(gradient, position):
 
 
 def _finite(misfit):
-    """Misfits, huge where they cannot be evaluated."""
+    """Replace non-finite misfits by a huge value."""
     return np.where(np.isfinite(misfit), misfit, np.finfo(float).max ** 0.5)
 
 
 def _next_exponent(misfit, exponent, effective):
-    """Exponent at which a share of the particles ``(n_populations, n)`` is effective, at most 1."""
+    """Exponent, at most 1, at which the relative effective sample size equals ``effective``."""
     low, high = 0.0, 1.0 - exponent
     misfit = misfit - misfit.min(axis=1, keepdims=True)
 
@@ -250,14 +251,14 @@ def _next_exponent(misfit, exponent, effective):
 
 
 def _systematic(weights, n_kept, rng):
-    """Indices of the particles kept in every population, by systematic resampling.
+    """Resample every population systematically, and return the indices of kept particles.
 
     Parameters
     ----------
     weights : ndarray of shape (n_populations, n)
-        Those of every population sum to 1.
+        Importance weights, which sum to 1 for every population.
     n_kept : int
-        Of every population.
+        Number of particles kept in every population.
     rng : numpy.random.Generator
     """
     n, kept = weights.shape[1], []
@@ -268,18 +269,18 @@ def _systematic(weights, n_kept, rng):
 
 
 def combine(log_evidences):
-    """Log of the mean evidence of several populations, with its standard error.
+    """Logarithm of the mean evidence of several populations, with its standard error.
 
     Parameters
     ----------
     log_evidences : ndarray of shape (n_populations,)
-        Of at least 4.
+        Log evidences of at least 4 populations.
 
     Returns
     -------
     log_evidence, standard_error : float
-        The error by the delta method from the spread of the estimates; a spread of so few is
-        uncertain itself, which the standard deviation of Student's t takes into account.
+        Log evidence, and its error by the delta method from the spread of the estimates. The
+        standard deviation of Student's t accounts for the uncertainty of this spread.
 
     Examples
     --------

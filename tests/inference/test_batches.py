@@ -31,7 +31,7 @@ from skbayesnn.posterior import Gaussian, Hyperparameters
 from tests.tools import result_of, set_limits
 
 NOISE = 0.2
-MANY = Limits(batch_rows=100, batch_rows_per_weight=10**6, batch_steps=3000)
+MANY = Limits(batch_rows=100, batch_rows_per_weight=10**6, early_work=0, batch_steps=3000)
 
 
 def make_rows(n=600, seed=0):
@@ -90,7 +90,7 @@ def test_steps_are_the_same_every_time():
 def test_noise_level_and_precisions_are_found():
     problem = make_problem(2000)
     minimum = find_minima(*problem.posed((8,)), seeds_of(0, (8,), 1))[0]
-    assert minimum.trouble is Trouble.BATCHES
+    assert minimum.trouble is Trouble.EARLY
     assert minimum.hyper.beta[0] ** -0.5 == pytest.approx(NOISE, rel=0.05)
     dense = find_minima(*replace(problem, limits=Limits()).posed((8,)), seeds_of(0, (8,), 2))[0]
     assert dense.trouble is None
@@ -172,7 +172,7 @@ class TestHeldOut:
         rng = np.random.default_rng(0)
         X = rng.uniform(-2, 2, (1500, 1))
         y = np.sin(6 * X) + 0.1 * rng.standard_normal((1500, 1))
-        limits = MANY._replace(batch_rows_per_weight=50)
+        limits = Limits(batch_rows=100)
         problem = Problem(X, y, np.ones(1500), Gaussian.per_output(1), limits=limits)
         path, tried = grown_with_many_rows(HeldOut.of(problem), seeds_of(0, "some", 1))
         assert [c.hidden_layer_sizes for c in path[:4]] == [(), (4,), (8,), (16,)]
@@ -190,7 +190,7 @@ def test_only_other_noise_has_fewer_restarts(monkeypatch, noise):
         starts.append(len(seeds))
         return find_minima(posterior, settings, seeds, *args, **options)
 
-    chosen = (2,), noise, (), {}
+    chosen = (2,), noise, (), {}, None
     monkeypatch.setattr("skbayesnn.inference._engine.chosen_with_many_rows", lambda *args: chosen)
     monkeypatch.setattr("skbayesnn.inference._engine.find_minima", counted)
     X, y = make_rows(60)
@@ -200,9 +200,10 @@ def test_only_other_noise_has_fewer_restarts(monkeypatch, noise):
 
 
 class TestEstimators:
-    @pytest.fixture(autouse=True)
-    def _limits(self, monkeypatch):
-        set_limits(monkeypatch, batch_rows=300, batch_rows_per_weight=60, batch_steps=3000)
+    @pytest.fixture(autouse=True, params=[0.0, 5e9], ids=["batches", "damped"])
+    def _limits(self, monkeypatch, request):
+        few = {"batch_rows_per_weight": 60, "batch_steps": 3000, "early_work": request.param}
+        set_limits(monkeypatch, batch_rows=300, **few)
 
     @pytest.mark.filterwarnings("ignore:log_evidence_ is nan")
     def test_defaults_choose_size_and_noise(self, capsys):
@@ -229,7 +230,7 @@ class TestEstimators:
         other = model.fit(X[order], y[order, 0]).predict(X)
         np.testing.assert_array_equal(first, other)
         assert np.isnan(model.log_evidence_)
-        assert "batches" in model.evidence_report_.minima[0].verdict
+        assert "many rows" in model.evidence_report_.minima[0].verdict
 
     def test_constant_inputs_need_no_hidden_layer(self):
         _, y = make_rows(400)

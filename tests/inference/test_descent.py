@@ -211,7 +211,7 @@ def test_fixed_precisions_stay_as_they_are(limits):
 def test_starts_have_a_strong_prior_where_nothing_compares_their_minima():
     posterior, _, _ = problem("gaussian", n=200)
     rngs = [np.random.default_rng(seed) for seed in range(4)]
-    alone = random_starts(posterior, rngs, compared=False)
+    alone = random_starts(posterior, rngs, low_noise=False)
     assert {start.hyper.alpha.min() for start in alone} == {10.0}
     assert {start.hyper.beta.max() for start in alone} == {1.0}
     assert {start.hyper.beta[0] for start in random_starts(posterior, rngs)} == {1.0, 100.0}

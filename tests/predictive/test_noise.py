@@ -7,6 +7,7 @@ from scipy import stats
 
 from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network, outputs
+from skbayesnn.posterior import squared_scales
 from skbayesnn.predictive import Noise, NoiseNetworks, StudentTNoise
 
 X = np.random.default_rng(0).standard_normal((5, 2))
@@ -121,8 +122,10 @@ def test_typical_variances():
     assert_array_equal(make("networks").typical_variances, SQUARED_SCALES)
     factor = np.array([5.0, 5.0 / 3.0, 20.0 / 18.0])[:, None]
     assert_allclose(make("student_t").typical_variances, factor * SQUARED_SCALES)
-    none = StudentTNoise(SQUARED_SCALES, degrees_of_freedom=np.array([1.0, 2.0, 3.0]))
-    assert_array_equal(np.isinf(none.typical_variances[:, 0]), [True, True, False])
+    heavy = StudentTNoise(SQUARED_SCALES, degrees_of_freedom=np.array([1.0, 2.0, 3.0]))
+    end = 1e3  # scales within which the variance is taken where there is none
+    factor = [end / np.arctan(end) - 1.0, squared_scales(2.0), 3.0]
+    assert_allclose(heavy.typical_variances / SQUARED_SCALES, np.transpose([factor, factor]))
 
 
 @each_kind
