@@ -92,7 +92,7 @@ print(table.sort_values("relevance", ascending=False).round(4))
 # %%
 # Selection in a pipeline
 # -----------------------
-# ``SelectFromModel`` takes the relevances by name. The next step sees only the
+# ``SelectFromModel`` takes the relevances by name. The next step gets only the
 # chosen columns. It is compared with three others: all columns, with one prior
 # for all inputs; the five columns of largest F; and the ARD network alone,
 # which needs no selection.

@@ -25,7 +25,7 @@ def path(t):
 
 
 def measure(t):
-    """What the tracker sees."""
+    """Positions that the tracker reports."""
     return path(t) + rng.multivariate_normal(np.zeros(2), covariance, len(t))
 
 

@@ -65,7 +65,7 @@ for data, targets in y.items():
 # right. With ``noise="input_dependent"`` a second network learns the logarithm
 # of the noise level. It is driven by the evidence, not by the likelihood
 # (MacKay 1992, chapter 6): a point that the first network could fit exactly
-# tells nothing about the noise. ``predict_std(X, kind="aleatoric")`` is the
+# has no influence on the noise. ``predict_std(X, kind="aleatoric")`` is the
 # noise level of each row.
 
 # Okabe and Ito: safe for colour-blind readers

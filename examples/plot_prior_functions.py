@@ -34,7 +34,7 @@ plt.rcParams.update(
 # enough. Four groups are made, by a label for every weight: hidden weights,
 # hidden biases, output weights and the output bias.
 
-# a single draw tells nothing about agreement
+# chains of a single draw cannot be compared
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators._comparison import Comparison
 from skbayesnn.estimators._predictions import Predictions
 from skbayesnn.estimators._printed import WIDTH, Printed, Table
 from skbayesnn.estimators._verdict import (
@@ -131,6 +132,15 @@ def test_text_display_of_scikit_learn_is_respected(model):
     with sklearn.config_context(display="text"):
         assert model.evidence_report_._repr_html_() is None
     assert model.evidence_report_._repr_html_() is not None
+
+
+def test_columns_of_a_comparison_are_aligned():
+    quantities = {"typical error bar (weights)": (0.1, 0.2), "log evidence": (-1.5, -123456.0)}
+    comparison = Comparison(quantities, 0.05, (), True, (0.1, 0.25))
+    heading, error_bar, evidence, std, _, shift, _ = repr(comparison).splitlines()
+    assert len(heading) == len(error_bar) == len(evidence) == len(std)
+    assert heading.index("samples") + 7 == len(std)
+    assert heading.index("evidence fit") + 12 == error_bar.index("0.1") + 3 == len(shift)
 
 
 def test_a_table_is_aligned():
