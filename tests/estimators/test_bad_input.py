@@ -198,7 +198,7 @@ DATA = [
     ("X", X[:, :0], r"0 feature\(s\)"),
     ("X", X[:0], r"0 sample\(s\)"),
     ("X", X + 1j, "Complex data not supported"),
-    ("X", np.full(X.shape, "text"), "could not convert string to float"),
+    ("X", np.full(X.shape, "text"), "X holds strings, such as .*text.* in these columns: 0, 1"),
     ("weight", replaced(np.ones(30), 0, np.nan), "sample_weight contains NaN"),
     ("weight", replaced(np.ones(30), 0, np.inf), "sample_weight contains infinity"),
     ("weight", replaced(np.ones(30), 0, -1.0), "sample_weight must not be negative"),
