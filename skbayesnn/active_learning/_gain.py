@@ -95,7 +95,7 @@ def information_gain(
     is the gain about the weights given which minimum is right. The gain about the choice of the
     minimum is not included (`model_discrimination` computes it).
 
-    **Samplers.* Gains are the mutual information between the prediction and the drawn networks.
+    *Samplers.* Gains are the mutual information between the prediction and the drawn networks.
     Classification: from the joint class probabilities over the draws. Regression: the total gain of
     one output by quadrature of the mixture of the draws' predictive densities (some milliseconds
     per candidate); for several outputs, and for all gains about points of interest, outputs of
