@@ -377,7 +377,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
 def _has_many_rows(problem, hidden_layer_sizes, noise):
     """Whether choices are to be made by rows held out: the evidence does not serve or is none."""
     if hidden_layer_sizes == "auto":
-        return len(problem.X) >= problem.limits.batch_rows
+        return problem.limits.many_rows(*problem.X.shape)
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+NARROW = 8  # hidden units
+
 
 class Limits(NamedTuple):
     """Every threshold between methods, with its reason.
@@ -48,10 +50,13 @@ class Limits(NamedTuple):
     batch_rows : int
         Rows from which networks without dense matrices are trained on batches, and from which
         networks are compared by held-out rows.
+    wide_rows : int
+        Smaller number of rows from which this is so where there are many inputs: where Hessians of
+        a network of `NARROW` hidden units take long (``cheap_work``).
     batch_rows_per_weight : int
-        With at least ``batch_rows`` rows, but fewer rows than this per weight, dense matrices are
-        not used. Laplace's approximation is wrong by several nats there, and Newton steps to the
-        minimum take minutes without better predictions (measured on kin8nm). If Hessians take long
+        With so many rows, but fewer than this per weight, training ends before the minimum.
+        Laplace's approximation is wrong by several nats there, and Newton steps to the minimum take
+        minutes without better predictions (measured on kin8nm). If Hessians take long
         (``cheap_work``), more rows per weight are required.
     batch_steps : int
         Steps of training on batches: some seconds.
@@ -96,6 +101,7 @@ class Limits(NamedTuple):
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0
     batch_rows: int = 5000
+    wide_rows: int = 1000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
     early_work: float = 5e9
@@ -106,3 +112,13 @@ class Limits(NamedTuple):
     growth_weights: int = 50_000
     growth_work: float = 1e9
     moderation_work: float = 1e10
+
+    def many_rows(self, n_rows, n_features):
+        """Whether networks are compared by held-out rows, and large ones end training early.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+        """
+        work = n_rows * (NARROW * (n_features + 2)) ** 2
+        return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and work > self.cheap_work)

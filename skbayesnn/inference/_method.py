@@ -129,7 +129,7 @@ class Method:
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
-        many = hidden and n >= limits.batch_rows
+        many = hidden and limits.many_rows(n, network.layer_sizes[0])
         dense = k <= limits.dense and work <= limits.dense_work
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work
