@@ -237,8 +237,8 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     free : FreeHyperparameters
     manner : Manner
     tol : float
-        The ascent ends if the squared Newton decrement (nats) is below ``tol``, or after a step that was
-        not shortened and gained less than a fifth of it.
+        The ascent ends if the squared Newton decrement (nats) is below ``tol``, or after a step
+        that was not shortened and gained less than a fifth of it.
     max_iter : int
 
     Returns
