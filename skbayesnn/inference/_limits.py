@@ -1,10 +1,10 @@
-"""Sizes at which a fit changes its method."""
+"""Problem sizes at which a fit changes its method."""
 
 from typing import NamedTuple
 
 
 class Limits(NamedTuple):
-    """Every threshold between methods, with its reason.
+    """Thresholds between methods, with their reasons.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Limits(NamedTuple):
     Examples
     --------
     >>> from skbayesnn.inference import Limits
-    >>> Limits(dense=0).dense  # of a test that wants structured curvature for a small network
+    >>> Limits(dense=0).dense  # to test structured curvature on a small network
     0
     """
 
