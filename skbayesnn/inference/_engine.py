@@ -42,7 +42,7 @@ N_SCOUTS = 2  # starts of every architecture that is tried
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
 HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
-LITTLE_WORSE = 0.1  # its value per row: with a smaller lag its weight in predictions is over exp(-1)
+LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 

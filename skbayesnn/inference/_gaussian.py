@@ -1,6 +1,6 @@
 """Gaussian (Laplace) approximation around a minimum, recomputed on demand.
 
-Fits do not keep these matrices, which takes one per minimum; most of them are never used.
+Fits do not store these matrices: there is one per minimum, and most of them are never used.
 """
 
 from dataclasses import replace

@@ -76,7 +76,7 @@ class LayerSearch:
         return search._replace(point=there, done=False)
 
     def _searched(self, point):
-        """Generate starting points of descents; receives their end points and returns the best one."""
+        """Generate starts of descents; receives their end points and returns the best one."""
         steps = np.full(len(self._layers), FIRST)
         while True:
             total = self._counts.total(self.posterior, point)
@@ -106,7 +106,7 @@ class LayerSearch:
         return value + np.sum(self.free.alpha_prior.log_kernel(np.log(alpha))[self._moved])
 
     def _reestimated(self, point, total):
-        """Re-estimate relative precisions within layers and noise; also returns the predicted gain."""
+        """Re-estimate noise and relative precisions within layers; also returns predicted gain."""
         hyper, free = point.hyper, self.free
         moves, gamma = fair_moves(self.posterior, point, total, free.alpha_prior)
         for groups in self._layers:  # keep the common factor of every layer
