@@ -119,7 +119,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
         tau = _exact_third_order(posterior, point, S, apart)
     else:
         tau = third_order(posterior, method, point._replace(precision=precision), apart)
-    gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
+    gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves sum to zero
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
     return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups], moves)
@@ -216,24 +216,24 @@ class Ascended(NamedTuple):
 
 
 def ascend(posterior, method, search, free, manner, tol, max_iter=20):
-    """Maximise the evidence over the free precisions, the minimum following along.
+    """Maximise the evidence over the free precisions, with the minimum updated at every step.
 
-    Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior; shorter ones after a
-    step that lowered the evidence. With the Gauss-Newton log determinant (`BOLD`) the maximum of a
-    linear model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D
-    = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
+    Newton steps in ``(ln alpha, ln beta)`` stay inside the range of the hyperprior, and are
+    shortened after a step that lowered the evidence. With the Gauss-Newton log determinant (`BOLD`)
+    the maximum of a linear model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c``
+    and ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
 
-    With the exact one (`WARY`) ``-1/2 log det A`` is unbounded where an eigenvalue of ``A``
-    vanishes, and far uphill there often is such a place. The ascent therefore stays in the basin of
-    its minimum and goes on only while its steps get shorter. In either case the smallest eigenvalue
-    of the exact ``A`` must stay above a tenth of the smallest weight precision.
+    With the exact log determinant (`WARY`), ``-1/2 log det A`` is unbounded where an eigenvalue of
+    ``A`` vanishes, which often occurs far from the start. The ascent therefore stays in the basin
+    of its minimum and continues only while its steps get shorter. In either case the
+    smallest eigenvalue of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
     Parameters
     ----------
     posterior : Posterior
     method : Method
     search : Search
-        At a minimum; of positive definite Hessian for an exact ascent.
+        Search at a minimum, with a positive definite Hessian for an exact ascent.
     free : FreeHyperparameters
     manner : Manner
     tol : float

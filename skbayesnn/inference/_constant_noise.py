@@ -25,7 +25,7 @@ def noise_minima(posed):
 class ConstantNoise:
     """Gaussian noise with a level per output or shared by outputs; or classes, without noise."""
 
-    tried_below = 0.0  # p value of its test below which the model is tried
+    tried_below = 0.0  # p value below which the model is tried
     plain = True  # whether modes under constant noise are modes of this model
     hides = False  # whether such noise masks structure that larger networks could learn
     sampled = True  # whether the posterior under this noise is sampled by default

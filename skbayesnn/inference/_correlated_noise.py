@@ -85,7 +85,7 @@ def with_correlations(posed, old, optional=False):
     Parameters
     ----------
     posed : Posed
-        With `CorrelatedGaussian` noise.
+        Posed problem with `CorrelatedGaussian` noise.
     old : Minimum
         Minimum under correlated or constant noise.
     optional : bool, default=False

@@ -9,7 +9,7 @@ GRACE, LEAST_GRACE = 0.5, 1.0  # fraction of the time given, and seconds at leas
 
 
 class OutOfTime(Exception):
-    """The deadline has passed."""
+    """Exception raised where work is interrupted after the deadline."""
 
 
 class Deadline(NamedTuple):

@@ -71,6 +71,7 @@ def best_degrees_of_freedom(minimum, first, minimum_at):
 
 
 def _evidence(minimum):
+    """Log evidence of a minimum, or its log likelihood where the evidence is not available."""
     value = minimum.log_evidence
     if minimum.trouble in OF_SIZE:  # with many rows the likelihood dominates
         value = minimum.terms.misfit + minimum.terms.noise_normaliser

@@ -15,16 +15,16 @@ class Limits(NamedTuple):
         Rows times squared weights up to which Hessians of all rows are formed. One takes about a
         second there, a start some minutes.
     dual : float
-        Weights over targets from which the dual form is faster than dense matrices (measured
+        Ratio of weights to targets from which the dual form is faster than dense matrices (measured
         crossover, 100 to 1,000 targets). Where dense matrices are not formed the ratio is 1, as
-        Kronecker factors would yield an effective number of parameters above that of targets.
+        Kronecker factors would yield an effective number of parameters above the number of targets.
     dual_doubles : float
         Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
-        gradients, which then takes seconds less (measured on digits). For a close
-        fit, the second derivatives of the network exceed the Gauss-Newton part, and
-        Levenberg-Marquardt steps become very small.
+        gradients, which then takes seconds less (measured on digits). For a close fit,
+        the second derivatives of the network exceed the Gauss-Newton part, and Levenberg-Marquardt
+        steps become very small.
     cheap_work : float
         Rows times squared weights up to which a fit can use hundreds of Hessians (each takes a
         tenth of a second).
@@ -80,7 +80,7 @@ class Limits(NamedTuple):
     Examples
     --------
     >>> from skbayesnn.inference import Limits
-    >>> Limits(dense=0).dense  # to test structured curvature on a small network
+    >>> Limits(dense=0).dense  # of a test that wants structured curvature for a small network
     0
     """
 

@@ -246,7 +246,7 @@ class Method:
         return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
 
     def traces(self, posterior, ends, hyper, precision):
-        """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, with ``B = precision``."""
+        """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
         if self.forms(exact=False):
             return posterior.traces(ends, hyper, precision.covariance(), exact=False)
         points = (self.point(posterior, end, hyper) for end in ends)
