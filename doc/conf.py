@@ -1,9 +1,7 @@
 """Configuration of the site: ``python -m sphinx -W doc build/site`` in the top folder builds it."""
 
-import ast
 import re
 import sys
-import textwrap
 from itertools import chain
 from pathlib import Path
 
@@ -130,32 +128,6 @@ def with_headings(app, docname, source):
     source[0] = text
 
 
-def without_asserts(app, docname, source):
-    """Pages of the gallery do not show what only tests the example."""
-    if docname.startswith("auto_examples/"):
-        block = r"^\.\. code-block:: Python\n\n((?:(?:    .*)?\n)+)"
-        source[0] = re.sub(block, shown, source[0], flags=re.MULTILINE)
-
-
-def shown(block):
-    """A block of code without its tests; nothing if it has nothing else."""
-    lines = textwrap.dedent(block[1]).split("\n")
-    for node in ast.walk(ast.parse("\n".join(lines))):
-        if is_test(node):
-            for number in range(node.lineno - 1, node.end_lineno):
-                lines[number] = None
-    code = "\n".join(line for line in lines if line is not None).strip("\n")
-    indented = textwrap.indent(code, "    ")
-    return f".. code-block:: Python\n\n{indented}\n\n\n" if code else ""
-
-
-def is_test(node):
-    """Whether a statement is an assertion, or a loop or branch of nothing else."""
-    if isinstance(node, ast.For | ast.If | ast.With):
-        return all(map(is_test, node.body))
-    return isinstance(node, ast.Assert)
-
-
 # -- Appearance
 
 html_math_renderer = "mathml"
@@ -214,5 +186,4 @@ def setup(app):
     app.connect("autodoc-process-docstring", without_foreign_references)
     app.connect("autodoc-skip-member", without_tuple_fields)
     app.connect("source-read", with_headings)
-    app.connect("source-read", without_asserts)
     app.connect("source-read", without_last_blank_line)

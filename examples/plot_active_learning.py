@@ -171,5 +171,3 @@ print(
     "measurements; the mean "
     f"marginal gain is there after {needed}"
 )
-assert final["mean marginal gain"] < 0.8 * final["random"]
-assert needed <= 0.75 * numbers[-1]

@@ -23,7 +23,6 @@ from skbayesnn.displays import RelevanceDisplay
 
 NAMES = ["product a", "product b", "square", "linear 10", "linear 5", "decoy"]
 NAMES += [f"noise {i}" for i in range(1, 10)]
-TRUE = NAMES[:5]
 
 
 def make_data(n, rng):
@@ -89,12 +88,6 @@ table = pd.DataFrame(
     {"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES
 )
 print(table.sort_values("relevance", ascending=False).round(4))
-assert set(table["relevance"].nlargest(5).index) == set(TRUE)
-assert (
-    table["relevance"][TRUE].min() > 1.5 * table["relevance"].drop(TRUE).max()
-)
-assert table["p_value"]["decoy"] < 1e-6
-assert table["p_value"]["square"] > 0.05
 
 # %%
 # Selection in a pipeline
@@ -155,8 +148,3 @@ ax.set_yticks(places, errors)
 ax.set(xlabel="mean squared error on new rows", ylim=(3.5, -0.8))
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
-
-assert list(X.columns[models["selected by ARD"][0].get_support()]) == TRUE
-assert mean["selected by ARD"] < 0.85 * mean["all columns"]
-assert mean["selected by ARD"] < 0.5 * mean["selected by F"]
-assert mean["ARD network"] < 1.5

@@ -214,13 +214,6 @@ for (X_new, y_new), error, name in zip(tests, errors, "AB", strict=True):
         "at alpha = "
         f"{alphas[error.argmin()]:.2g}"
     )
-    assert here < 1.1 * error.min()
-assert abs(np.log(alphas[evidence.argmax()] / best)) < np.log(
-    alphas[1] / alphas[0]
-)
-assert np.isclose(chosen[-1].n_effective_weights_, best * w @ w, rtol=1e-3)
-assert np.all(np.diff(misfit) < 0)
-assert np.all(np.diff(occam) > 0)
 
 # %%
 # Which weights are well determined
@@ -253,11 +246,7 @@ print(
     f"sum of lambda / (lambda + alpha): {posterior.gamma.sum():.3f} "
     f"of {len(w)} weights"
 )
-features = np.column_stack([chosen[:-1].transform(X), np.ones(len(X))])
-exact = np.linalg.svd(features, compute_uv=False) ** 2 / NOISE**2
-assert np.allclose(eigenvalues[:20], exact[:20], rtol=1e-5)
 gamma = chosen[-1].n_effective_weights_
-assert np.isclose(posterior.gamma.sum(), gamma, rtol=1e-6)
 
 # %%
 # The noise level as well
@@ -321,16 +310,3 @@ print(
     f"{naive:.3f}; "
     f"{gamma_both:.1f} of {len(w)} weights well determined by {len(X)} points"
 )
-row, column = np.unravel_index(plane.argmax(), plane.shape)
-assert abs(np.log(levels[row] / both[-1].noise_std_)) < np.log(
-    levels[1] / levels[0]
-)
-assert abs(np.log(coarse[column] / both[-1].weight_precisions_[0])) < np.log(
-    coarse[1] / coarse[0]
-)
-assert np.isclose(
-    residual @ residual / both[-1].noise_std_ ** 2,
-    len(y) - gamma_both,
-    rtol=1e-3,
-)
-assert naive < both[-1].noise_std_

@@ -43,9 +43,6 @@ for noise in ("constant", "correlated"):
     print(f"{noise:10s} log evidence {model.log_evidence_:7.1f} nats")
 found = models["correlated"].noise_correlation_[0, 1]
 print(f"correlation of the noise: {found:.2f}")
-gain = models["correlated"].log_evidence_ - models["constant"].log_evidence_
-assert gain > 20
-assert abs(found - CORRELATION) < 0.08
 
 # %%
 # ``predict_output_cov`` is the covariance of a new measurement, from weights
@@ -101,4 +98,3 @@ new, density = measure(later), {}
 for noise, model in models.items():
     density[noise] = model.log_predictive_density(later, new).mean()
     print(f"{noise:10s} log density {density[noise]:.2f} nats per measurement")
-assert density["correlated"] > density["constant"] + 0.5

@@ -157,12 +157,6 @@ print(
     f"among the points: {np.median(total[np.abs(grid[:, 0] + 0.4) < 0.5]):.2f} "
     "nats"
 )
-for point, gain in zip(points[:, 0], marginal.T, strict=True):
-    here = np.argmin(np.abs(grid[:, 0] - point))
-    assert gain[here] > 0.9 * gain.max()
-    assert np.isclose(gain[here], total[here])
-assert mean_marginal[far].max() < 0.1 * top
-assert np.ptp(chosen) > 2 * np.ptp(largest)
 
 # %%
 # Classification
@@ -276,5 +270,3 @@ print(
     f"{np.corrcoef(exact, approximate)[0, 1]:.2f}, "
     f"ratio of means {approximate.mean() / exact.mean():.2f}"
 )
-assert np.median(class_gain[uncertain]) > 2 * np.median(class_gain[certain])
-assert class_gain[outside].max() > 0.3 * class_gain[~outside].max()

@@ -203,16 +203,6 @@ plt.show()
 # Polynomials, which oscillate outside the data, are the least probable of the
 # fixed bases.
 
-rivals = {
-    name: value
-    for name, (value, _) in table.items()
-    if name != "3 Hermite functions"
-}
-assert hermite[-1].log_evidence_ > max(rivals.values()) + 10
-assert all(
-    rivals["Legendre"] < rivals[name] for name in families if name != "Legendre"
-)
-assert abs(hermite[-1].noise_std_ / NOISE - 1) < 0.3
 
 # %%
 # Width and order
@@ -262,12 +252,6 @@ plt.show()
 # features of the curve. Splines of moderate order are best. The smoother ones
 # ripple where the curve is flat.
 
-best_widths = [
-    found.best_params_["radialbasisfeatures__width"]
-    for found in radial.values()
-]
-assert all(0.5 < width < 2.0 for width in best_widths)
-assert 2 <= best_order <= 4
 
 # %%
 # What the models assume
@@ -419,21 +403,3 @@ plt.show()
 # many nats, as their priors do: powers need large weights that cancel, and
 # orthonormal Legendre polynomials allow high degrees as large a share as low
 # ones.
-
-line, curve = columns["broken line"], columns["Hermite curve"]
-families_of_line = {name: line[name][2] for name in names}
-assert "radial" in max(families_of_line, key=families_of_line.get)
-assert curve["Hermite functions"][0] == 3
-assert all(
-    curve["Hermite functions"][2] > curve[n][2] + 9
-    for n in names
-    if n[:9] != "Hermite f"
-)
-assert (
-    line["splines, p = 2"][1]
-    > line["splines, p = 4"][1]
-    > line["splines, p = 6"][1]
-)
-for cells in (line, curve):
-    assert cells["Legendre"][1] > cells["Legendre, orthonormal"][1]
-    assert cells["Legendre"][1] > cells["ordinary polynomials"][1] + 20

@@ -106,9 +106,6 @@ print(
     f"log evidence of the point: exact {log_constant:.3f}, Gaussian "
     f"{found:.3f} nats"
 )
-assert abs(mode - peak) < 0.005
-assert abs(sd - np.sqrt(curvature)) < 0.01
-assert abs(found - log_constant) < 0.1
 
 # %%
 # Error against the number of data
@@ -208,6 +205,3 @@ print(
     )
 )
 print(f"slope {slope:.2f}")
-assert -1.3 < slope < -0.7
-assert typical[0] < 0.2
-assert typical[-1] < 0.02

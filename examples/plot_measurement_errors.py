@@ -91,12 +91,6 @@ width = {
     for name, model in models.items()
 }
 print({name: round(float(value), 2) for name, value in width.items()})
-assert rms["error bars"] < 0.7 * rms["no error bars"]
-assert width["error bars"] < 0.7 * width["no error bars"]
-evidence = {name: model.log_evidence_ for name, model in models.items()}
-for other in ("no error bars", "error bars alone"):
-    assert evidence["error bars"] > evidence[other] + 10
-assert 0.2 < models["error bars"].noise_std_ < 0.4
 
 # %%
 # A new row has no measurement error yet. If its error is known, pass it as
@@ -113,5 +107,3 @@ held_out = {
 }
 for name, density in held_out.items():
     print(f"{name:17s} log density per held-out row: {density.mean():.2f}")
-gain = held_out["error bars"] - held_out["no error bars"]
-assert gain.mean() > 0.1

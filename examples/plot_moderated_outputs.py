@@ -69,8 +69,6 @@ print(
     f"at a = -9, s = 2: exactly {tail:.5f}, approximation larger by a factor "
     f"{factor:.1f}"
 )
-assert worst < 0.02
-assert factor > 2
 
 # %%
 # Six Gaussians
@@ -131,7 +129,6 @@ plt.show()
 # weights. The library uses the Gaussian that is closest to the posterior.) At
 # the edge of the picture the moderated probabilities are closer to 1/2.
 
-assert np.mean((sure > 0.5) == (moderated > 0.5)) > 0.95
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
 sure, moderated = sure[edge], moderated[edge]
@@ -140,8 +137,6 @@ print(
     f"{np.mean(np.abs(sure - 0.5)):.3f}, moderated "
     f"{np.mean(np.abs(moderated - 0.5)):.3f}"
 )
-assert np.mean(np.abs(moderated - 0.5) <= np.abs(sure - 0.5)) > 0.9
-assert np.mean(np.abs(moderated - 0.5)) < 0.9 * np.mean(np.abs(sure - 0.5))
 
 # %%
 # Moderated outputs predict better
@@ -202,6 +197,3 @@ print(
     f"gain: mean {gain.mean():.4f}, {gain.min():.4f} to {gain.max():.4f} nats "
     "per point"
 )
-assert np.mean(gain > 0) > 0.6
-assert gain.mean() > 0.003
-assert gain.max() > 3 * max(0.0, -gain.min())

@@ -37,12 +37,11 @@ wrong = rng.permutation(200)[:14]
 y["outliers"][wrong] += rng.choice([-1, 1], 14) * rng.uniform(0.8, 2.5, 14)
 
 # %%
-# Every data set is fitted under every noise model. The evidence of a network
-# can be measured only under constant noise. ``measure_evidence=False`` uses the
-# Gaussian approximation for all, so the comparison is fair. The default,
-# ``noise="auto"``, tests the residuals under constant noise, fits the noise
-# models that the tests suggest, and chooses the one with the highest evidence.
-# The others predict as well if their evidence per row is close.
+# Every data set is fitted under every noise model. ``measure_evidence=False``
+# uses Laplace's approximation for all of them. The default, ``noise="auto"``,
+# tests the residuals under constant noise and fits the noise models that the
+# tests suggest. Small fits predict with all of them, weighted by their
+# evidences.
 
 models = {}
 for data, targets in y.items():
@@ -140,7 +139,7 @@ plt.show()
 # %%
 # What to look for: in the lowest panel the blue curve follows the dashed one
 # closely. The report has the terms of both networks. A noise network that is
-# not needed switches itself off. The evidence is then slightly below that of
+# not needed switches itself off. The evidence is then slightly lower than under
 # constant noise.
 
 print(models["unequal", "input_dependent"].evidence_report_.full())
@@ -150,16 +149,6 @@ found = models["unequal", "input_dependent"].predict_std(
 )
 ratio = found / noise_sd(grid[central])
 print(f"noise sd over the true one: {ratio.min():.2f} to {ratio.max():.2f}")
-assert 0.75 < ratio.min() < ratio.max() < 1.3
-evidence = {key: model.log_evidence_ for key, model in models.items()}
-assert (
-    evidence["unequal", "input_dependent"]
-    > evidence["unequal", "constant"] + 20
-)
-assert (
-    evidence["unequal", "input_dependent"]
-    > evidence["unequal", "student_t"] + 5
-)
 
 # %%
 # Outliers
@@ -201,11 +190,6 @@ for model in fits:
 print(
     f"degrees of freedom: {models['outliers', 'student_t'].degrees_of_freedom_}"
 )
-errors = [
-    np.mean((model.predict(grid) - signal(grid))[inside] ** 2) for model in fits
-]
-assert errors[1] < 0.25 * errors[0]
-assert evidence["outliers", "student_t"] > evidence["outliers", "constant"] + 30
 
 # %%
 # By default the residuals and the evidence choose the noise model.
@@ -215,7 +199,3 @@ for data, targets in y.items():
         X, targets
     )
     print(f"{data}: {model.noise_}")
-    assert (
-        model.noise_
-        == {"unequal": "input_dependent", "outliers": "student_t"}[data]
-    )

@@ -85,13 +85,6 @@ print(
     f"chosen: {search.best_params_}, test error "
     f"{error_in_cm(search, X_test, y_test):.2f} cm"
 )
-evidence = search.results_["log_evidence"].reshape(len(WIDTHS), 2)
-errors = [error_in_cm(fit, X_test, y_test) for fit in search.estimators_]
-layer, single = evidence.T
-assert WIDTHS[np.argmax(single)] in [(8,), (10,), (13,)]
-assert single[-1] < single.max() - 3
-assert np.all(layer[1:] > single[1:])
-assert error_in_cm(search, X_test, y_test) < 1.1 * min(errors)
 
 # %%
 # Why the evidence has a peak
@@ -106,8 +99,6 @@ alone = EvidenceSearch(
 EvidenceDisplay.from_estimator(alone.fit(X, y), "hidden_layer_sizes")
 plt.show()
 
-misfit = alone.results_["term_misfit"] + alone.results_["term_noise_normaliser"]
-assert misfit[-1] > misfit[0] + 10
 
 # %%
 # Does the evidence predict the test error?
@@ -141,5 +132,3 @@ print(
     f"{len(display.test_error)} fits:"
 )
 print(f"  {together:.2f}; by prior: {display.correlations_}")
-assert together < -0.7
-assert display.correlations_["single"] < -0.5

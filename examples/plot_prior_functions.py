@@ -113,10 +113,6 @@ for name in CASES:
         "{}: sd {:.1f}, relative slopes at the centre {:.1f}, at the rim "
         "{:.1f}".format(name, scale[name], *wild[name])
     )
-assert 3 < scale["output weights × 4"] / scale["reference"] < 4.5
-assert wild["hidden weights × 8"][0] > 4 * wild["reference"][0]
-assert wild["hidden weights × 8"][0] > 5 * wild["hidden weights × 8"][1]
-assert wild["hidden layer × 8"][0] < 3 * wild["hidden layer × 8"][1]
 
 # %%
 # More and more units
@@ -234,5 +230,3 @@ for n, (left, right) in pairs.items():
         f"excess kurtosis {excess:.2f} ± {excess_error:.2f}, expected "
         f"{expected:.2f}"
     )
-    assert abs(product.mean() - limit[0, 1]) < 4 * error
-    assert abs(excess - expected) < 4 * excess_error

@@ -138,8 +138,6 @@ for name, values in spreads.items():
         "spread by {}, median: inside {:.1f} cm, in the gap {:.1f} cm, outside "
         "{:.1f} cm".format(name, *typical[name])
     )
-    assert typical[name][1] > 1.2 * typical[name][0]
-    assert typical[name][2] > 3 * typical[name][0]
 ratio = spreads["sampling"] / spreads["evidence fit"]
 for name, where in [
     ("inside and in the gap", inside | gap),
@@ -150,8 +148,6 @@ for name, where in [
         f"ratio of the two, {name}: {low:.2f} to {high:.2f} at nine angles in "
         "ten"
     )
-assert abs(typical["sampling"][0] / typical["evidence fit"][0] - 1) < 0.25
-assert abs(typical["sampling"][1] / typical["evidence fit"][1] - 1) < 0.25
 
 # %%
 # A path through the gap
@@ -234,7 +230,6 @@ print(
     f"drawn predictions within two error bars of the evidence fit: "
     f"{np.mean(between):.0%}"
 )
-assert np.mean(between) > 0.75
 scores = {}
 for name, model in [("sampling", sampling), ("evidence fit", evidence_fit)]:
     error = np.mean(np.sum((model.predict(X_test) - hand(X_test)) ** 2, axis=1))
@@ -245,6 +240,3 @@ for name, model in [("sampling", sampling), ("evidence fit", evidence_fit)]:
         "cm, "
         f"mean log density of new measurements {density:.3f} nats"
     )
-assert scores["sampling"][0] < scores["evidence fit"][0]
-assert abs(np.mean(sampling.noise_std_) / NOISE - 1) < 0.1
-assert sampling.diagnostics_.r_hat < 1.1

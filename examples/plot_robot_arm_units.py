@@ -148,12 +148,6 @@ for prior in PRIORS:
     print(
         f"{prior}: gamma", *(f"{g:.0f}" for g in gamma[prior]), "of", *n_weights
     )
-assert gamma["single"][0] > 0.9 * n_weights[0]
-assert np.all(np.diff(gamma["single"]) > 0)
-assert gamma["layer"].max() < 45 < gamma["single"][-1]
-assert single_sd[-1] < 0.5 * single_sd[0]
-output = sds[:, names.index("output")]
-assert np.all(output > 4 * sds[:, names.index("hidden1_weights")])
 
 # %%
 # Generalised prediction error
@@ -211,9 +205,6 @@ plt.show()
 print("training", *(f"{value:.2f}" for value in training), "cm")
 print("promised", *(f"{value:.2f}" for value in promised), "cm")
 print("test    ", *(f"{value:.2f}" for value in test), "cm")
-assert training[-1] < training[2] < training[0]
-assert np.argmin(promised) < len(WIDTHS) - 1
-assert all(p > t for p, t in zip(promised, training, strict=True))
 
 # %%
 # Units of measurement
@@ -282,9 +273,4 @@ print(
         f"{prior}: log evidences differ by {spread[prior]:.1f} nats"
         for prior in PRIORS
     )
-)
-assert spread["single"] > 100
-assert spread["layer"] < 0.2 * spread["single"]
-assert min(evidence["layer", name] for name in UNITS) > max(
-    evidence["single", name] for name in UNITS
 )

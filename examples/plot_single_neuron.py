@@ -171,15 +171,10 @@ plt.show()
 
 acceptance = models["langevin"].diagnostics_.acceptance
 print(f"\nLangevin steps accepted: {acceptance:.1%}")
-assert 0.90 < acceptance < 0.97
-assert gain > 10
-assert models["hmc"].diagnostics_.converged
-assert not models["langevin"].diagnostics_.converged
 steeper = np.linalg.norm(weights["hmc"][..., :2], axis=-1) > np.linalg.norm(
     w_best[:2]
 )
 print(f"drawn neurons steeper than the optimised one: {np.mean(steeper):.0%}")
-assert np.mean(steeper) > 0.6
 
 # %%
 # Predictions
@@ -262,6 +257,3 @@ for name, probability in values.items():
             name, *probability
         )
     )
-averaged = values["P(class 1), posterior average"]
-assert abs(averaged[0] - expit(3.0)) < 0.05
-assert np.all(averaged[1:] < expit(3.0) - 0.1)

@@ -148,10 +148,6 @@ widths = np.array(
 print(
     "mean sd due to the weights:", *(f"{sd:.3f}" for sd in widths.mean(axis=1))
 )
-assert np.all(np.diff(widths, axis=0) <= 1e-9)
-assert widths[-1].mean() < 0.4 * widths[0].mean()
-residual = np.abs(models[25].predict(grid) - true_function(grid))
-assert np.mean(residual < 2 * widths[-1]) > 0.8
 
 # %%
 # Far from the data
@@ -184,7 +180,7 @@ plt.show()
 # What to look for: on the left, where all basis functions vanish, mean and band
 # are those of the constant term, and the same everywhere. The network's band
 # grows with the distance, as the points leave open where each hidden unit bends
-# and how far it rises. Neither knows that the function is periodic. The true
+# and how far it rises. Neither model is periodic. The true
 # function leaves the band on the left even at two standard deviations; on the
 # right it leaves the band that is drawn, but stays within two of them. Error
 # bars are only right where the model is right.
@@ -206,10 +202,3 @@ for name, (model, rows) in predicted.items():
         f"{sds[name][outside].mean():.2f}; true function within 2 sd there: "
         f"{covered[name]:.0%}"
     )
-assert np.ptp(sds["basis"][outside]) < 0.01
-assert sds["network"][outside].mean() > 3 * sds["basis"][outside].mean()
-assert (
-    sds["network"][0] > sds["network"][50] > 2 * sds["network"][inside].mean()
-)
-assert covered["basis"] < 0.7
-assert covered["network"] > 0.9

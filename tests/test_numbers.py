@@ -38,7 +38,11 @@ from skbayesnn.predictive._mixture import TEMPERATURE
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "tests" / "benchmarks"
-PAGES = [ROOT / "README.md", ROOT / "doc" / "index.md", *sorted((ROOT / "doc/guide").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "doc" / name for name in ("index.md", "contributing/measurements.md")),
+]
+PAGES += sorted((ROOT / "doc/guide").glob("*.md"))
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"^<!-- (table|numbers):?(.*?)-->$", re.MULTILINE | re.DOTALL)
 NOT_PROSE = re.compile(
@@ -344,7 +348,6 @@ NAMES = {
     "r_hats": r_hats,
     "seconds": seconds,
     "span": span,
-    "size_gain": lambda data: gain(data, "LL", "evidence, constant noise", "evidence, (16,)"),
     "summary": summary,
 }
 

@@ -98,8 +98,8 @@ def problems(page, text, labels=()):
             entries = [line for line in body.split("\n") if line and not line.startswith(":")]
             missing = [e for e in entries if not is_page(page.parent / f"{e}.md")]
             found += [f"no page {entry}" for entry in missing]
-        if directive in FILE_DIRECTIVES and not (page.parent / argument).is_file():
-            found.append(f"no file {argument}")
+        if directive in FILE_DIRECTIVES:
+            found += bad_file(page.parent / argument, argument, body)
     return [problem for problem in found if problem]
 
 
@@ -107,6 +107,23 @@ def problems(page, text, labels=()):
 def test_links(page):
     labels = set().union(*(anchors(other.read_text(encoding="utf-8")) for other in PAGES))
     assert not problems(page, page.read_text(encoding="utf-8"), labels)
+
+
+def bad_file(path, name, body):
+    """What is wrong with an included file and with the part of it that options choose."""
+    if not path.is_file():
+        return [f"no file {name}"]
+    options = dict(re.findall(r"^:([\w-]+): +(.+)$", body, re.MULTILINE))
+    text = path.read_text(encoding="utf-8") if options else ""
+    if "pyobject" in options:
+        node = ast.parse(text)
+        for name in options["pyobject"].split("."):
+            node = next((n for n in node.body if getattr(n, "name", None) == name), None)
+            if node is None:
+                return [f"no object {options['pyobject']}"]
+        text = ast.get_source_segment(text, node)
+    wanted = [options[key].strip("\"'") for key in ("start-at", "end-before") if key in options]
+    return [f"no line {line}" for line in wanted if line not in text]
 
 
 def test_broken_links_are_found():
@@ -131,6 +148,16 @@ missing
 
 ```{literalinclude} ../MISSING.md
 ```
+
+```{literalinclude} ../skbayesnn/_data.py
+:pyobject: Scaling.missing
+```
+
+```{literalinclude} ../skbayesnn/_data.py
+:pyobject: Scaling
+:start-at: "class Scaling"
+:end-before: "missing line"
+```
 """
     assert problems(ROOT / "doc" / "notation.md", text) == [
         "no heading #another",
@@ -141,6 +168,8 @@ missing
         "no label sphx_glr_auto_examples_x.py",
         "no page missing",
         "no file ../MISSING.md",
+        "no object Scaling.missing",
+        "no line missing line",
     ]
 
 
@@ -176,6 +205,13 @@ def test_every_example_has_a_place_in_the_gallery():
     )
     listed = sorted(name for names in groups.values() for name in names)
     assert listed == sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_assert_nothing(path):
+    """The site is built with other versions and machines; tests check results."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)]
 
 
 def test_citation_has_the_version_of_the_package():

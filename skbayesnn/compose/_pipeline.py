@@ -25,9 +25,8 @@ def _attribute(name, summary):
 class Pipeline(sklearn.pipeline.Pipeline):
     """Pipeline with the predictions and the evidence of its last step.
 
-    `sklearn.pipeline.Pipeline` has only the methods that all of scikit-learn's estimators share.
-    This subclass adds the methods of the last step for error bars, intervals, densities and so on,
-    which take the inputs of the pipeline.
+    `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the
+    error bars, intervals, densities and drawn functions of its last step.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn.estimators._bounds import out_of_bounds
@@ -25,7 +25,7 @@ from skbayesnn.estimators._combinations import check_combinations
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
-from skbayesnn.estimators._rows import checked_weights, trouble_with_weights
+from skbayesnn.estimators._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
@@ -217,7 +217,7 @@ class BayesianMLP(CallbackSupportMixin, BaseEstimator):
     def _check_rows(self, X, y, sample_weight):
         """Second gate: arrays of the right shape, finite, with non-negative weights."""
         first = not hasattr(self, "n_features_in_")
-        X, y = validate_data(self, X, y, reset=first, dtype=np.float64, multi_output=True)
+        X, y = validated(self, X, y, reset=first, multi_output=True)
         return X, self._encode(y), checked_weights(sample_weight, len(X))
 
     def _canonical(self, X, y, sample_weight, errors=None):
@@ -380,7 +380,7 @@ class BayesianMLP(CallbackSupportMixin, BaseEstimator):
         return weight_names(network, inputs, self._output_names(network.n_outputs))
 
     def _noise_units(self, network):
-        """The same for a noise network, whose outputs are log precisions."""
+        """Units of the weights of a noise network, whose outputs are log precisions."""
         scale = self._y_scaling.scale
         log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
         return WeightUnits(network, self._X_scaling, log_precisions)
@@ -388,7 +388,7 @@ class BayesianMLP(CallbackSupportMixin, BaseEstimator):
     def _check_X(self, X):
         """Rows to predict, standardised."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return self._X_scaling.bounded(X)
 
     def _draw_prior(self, X, n_samples, rng):

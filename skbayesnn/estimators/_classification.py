@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators._networks import ClassificationNetwork
 from skbayesnn.estimators._parameters import count
-from skbayesnn.estimators._rows import checked_weights, generator
+from skbayesnn.estimators._rows import checked_weights, generator, validated
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
@@ -233,7 +233,7 @@ class Classification(ClassifierMixin):
         if not has_columns(y):
             return super()._check_rows(X, y, sample_weight)
         classes, shares = class_shares(y)
-        X, shares = validate_data(self, X, shares, dtype=np.float64, multi_output=True)
+        X, shares = validated(self, X, shares, multi_output=True)
         self.classes_ = classes
         return X, shares, checked_weights(sample_weight, len(X))
 

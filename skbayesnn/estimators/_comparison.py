@@ -42,19 +42,19 @@ class Comparison:
         return not self.doubts if self.converged else None
 
     def __repr__(self):
-        lines = [f"{'':28s}{'evidence fit':>14s}{'samples':>12s}"]
+        lines = [f"{'':30s}{'evidence fit':>14s}{'samples':>12s}"]
         lines += [
-            f"  {name:26s}{theirs:14.4g}{mine:12.4g}"
+            f"  {name:28s}{theirs:14.4g}{mine:12.4g}"
             for name, (theirs, mine) in self.quantities.items()
         ]
         if "log evidence" in self.quantities:
             theirs, mine = self.log_evidence_std
-            lines.append(f"  {'its standard error':26s}{theirs:14.2g}{mine:12.2g}")
+            lines.append(f"  {'its standard error':28s}{theirs:14.2g}{mine:12.2g}")
             lines.append(
                 f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
                 f"standard errors ({STANDARD_ERRORS * _of_difference(theirs, mine):.2g}) apart."
             )
-        lines.append(f"  difference of predictions {self.shift:.3g}")
+        lines.append(f"  {'difference of predictions':28s}{self.shift:14.3g}")
         if not self.converged:
             lines.append("No verdict: the chains have not converged, see diagnostics_.")
         elif self.adequate:

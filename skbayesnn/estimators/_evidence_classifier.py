@@ -52,8 +52,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           separate group.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
           input form a separate group.
-        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
-          biases of the outputs form a separate group, ``"intercept"``.
+        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: as without
+          ``"+intercept"``, but the biases of the outputs form a separate group, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
         * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
@@ -67,8 +67,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hyperprior : dict, default=None
         Priors of the precisions that are inferred: from names of weight groups to
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
-        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. What is not named,
-        with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
+        not name keep the default, ``LogUniform(1e-3, 1e3)``.
     prior_mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
@@ -100,8 +100,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           Their shares fall by a factor ``e`` for every 0.05 nats of log evidence per row.
         * ``"best"``: the minimum of highest evidence.
         * ``"evidence"``: the minima of the chosen network, weighted by their evidence.
-        * ``"equal"``: the same minima with equal weights.
-        * ``"stacking"``: the same minima with the weights that maximise the leave-one-out
+        * ``"equal"``: these minima with equal weights.
+        * ``"stacking"``: these minima with the weights that maximise the leave-one-out
           predictive density (see the warning at ``leave_one_out_log_density_``).
 
         All except ``"posterior"`` use the Gaussian around each minimum.
@@ -132,9 +132,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights.
     max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. What is needed to
-        predict may take half as long again, and a second at least. Results then depend on the
-        speed of the machine.
+        Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
+        by 50 % (at least 1 s). Results then depend on the speed of the machine.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0
@@ -156,10 +155,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         After `partial_fit`: the log evidence of every batch, given the earlier ones.
         ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
-        Its standard error, in nats; ``nan`` if it was not measured, or if populations of networks
-        have missed a minimum: ``log_evidence_`` is then Laplace's approximation.
+        Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if
+        populations of networks have missed a minimum. ``log_evidence_`` is then Laplace's
+        approximation.
     evidence_report_ : EvidenceReport
-        Verdict, every term of Laplace's approximation for each minimum, and what was measured.
+        Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
+        approximation for each minimum.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
         Log predictive density of every training row if one unit of its weight is left out. It is
         computed in closed form (Rasmussen & Williams 2006, 5.12, in the linearised posterior) and
@@ -176,7 +177,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     coefs_, intercepts_ : list of ndarray
         Weights of the best minimum in the units of X.
     coefs_std_, intercepts_std_ : list of ndarray
-        Their posterior standard deviations.
+        Posterior standard deviations of these weights.
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     growth_ : tuple of Candidate
@@ -189,7 +190,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks that were tried come last.
     posterior_ : sequence of GaussianPosterior
-        The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
+        The Gaussian around each minimum: mean, Hessian, covariance, well-determined directions,
         draws.
     n_iter_ : int
         Largest number of training steps of any start.

@@ -54,8 +54,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
           separate group.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
           input form a separate group.
-        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: the same, but the
-          biases of the outputs form a separate group, ``"intercept"``.
+        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: as without
+          ``"+intercept"``, but the biases of the outputs form a separate group, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
           (inputs + 1, units), in row-major order, with the biases in its last row.
         * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
@@ -70,7 +70,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Priors of the precisions that are inferred: from names of weight groups, and ``"noise"`` for
         the noise, to `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
         `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
-        list of one per output. What is not named, with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        list of one per output. Groups you do not name keep the default, ``LogUniform(1e-3, 1e3)``.
         All values are in standardised units: those of the noise are fractions of the standard
         deviation of ``y`` (``"shared"`` noise: of the geometric mean over outputs), and those of
         Student-t noise belong to its scale. Neal's (1992) likelihood
@@ -104,11 +104,13 @@ default="auto"
           deviations are then those of the noise within 1,000 of its scales. A row is an outlier in
           all its outputs (Lange, Little & Taylor 1989).
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well,
-          and the noise model of highest evidence is chosen, or constant noise if it is within 1 nat
-          of that. Means under input-dependent noise are combined with those under constant noise.
-          If ``noise_std`` is given, the noise is constant. Where targets far from all others, at
-          no particular inputs, make most of the variance (gross outliers), it is Student-t.
+          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
+          Networks drawn from the posterior under all these noise models predict together, weighted
+          by their evidences. Without such draws the noise model of highest evidence is chosen, or
+          constant noise if it is within 1 nat of that, and means under input-dependent noise are
+          combined with means under constant noise. If ``noise_std`` is given, the noise is
+          constant. If targets far from all others, at no particular inputs, make most of the
+          variance (gross outliers), it is Student-t.
           From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
           log density of held-out rows decides.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
@@ -134,8 +136,8 @@ default="auto"
         * ``"best"``: the minimum of highest evidence.
         * ``"evidence"``: the minima of the chosen network and noise model, weighted by their
           evidence.
-        * ``"equal"``: the same minima with equal weights.
-        * ``"stacking"``: the same minima with the weights that maximise the leave-one-out
+        * ``"equal"``: these minima with equal weights.
+        * ``"stacking"``: these minima with the weights that maximise the leave-one-out
           predictive density.
 
         All except ``"posterior"`` use the Gaussian around each minimum.
@@ -165,9 +167,8 @@ default="auto"
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights.
     max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. What is needed to
-        predict may take half as long again, and a second at least. Results then depend on the
-        speed of the machine.
+        Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
+        by 50 % (at least 1 s). Results then depend on the speed of the machine.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0
@@ -187,10 +188,12 @@ default="auto"
         After `partial_fit`: the log evidence of every batch, given the earlier ones.
         ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
-        Its standard error, in nats; ``nan`` if it was not measured, or if populations of networks
-        have missed a minimum: ``log_evidence_`` is then Laplace's approximation.
+        Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if
+        populations of networks have missed a minimum. ``log_evidence_`` is then Laplace's
+        approximation.
     evidence_report_ : EvidenceReport
-        Verdict, every term of Laplace's approximation for each minimum, and what was measured.
+        Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
+        approximation for each minimum.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
         Log predictive density of every training row if one unit of its weight is left out. It is
         computed in closed form (Rasmussen & Williams 2006, 5.12, in the linearised posterior) and
@@ -220,7 +223,7 @@ default="auto"
     coefs_, intercepts_ : list of ndarray
         Weights of the best minimum in the units of X and y.
     coefs_std_, intercepts_std_ : list of ndarray
-        Their posterior standard deviations.
+        Posterior standard deviations of these weights.
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     growth_ : tuple of Candidate
@@ -233,7 +236,7 @@ default="auto"
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks and noise models that were tried come last.
     posterior_ : sequence of GaussianPosterior
-        The Gaussian around each of them: mean, Hessian, covariance, well-determined directions,
+        The Gaussian around each minimum: mean, Hessian, covariance, well-determined directions,
         draws.
     n_iter_ : int
         Largest number of training steps of any start.
@@ -329,8 +332,8 @@ default="auto"
         ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
         3.3.1). For networks, a Gaussian at one minimum replaces the earlier posterior. From the
         second batch on, an inferred noise level has a Gamma prior that counts like the earlier
-        targets; if these have a known ``measurement_std``, it has the maximum and the curvature of
-        what they say.
+        targets. If these have a known ``measurement_std``, the prior matches earlier batches in
+        mode and curvature.
 
         Batches that settle nothing, such as those whose targets are all equal, are kept and fitted
         again together with the next one; a warning says so.

@@ -42,8 +42,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     hyperprior : dict, default=None
         Priors of the precisions that are sampled: from names of weight groups to
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
-        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. What is not named,
-        with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
+        not name keep the default, ``LogUniform(1e-3, 1e3)``.
     prior_mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X, as in `EvidenceMLPClassifier`. With it or with
         ``prior_precision`` the evidence run begins at the prior alone.
@@ -77,15 +77,16 @@ class HMCMLPClassifier(Classification, HMCMLP):
 
         If precisions are fixed, the positions of the last four are the weights themselves.
     step_size : float, optional
-        Of the classic samplers. By default it is adapted during warm-up to 80 % acceptance (random
-        walk: 25 %).
+        Step size, only used by the classic samplers (``"hmc"``, ``"langevin"``,
+        ``"stochastic_dynamics"``, ``"metropolis"``). By default the warm-up adapts it to 80 %
+        acceptance (random walk: 25 %).
     n_steps : int or tuple of (int, int), optional
         Leapfrog steps per transition of the classic samplers except the random walk. By default 20
         for ``"hmc"`` and 1 for the others. If there are several, the step size varies by up to
         20 %. With a pair ``(low, high)`` the number is drawn for each chain and transition, and the
         step size stays.
     persistence : float, optional
-        Share of the momentum that a transition of these samplers keeps, from 0 to less than 1. By
+        Share of the momentum that a transition of the classic samplers keeps, from 0 to below 1. By
         default 0.95 for ``"stochastic_dynamics"`` and 0 for the others. A rejection reverses the
         momentum, so that the posterior is sampled exactly (Horowitz 1991).
     n_chains : int, default=4
@@ -136,7 +137,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Logarithm of the evidence in nats, by sequential Monte Carlo (Del Moral et al. 2006; Dau &
         Chopin 2022). ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
     log_evidence_std_ : float
-        Its standard error, from independent populations.
+        Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
     growth_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.

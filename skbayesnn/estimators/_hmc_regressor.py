@@ -44,7 +44,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Priors of the precisions that are sampled: from names of weight groups, and ``"noise"`` for
         the noise, to `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
         `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
-        list of one per output. What is not named, with ``None`` all, is ``LogUniform(1e-3, 1e3)``.
+        list of one per output. Groups you do not name keep the default, ``LogUniform(1e-3, 1e3)``.
         All values are in standardised units: those of the noise are fractions of the standard
         deviation of ``y`` (``"shared"`` noise: of the geometric mean over outputs), and those of
         Student-t noise belong to its scale. Neal's (1992) likelihood
@@ -75,9 +75,9 @@ default="auto"
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom (2.5, 5,
           10, 20 or 40; 1, too, where gross outliers are found) are sampled. A row is an outlier in
           all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
-        * ``"auto"``: that of the estimator given as ``init``. Without one it is chosen before
-          sampling, as `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit
-          is kept.
+        * ``"auto"``: the noise model of the estimator given as ``init``. Without one the fit
+          chooses it before sampling, as `EvidenceMLPRegressor` does. With ``warm_start`` the fit
+          keeps the choice of the last fit.
     noise_hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
         level is linear in the inputs. The noise network has the activation and kind of prior of the
@@ -98,15 +98,16 @@ default="auto"
 
         If precisions are fixed, the positions of the last four are the weights themselves.
     step_size : float, optional
-        Of the classic samplers. By default it is adapted during warm-up to 80 % acceptance (random
-        walk: 25 %).
+        Step size, only used by the classic samplers (``"hmc"``, ``"langevin"``,
+        ``"stochastic_dynamics"``, ``"metropolis"``). By default the warm-up adapts it to 80 %
+        acceptance (random walk: 25 %).
     n_steps : int or tuple of (int, int), optional
         Leapfrog steps per transition of the classic samplers except the random walk. By default 20
         for ``"hmc"`` and 1 for the others. If there are several, the step size varies by up to
         20 %. With a pair ``(low, high)`` the number is drawn for each chain and transition, and the
         step size stays.
     persistence : float, optional
-        Share of the momentum that a transition of these samplers keeps, from 0 to less than 1. By
+        Share of the momentum that a transition of the classic samplers keeps, from 0 to below 1. By
         default 0.95 for ``"stochastic_dynamics"`` and 0 for the others. A rejection reverses the
         momentum, so that the posterior is sampled exactly (Horowitz 1991).
     n_chains : int, default=4
@@ -156,7 +157,7 @@ default="auto"
         Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with ``evidence=False``, and if
         R-hat exceeds 1.5.
     log_evidence_std_ : float
-        Its standard error, from independent populations.
+        Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
     growth_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
@@ -168,7 +169,7 @@ default="auto"
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
-        Those of a noise network come last, or ``"noise_correlation"``, the standard normal
+        Groups of a noise network come last, or ``"noise_correlation"``, the standard normal
         coordinates of correlations, whose precision is 1.
     noise_std_ : float or ndarray of shape (n_outputs,)
         Posterior mean of the noise standard deviation, in units of y. For input-dependent noise: of

@@ -264,7 +264,7 @@ class EvidenceReport(Printed):
             line = "No hidden layer was needed: linear model"
         else:
             line = "linear"
-        line = line if n == 1 else f"{line}; best of {n} distinct minima"
+        line = f"{line}; best of {n} distinct minima" if hidden and n > 1 else line
         tried = f"; tried: {', '.join(map(str, self.tried))}" if self.tried else ""
         return line + ("" if self.minima[0].noise_std is None else f"; {self.noise} noise") + tried
 

@@ -1,9 +1,10 @@
-"""What is given with rows: how often each counts, known errors, and random numbers for them."""
+"""Checks of given rows, their weights and known errors, and random numbers for them."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import validate_data
 
 from skbayesnn._typing import Array
 
@@ -13,6 +14,70 @@ FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it th
 def generator(random_state):
     """A NumPy generator from anything that scikit-learn takes as ``random_state``."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def validated(estimator, X, *y, **options):
+    """Arrays of numbers from `validate_data`.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : array-like of shape (n, n_features)
+    *y : array-like
+        Targets, if there are any.
+    **options
+        Passed to `validate_data`.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+
+    Raises
+    ------
+    ValueError
+        The message names the columns of X that hold strings.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators._rows import validated
+    >>> validated(EvidenceMLPRegressor(), [[1], [2]])
+    array([[1.],
+           [2.]])
+    """
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, **options)
+    except ValueError:
+        found = _columns_of_strings(X)
+        if not found:
+            raise
+        names = ", ".join(map(repr, found))
+        raise ValueError(
+            f"X holds strings, such as {next(iter(found.values()))!r}, in these columns: {names}. "
+            "Encode them as numbers in a pipeline before this estimator: by OneHotEncoder or, if "
+            "there are many categories, TargetEncoder (sklearn.preprocessing), in a "
+            "ColumnTransformer with remainder='passthrough', or by skrub's "
+            "tabular_pipeline(estimator)."
+        ) from None
+
+
+def _columns_of_strings(X):
+    """The first string in every column that has strings which are not numbers, by name."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return {}
+    names = getattr(X, "columns", range(cells.shape[1]))
+    first = (next(filter(_is_word, column), None) for column in cells.T)
+    return {name: word for name, word in zip(names, first, strict=True) if word is not None}
+
+
+def _is_word(cell):
+    """Whether a cell is a string that is not a number."""
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return isinstance(cell, str)
+    return False
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Array:

@@ -13,7 +13,7 @@ ANOTHER_SEARCH = (
 )
 FEWER = "Use fewer hidden units, or compare models on held-out rows."
 REMEDIES = {
-    Trouble.ROTATION: "Use another activation, or hidden layers of one unit.",
+    Trouble.ROTATION: "Use another activation, or hidden_layer_sizes=(): a linear model.",
     Trouble.INDEFINITE: ANOTHER_SEARCH,
     Trouble.NOT_REACHED: ANOTHER_SEARCH,
     Trouble.SINGULAR: "Remove inputs that repeat others, or use fewer hidden units.",

@@ -256,7 +256,7 @@ def fit_models(
     chosen = hidden_layer_sizes == "auto"
     n_starts = min(N_SCOUTS, n_restarts) if chosen else n_restarts
     given = {}, entropy, n_starts, previous, workers
-    linear = [()] if chosen or noise == "auto" else []
+    linear = [()] if chosen or (noise == "auto" and problem.suits(())) else []
     tried = dict.fromkeys([sizes, *linear])  # the linear model once
     fits = [_under_constant_noise(problem, some, *given) for some in tried]
     laws = _laws(problem, fits) if noise == "auto" else [noise]

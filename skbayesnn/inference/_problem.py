@@ -158,6 +158,16 @@ class Problem:
         default = all_log_uniform(range(self.likelihood.n_levels), None)
         return Hyperpriors.of(self.noise_hyperprior or default)
 
+    def suits(self, hidden_layer_sizes):
+        """Whether the prior, if given by names or labels of groups, has those of a network."""
+        if self.groups is not None or not isinstance(self.prior, str):
+            return False
+        try:
+            self.posed(hidden_layer_sizes)
+        except ValueError:
+            return False
+        return True
+
     def posed(self, hidden_layer_sizes):
         """Pose the posterior of a network under the likelihood of the problem, with settings."""
         network = self.network(hidden_layer_sizes)

@@ -32,8 +32,9 @@ def log_density_scorer(
     Parameters
     ----------
     estimator : object
-        Fitted estimator of this package; a `Pipeline` or search that ends in one; or any other
-        regressor whose ``predict`` takes ``return_std``, which counts as Gaussian.
+        A fitted estimator of this package; a `Pipeline` or search that ends in one; or any other
+        regressor whose ``predict`` takes ``return_std``, whose predictions are then
+        treated as Gaussian.
     X : array-like of shape (n_samples, n_features)
         Inputs.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)

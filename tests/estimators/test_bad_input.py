@@ -1,6 +1,7 @@
 """Every mistake gets a message that says what is wrong; no interruption leaves half a fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
@@ -341,6 +342,21 @@ def test_rows_to_predict(fitted):
             getattr(fitted, method)(replaced(X, (0, 0), np.nan))
         with pytest.raises(ValueError, match="Expected 2D array"):
             getattr(fitted, method)(X[0])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_strings_in_a_table(estimator):
+    table = pd.DataFrame(X, columns=["height", "width"])
+    table["town"], table["kind"] = ["York", "Ely"] * 15, pd.Categorical(["a", "b", "c"] * 10)
+    y = targets(estimator)
+    with pytest.raises(ValueError, match=r"as 'York', in .*: 'town', 'kind'\. .*OneHot"):
+        make(estimator).fit(table, y)
+    with pytest.raises(ValueError, match=r"such as 'York', in these columns: 1\."):
+        make(estimator).fit(table[["width", "town"]].to_numpy(), y)
+    numbers = table[["height", "width"]]
+    model = make(estimator).fit(numbers.astype(str), y)  # strings that are numbers
+    with pytest.raises(ValueError, match=r"such as 'wide', in these columns: 'width'\."):
+        model.predict(numbers.assign(width="wide"))
 
 
 @pytest.mark.parametrize("pair", [EVIDENCE, SAMPLERS], ids=["evidence", "samplers"])

@@ -291,3 +291,25 @@ def test_search_over_widths():
     model = EvidenceMLPRegressor(noise="constant", n_restarts=1, random_state=0)
     search = EvidenceSearch(model, {"hidden_layer_sizes": [(3,), ()]}).fit(X, y)
     assert search.best_params_ == {"hidden_layer_sizes": ()}
+
+
+GROUPS = ["hidden1_weights", "hidden1_biases", "output"]
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize(
+    "prior",
+    [
+        {"weight_precision": dict(zip(GROUPS, [0.5, 2.0, 0.3], strict=True))},
+        {"weight_precision": [0.5, 2.0, 0.3]},
+        {"prior": np.repeat([0, 1, 2], [4, 2, 3])},
+        {"hyperprior": {"hidden1_biases": LogUniform(0.1, 10.0)}},
+    ],
+    ids=["names", "numbers", "labels", "hyperprior"],
+)
+def test_groups_of_hidden_layers_while_noise_is_chosen(prior):
+    X, y = linear_rows()
+    chosen = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0, **prior).fit(X, y)
+    constant = clone(chosen).set_params(noise="constant").fit(X, y)
+    gap = chosen.noise_log_evidences_["constant"] - constant.log_evidence_
+    assert abs(gap) < 4 * np.hypot(chosen.log_evidence_std_, constant.log_evidence_std_)
