@@ -1,4 +1,4 @@
-"""Finding minima, the Gaussian approximation around them, their evidence; sampling."""
+"""Inference: modes, the Laplace approximation and its evidence, and posterior sampling."""
 
 from skbayesnn.inference._ascent import (
     BOLD,

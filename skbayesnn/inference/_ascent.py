@@ -1,6 +1,7 @@
-"""Maximising the evidence itself over the hyperparameters, the minimum following along.
+"""Evidence (type-II) maximisation by Newton steps in the log hyperparameters.
 
-The order of calls, for the Gauss-Newton evidence and then for that of the exact Hessian::
+The minimum of the energy is found anew after every step. Order of calls, first with the
+Gauss-Newton approximation of the log determinant and then with the exact Hessian::
 
     derivatives = evidence_derivatives(at the minimum)
     while not converged:
@@ -18,29 +19,30 @@ from skbayesnn.inference._reestimation import difference_step, third_order
 from skbayesnn.inference._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
-ENOUGH = 0.5  # nats: an ascent that stops this close to its top has converged
-IDLE = 1e-2  # well-determined weights below which a group does nothing
-MAX_STEP = 1.0  # of any ln alpha or ln beta at once
-LEAST_REACH = 1e-3  # of such a step, below which no shorter one is tried
-STALLED = 0.2  # of the tolerance: what a step must gain for the ascent to go on
-TRIALS = 40  # of steps to the minimum that follows
-NEAR_MINIMUM = 1e-4  # of the tolerance: how far above its minimum M may be
-LEAST_EIGENVALUE = 0.1  # of A, in units of the smallest alpha
+ENOUGH = 0.5  # nats: an ascent that stops this close to the maximum has converged
+IDLE = 1e-2  # effective number of parameters below which a group has no effect
+MAX_STEP = 1.0  # largest change of any ln alpha or ln beta in one step
+LEAST_REACH = 1e-3  # largest change below which no shorter step is tried
+STALLED = 0.2  # fraction of the tolerance that a step must gain for the ascent to continue
+TRIALS = 40  # trial steps to the minimum after each change of the precisions
+NEAR_MINIMUM = 1e-4  # fraction of the tolerance by which M may exceed its minimum
+LEAST_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
-    """``log P(D | alpha, beta) p(alpha, beta)`` and its derivatives in ``(ln alpha, ln beta)``.
+    """Log evidence plus log hyperprior and its derivatives in ``(ln alpha, ln beta)``.
 
     Attributes
     ----------
     value : float
+        ``log P(D | alpha, beta) p(alpha, beta)``.
     gradient : ndarray of shape (h,)
     curvature : ndarray of shape (h, h)
-        Minus the second derivatives, third derivatives of the energy left out.
+        Negative second derivatives, without third derivatives of the energy.
     gamma : ndarray of shape (n_groups,)
         ``k_c - alpha_c Tr_c(A^-1)``.
     moves : ndarray of shape (h, k)
-        Derivatives of the minimum.
+        Derivatives of the minimum, ``dw / d ln lambda_a``.
     """
 
     value: float
@@ -51,7 +53,7 @@ class Derivatives(NamedTuple):
 
 
 def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-np.inf):
-    """How the evidence changes with the hyperparameters, including through the minimum.
+    """Differentiate the log evidence in the log hyperparameters, with the shift of the minimum.
 
     With ``lambda_a`` any precision, ``E_a`` its energy, ``g_a`` and ``B_a`` the gradient and
     Hessian of ``E_a``, ``n_a`` its count and ``S = A^-1`` (cf. MacKay 1992, section 2.4; Bishop
@@ -60,9 +62,9 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
         dL/d ln lambda_a = n_a/2 - lambda_a E_a - 1/2 lambda_a Tr(S B_a) + tau_a
 
     ``tau_a = -1/2 Tr(S dA/dw . dw/d ln lambda_a)`` with ``dw/d ln lambda_a = -S lambda_a g_a`` is
-    the part that the re-estimation formulae drop; here it is a central difference of Hessians. It
-    is zero for linear models with Gaussian noise. The logarithm of the hyperprior is added, with
-    its derivatives.
+    the term that the re-estimation formulae neglect; here it is a central difference of Hessians.
+    It is zero for linear models with Gaussian noise. The log hyperprior and its derivatives are
+    added.
 
     Parameters
     ----------
@@ -71,16 +73,16 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     point : Point
         A minimum, with its exact Hessian.
     prior : Hyperpriors
-        Of all precisions; its constants are left out.
+        Prior of all precisions; its constants are omitted.
     exact : bool
-        ``False``: the same with the Gauss-Newton ``A`` in place of the exact one.
+        If ``False``, the Gauss-Newton ``A`` replaces the exact one.
     at_least : float
-        A lower evidence is not worth its derivatives.
+        Log evidence below which the derivatives are not computed.
 
     Returns
     -------
     Derivatives or None
-        ``None`` if ``A`` is numerically singular, or the evidence lower than ``at_least``.
+        ``None`` if ``A`` is numerically singular or the log evidence is below ``at_least``.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     theta, hyper, energies = point.theta, point.hyper, point.energies
@@ -117,17 +119,17 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
         tau = _exact_third_order(posterior, point, S, apart)
     else:
         tau = third_order(posterior, method, point._replace(precision=precision), apart)
-    gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves together are none
+    gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves sum to zero
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
     return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups], moves)
 
 
 def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
-    """``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of the noise levels.
+    """Vectors ``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of noise levels.
 
     Where the misfit is linear in the noise precisions (``balanced``), the last level follows from
-    ``grad M = 0`` and ``S A = 1``, which spares its Hessian.
+    ``grad M = 0`` and ``S A = 1``, so that its Hessian need not be formed.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     pulls, products = [*groups.pulls(theta, hyper.alpha)], []
@@ -142,9 +144,9 @@ def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
 
 
 def _cross_traces(groups, hyper, by_prior, products):
-    """``lambda_a lambda_b Tr(S B_a S B_b)`` of all pairs of precisions, shape (h, h).
+    """Traces ``lambda_a lambda_b Tr(S B_a S B_b)`` of all pairs of precisions, shape (h, h).
 
-    From ``S R`` with the blocks ``B_c = R_c`` of the prior, and ``lambda_l S B_l``.
+    Computed from ``S R``, with the blocks ``B_c = R_c`` of the prior, and from ``lambda_l S B_l``.
     """
     n_groups, n_levels = len(hyper.alpha), len(products)
     cross = np.empty((n_groups + n_levels, n_groups + n_levels))
@@ -160,7 +162,7 @@ def _cross_traces(groups, hyper, by_prior, products):
 
 
 def _exact_third_order(posterior, point, S, moves):
-    """``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for every direction of ``moves`` (h, k)."""
+    """Terms ``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for all ``moves`` (h, k)."""
     eps = difference_step(point.theta, moves)
     ends = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
     plus, minus = np.split(posterior.traces(ends, point.hyper, S), 2)
@@ -168,20 +170,20 @@ def _exact_third_order(posterior, point, S, moves):
 
 
 class Manner(NamedTuple):
-    """How an ascent chooses its steps.
+    """Step-size control of an ascent.
 
     Attributes
     ----------
     exact : bool
-        Whether the log determinant is that of the exact Hessian.
+        Whether the log determinant uses the exact Hessian.
     shrink : float
-        Factor of the reach of steps after one that lowered the evidence.
+        Factor of the maximum step size after a step that lowered the evidence.
     regrow : float
-        The same after one that raised it.
+        Factor of the maximum step size after a step that raised the evidence.
     cuts : float
-        Shortenings of one step after which the ascent ends.
+        Number of times a step may be shortened before the ascent ends.
     shorter : float
-        How many times the length of the last one steps may be.
+        Maximum length of a step relative to the previous one.
     """
 
     exact: bool
@@ -196,16 +198,16 @@ WARY = Manner(exact=True, shrink=0.5, regrow=np.inf, cuts=3, shorter=0.9)
 
 
 class Ascended(NamedTuple):
-    """Where an ascent has led.
+    """Result of an ascent.
 
     Attributes
     ----------
     search : Search
-        At the last minimum.
+        State of the search at the last minimum.
     settled : bool
-        Whether little evidence was left to gain.
+        Whether the ascent converged, with little evidence left to gain.
     gamma : ndarray of shape (n_groups,)
-        Well-determined weights there; ``nan`` if not known.
+        Effective number of parameters of every group there; ``nan`` if not known.
     """
 
     search: object
@@ -214,35 +216,35 @@ class Ascended(NamedTuple):
 
 
 def ascend(posterior, method, search, free, manner, tol, max_iter=20):
-    """Maximise the evidence over the free precisions, the minimum following along.
+    """Maximise the evidence over the free precisions, with the minimum updated at every step.
 
-    Newton steps in ``(ln alpha, ln beta)`` inside the range of the hyperprior; shorter ones after a
-    step that lowered the evidence. With the Gauss-Newton log determinant (`BOLD`) the maximum of a
-    linear model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D
-    = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
+    Newton steps in ``(ln alpha, ln beta)`` stay inside the range of the hyperprior, and are
+    shortened after a step that lowered the evidence. With the Gauss-Newton log determinant (`BOLD`)
+    the maximum of a linear model solves the re-estimation equations, ``2 alpha_c E_W^c = gamma_c``
+    and ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
 
-    With the exact one (`WARY`) ``-1/2 log det A`` is unbounded where an eigenvalue of ``A``
-    vanishes, and far uphill there often is such a place. The ascent therefore stays in the basin of
-    its minimum and goes on only while its steps get shorter. In either case the smallest eigenvalue
-    of the exact ``A`` must stay above a tenth of the smallest weight precision.
+    With the exact log determinant (`WARY`), ``-1/2 log det A`` is unbounded where an eigenvalue of
+    ``A`` vanishes, which often occurs far from the start. The ascent therefore stays in the basin
+    of its minimum and continues only while its steps get shorter. In either case the
+    smallest eigenvalue of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
     Parameters
     ----------
     posterior : Posterior
     method : Method
     search : Search
-        At a minimum; of positive definite Hessian for an exact ascent.
+        Search at a minimum, with a positive definite Hessian for an exact ascent.
     free : FreeHyperparameters
     manner : Manner
     tol : float
-        Gain (nats) promised by a full step that ends the ascent, as does a step that gains a fifth
-        of it without having been shortened.
+        The ascent ends if the squared Newton decrement (nats) is below ``tol``, or after a step
+        that was not shortened and gained less than a fifth of it.
     max_iter : int
 
     Returns
     -------
     Ascended
-        Not settled if the evidence cannot be had where the ascent begins, or if time is up.
+        Not settled if the evidence is not defined at the starting point or time is up.
 
     Examples
     --------
@@ -288,7 +290,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
 
 
 def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives):
-    """The minimum at other precisions, and the derivatives there if they raise the evidence."""
+    """Find the minimum at other precisions, with derivatives there if the evidence is higher."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
     change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
     theta = search.point.theta
@@ -302,7 +304,7 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives)
 
 
 def without_idle_groups(posterior, method, found, free):
-    """`Search` with groups that determine nothing at the upper bound of their precision."""
+    """Search state with groups without effect set to the upper bound of their precision."""
     search = found.search
     prior, hyper = free.alpha_prior, search.point.hyper
     idle = free.alpha & (found.gamma < IDLE) & ~prior.informative
@@ -313,7 +315,7 @@ def without_idle_groups(posterior, method, found, free):
 
 
 def _active(posterior, hyper, free, gradient):
-    """Free precisions of some weights or noise that do not press against a bound."""
+    """Indices of free precisions that are in use and not held at a bound by the gradient."""
     low, high = free.prior.log_range
     logs = np.log(np.concatenate(hyper))
     pressed = ((logs <= low + 1e-9) & (gradient < 0)) | ((logs >= high - 1e-9) & (gradient > 0))
@@ -322,14 +324,14 @@ def _active(posterior, hyper, free, gradient):
 
 
 def _newton_step(derivatives, active):
-    """Uphill Newton step, negative curvatures reflected."""
+    """Newton step of ascent, with the signs of negative curvatures reversed."""
     gradient = derivatives.gradient[active]
     values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
     return vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
 
 
 def _moved(hyper, active, step, prior):
-    """Hyperparameters after a step in their logarithms, kept inside their range."""
+    """Hyperparameters after a step in their logarithms, clipped to the range of the prior."""
     logs = np.log(np.concatenate(hyper))
     logs[active] = np.clip(logs[active] + step, *prior[active].log_range)
     precisions = np.concatenate(hyper)
@@ -338,6 +340,7 @@ def _moved(hyper, active, step, prior):
 
 
 def _well_conditioned(groups, point):
-    """Whether the smallest eigenvalue of ``A`` is not far below that of the prior."""
+    """Return True if no eigenvalue of ``A`` is far below the smallest one of the prior."""
+    # A + shift has a Cholesky factor only if all eigenvalues exceed the bound
     shift = np.full(len(point.theta), -LEAST_EIGENVALUE * groups.least(point.hyper.alpha))
     return point.precision.damped(1.0, shift).definite

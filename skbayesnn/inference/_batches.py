@@ -1,12 +1,12 @@
-"""Training on batches of rows: for networks whose curvature would take too long on many rows.
+"""Training on mini-batches, for large networks on many rows where curvature is too expensive.
 
-The order of calls::
+Order of calls::
 
     steps, rule = BatchSteps(...), SampledReestimation(...)
     lower(posterior, steps, rule, search, rule.n_stages)
 
-A stage is some hundred steps with the gradient of one batch each, at fixed precisions; after it the
-curvature on a sample of the rows moves the precisions.
+A stage consists of some hundred steps at fixed precisions, each with the gradient of one batch.
+After it the precisions are re-estimated from the curvature on a sample of the rows.
 """
 
 import numpy as np
@@ -21,34 +21,34 @@ try:
 except ImportError:  # installed without a compiler
     _batch_loop = None
 
-STAGES = 30  # into which training is divided
-FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of its steps
-WARM = 6  # stages before the precisions move
-BATCH = 256  # rows
-RATE = 6e-2  # length of the first steps for one input; along a cosine it falls to zero
-MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # of Adam's averages
+STAGES = 30  # number of stages of training
+FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of their step length
+WARM = 6  # stages before the first re-estimation of precisions
+BATCH = 256  # rows of a batch
+RATE = 6e-2  # initial learning rate for one input, with cosine decay to zero
+MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # decay rates of Adam's moving averages
 SAMPLE = 4096  # rows from which precisions are re-estimated
-MAX_MOVE = 1.0  # of any precision's logarithm at once
+MAX_MOVE = 1.0  # largest change of any log precision in one re-estimation
 TINY = 1e-12
 
 
 class BatchSteps:
-    """Steps by the gradients of batches, scaled by their size so far: Adam (Kingma & Ba 2015).
+    """Stochastic gradient steps by Adam (Kingma & Ba 2015).
 
-    Weights of a layer move by steps that are shorter by the root of its number of inputs, so that
-    the summed inputs of its units change as much in layers of any width.
+    The learning rate of a layer is divided by the square root of its number of inputs, so that
+    the summed inputs of units change equally fast in layers of any width.
 
-    Every row is in one batch before any is in two. With the same rows, weights and precisions the
-    steps are the same.
+    Batches are drawn without replacement within an epoch. The steps are deterministic given the
+    rows, weights and precisions.
 
     Parameters
     ----------
     posterior : Posterior
     n_stages : int
     per_stage : int
-        Steps of a stage.
+        Number of steps in a stage.
     shorter : float, default=1.0
-        Factor of the length of all steps.
+        Factor of the learning rate.
     """
 
     compiled = False
@@ -62,7 +62,7 @@ class BatchSteps:
         self._rate = shorter * RATE * np.concatenate([np.full(i * o, i**-0.5) for i, o in shapes])
 
     def trial(self, posterior, search):
-        """Where one stage leads: nothing is promised, and it is accepted wherever that is."""
+        """Run one stage; its result is always accepted."""
         theta, hyper = search.point.theta.copy(), search.point.hyper
         n = len(posterior.X)
         batches = np.stack([self._batch(n) for _ in range(self._per_stage)]).astype(np.intp)
@@ -74,27 +74,27 @@ class BatchSteps:
         return Trial(theta, search.point.energies, -np.inf, 0.0)
 
     def _batch(self, n):
-        """The next rows in an order that is drawn anew when it has come to its end."""
+        """Rows of the next batch; a new permutation is drawn at the end of each epoch."""
         if len(self._order) < min(BATCH, n):
             self._order = self._rng.permutation(n)
         rows, self._order = self._order[:BATCH], self._order[BATCH:]
         return rows
 
     def _descend(self, posterior, batches, hyper, length, correction, theta):
-        """Move the weights, in place, by a step for every batch.
+        """Update the weights in place, by one Adam step for every batch.
 
-        Compiled for likelihoods of the core and priors of mean zero: `_batch_loop.descend`.
+        Likelihoods of the compiled core with priors of mean zero use `_batch_loop.descend`.
 
         Parameters
         ----------
         posterior : Posterior
         batches : ndarray of int, shape (n_steps, n_batch)
-            Rows.
+            Rows of every batch.
         hyper : Hyperparameters
         length : ndarray of shape (n_steps,)
-            Factors of the lengths of steps.
+            Factors of the learning rate, with the bias correction of the mean.
         correction : ndarray of shape (n_steps,)
-            What the averages of squares have counted so far.
+            Bias corrections of the averaged squares, ``1 - beta_2^t``.
         theta : ndarray of shape (k,)
         """
         n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
@@ -113,16 +113,16 @@ class BatchSteps:
 
 
 class SampledReestimation:
-    """Rule of training on batches: the curvature on a sample of rows moves the precisions.
+    """Re-estimation of precisions, by the curvature on a sample of rows, in training on batches.
 
-    They move as `fair_moves` says.
+    The updates are those of `fair_moves`.
 
     Parameters
     ----------
     posterior : Posterior
     method : Method
     hyper : Hyperparameters
-        At the beginning.
+        Initial precisions.
     free : FreeHyperparameters
     n_stages : int
     """
@@ -139,7 +139,7 @@ class SampledReestimation:
         self._range, self._counts = free.prior[moving].log_range, CheckedCounts()
 
     def _reestimated(self, search, trial):
-        """At the new weights, the precisions moved by what the curvature there says."""
+        """Re-estimate the precisions from the curvature at the new weights."""
         point = self.method.point(self.posterior, trial.theta, search.point.hyper)
         search, hyper = search.accepted(trial, point), point.hyper
         if len(self._logs) == 0 or not point.precision.definite:
@@ -156,7 +156,7 @@ class SampledReestimation:
         return search._replace(point=point._replace(hyper=hyper))
 
     def after(self, search, trial):
-        """Move the precisions, but not in the first stages."""
+        """Re-estimate the precisions, except in the first stages."""
         n_done = search.n_iter + 1
         if n_done > WARM * self.n_stages / STAGES:
             search = self._reestimated(search, trial)

@@ -1,9 +1,9 @@
-"""The loop of damped steps in the compiled core, where it can do what is asked for.
+"""Levenberg-Marquardt loop of the compiled core, for the cases that it supports.
 
-`_loops` is made from ``_loops.pyx``. It knows the two rules that re-estimate precisions or leave
-them, for priors of mean zero and matrices that the core makes. A step that needs more, such as the
-way out of a saddle point or eigenvalues in place of a Cholesky factor, is made in NumPy, after
-which the compiled loop goes on.
+`_loops` is built from ``_loops.pyx``. It supports fixed and re-estimated precisions, priors of mean
+zero and matrices that the core forms. Other steps, such as leaving a saddle point or using
+eigenvalues in place of a Cholesky factor, are taken in NumPy, after which the compiled loop
+continues.
 """
 
 from types import SimpleNamespace
@@ -22,11 +22,11 @@ try:
 except ImportError:  # installed without a compiler
     _loops = None
 
-AT_ONCE = 20  # steps between looks at the clock
+AT_ONCE = 20  # steps between checks of the deadline
 
 
 class Plan(NamedTuple):
-    """What stays the same in a loop: see `Posterior`, and the rule's ``terms``.
+    """Constants of a loop; see `Posterior` and the ``terms`` of the rule.
 
     Attributes
     ----------
@@ -34,16 +34,16 @@ class Plan(NamedTuple):
     sizes : ndarray of shape (n_groups,)
     counts : ndarray of shape (n_levels,)
     bends : bool
-        Whether steps are bent.
+        Whether steps have geodesic acceleration.
     solves_outputs : bool
-        Whether the output layer is put at its best.
+        Whether the output layer is solved for in closed form.
     is_quadratic : bool
     by_rounding : bool
-        Whether matrices that are not definite can only be so by rounding.
+        Whether an indefinite matrix can only be due to rounding.
     exact, reestimates : bool
     free : ndarray of shape (n_groups + n_levels,)
     low, high, more, rate : ndarray of the same shape
-        Bounds of the precisions, and the counts and rates of their `Hyperpriors`.
+        Bounds of the precisions, and counts and rates of their `Hyperpriors`.
     """
 
     labels: np.ndarray
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 
 
 def compiled_loop(posterior, rule):
-    """The loop of a posterior and a rule, or ``None``.
+    """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ def compiled_loop(posterior, rule):
 
 
 def is_served(posterior):
-    """Whether compiled loops can do what a posterior needs."""
+    """Return True if the compiled core supports a posterior."""
     model = posterior.compiled
     able = _loops is not None and instructions() is not None
     return bool(able and model and model.is_small and posterior.groups.centred)
 
 
 def _plan(posterior, terms):
-    """What stays the same under a rule with these terms."""
+    """Constants of the loop under a rule with these terms."""
     hidden, n_levels = bool(posterior.network.hidden_layer_sizes), posterior.likelihood.n_levels
     size = len(posterior.groups.names) + n_levels
     free, bounds, more, rate = np.zeros(size, dtype=bool), np.ones((2, size)), *np.zeros((2, size))
@@ -117,12 +117,12 @@ def _plan(posterior, terms):
 
 
 class Loop:
-    """Runs searches in the compiled core.
+    """Runner of searches in the compiled core.
 
     Parameters
     ----------
     loop : Loop
-        Of the compiled core.
+        Loop object of the compiled core.
     terms : RuleTerms
     """
 
@@ -130,27 +130,27 @@ class Loop:
         self._loop, self._terms = loop, terms
 
     def takes(self, search):
-        """Whether a search can go on here."""
+        """Return True if a search can continue in the compiled core."""
         precision = search.point.precision
         matrix = isinstance(precision, DensePrecision)
         return matrix and (precision.definite or not self._loop.by_rounding)
 
     def begun(self, theta, hyper, until, towards=None):
-        """A search that begins at some weights, after some steps.
+        """Start a search at given weights and run it for some steps.
 
         Parameters
         ----------
         theta : ndarray of shape (k,)
         hyper : Hyperparameters
         until : int
-            Steps.
+            Number of steps.
         towards : ndarray of shape (k,), optional
-            Other weights, where it begins if the energy is lower there.
+            Alternative starting point, used if its energy is lower.
 
         Returns
         -------
         Search or None
-            ``None`` if it has to begin in NumPy.
+            ``None`` if the search has to start in NumPy.
         """
         state = _room(len(theta), len(hyper.alpha), len(hyper.beta))
         vars(state).update(vars(BEGINNING), tau_factor=np.ones(len(hyper.alpha) + 1))
@@ -159,19 +159,19 @@ class Loop:
         return _search_of(state, at, hyper, None) if state.begun else None
 
     def run(self, search, until):
-        """Go on with a search.
+        """Continue a search.
 
         Parameters
         ----------
         search : Search
         until : int
-            Steps in all.
+            Total number of steps.
 
         Returns
         -------
         search : Search
         left : bool
-            Whether the next step is to be made in NumPy.
+            Whether the next step has to be taken in NumPy.
         """
         state = _state(search)
         at, left = self._loop.run(state, until, self._terms.tol, self._terms.confined)
@@ -198,7 +198,7 @@ BEGINNING = SimpleNamespace(
 
 
 def _room(k, n_groups, n_levels):
-    """Arrays for two points."""
+    """Allocate the arrays of two points."""
     state = SimpleNamespace(matrix=np.empty((2, k, k)), factor=np.empty((2, k, k)))
     state.theta, state.gradient = np.empty((2, k)), np.empty((2, k))
     state.precisions, state.misfit = np.empty((2, n_groups + n_levels)), np.empty(2)
@@ -207,7 +207,7 @@ def _room(k, n_groups, n_levels):
 
 
 def _state(search):
-    """A search in arrays, with room for a second point."""
+    """Arrays that represent a search, with space for a second point."""
     point, calm = search.point, search.memory
     n_groups = len(point.hyper.alpha)
     calm = Calm(0, 0, np.ones(n_groups)) if calm is None else calm
@@ -226,7 +226,7 @@ def _state(search):
 
 
 def _search_of(state, at, hyper, memory):
-    """The search that arrays hold."""
+    """Search represented by arrays."""
     n_groups = len(hyper.alpha)
     precision = DensePrecision(state.matrix[at].copy())
     if state.definite:

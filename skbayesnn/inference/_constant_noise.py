@@ -1,4 +1,4 @@
-"""Noise of constant level, and what every noise model is asked: see `ConstantNoise`."""
+"""Noise of constant level, and the interface of all noise models: see `ConstantNoise`."""
 
 from typing import NamedTuple
 
@@ -13,68 +13,69 @@ from skbayesnn.posterior import (
     MeasuredJoint,
 )
 
-NOISE_MINIMA = 3  # under constant noise, from which searches under other noise begin
-NOISE_NETWORKS = 5  # the same where training ends early, and minima do not differ in evidence
+NOISE_MINIMA = 3  # modes under constant noise that start searches under other noise models
+NOISE_NETWORKS = 5  # their number with early stopping, where no evidence ranks them
 
 
 def noise_minima(posed):
-    """From how many minima under constant noise searches under other noise begin."""
+    """Number of modes under constant noise that start searches under another noise model."""
     return NOISE_NETWORKS if Method.choose(*posed).early else NOISE_MINIMA
 
 
 class ConstantNoise:
-    """Gaussian noise of one level for each output, or shared by some; or classes, without noise."""
+    """Gaussian noise with a level per output or shared by outputs; or classes, without noise."""
 
-    tried_below = 0.0  # the p value of its test below which it is tried
-    plain = True  # whether minima under constant noise are its own
-    hides = False  # whether under constant noise it hides what larger networks could learn
-    sampled = True  # whether networks are drawn under it by default
+    tried_below = 0.0  # p value below which the model is tried
+    plain = True  # whether modes under constant noise are modes of this model
+    hides = False  # whether such noise masks structure that larger networks could learn
+    sampled = True  # whether the posterior under this noise is sampled by default
 
     def p_value(self, X, residuals, sample_weight):
-        """Of a test for this noise; ``None`` where there is none.
+        """P value of a test for this noise; ``None`` if there is no test.
 
         Parameters
         ----------
         X : ndarray of shape (n, n_features)
         residuals : ndarray of shape (n, n_outputs)
-            Under constant noise, each divided by its expected standard deviation.
+            Residuals under constant noise, divided by their expected standard deviations.
         sample_weight : ndarray of shape (n,)
-            Repetitions of the rows.
+            Number of repetitions of every row.
         """
         return None
 
     def hidden_layer_sizes(self, problem):
-        """Of a network of its own: there is none."""
+        """Hidden layer sizes of the noise network; empty, as there is none."""
         return ()
 
     def pose(self, posed):
-        """Posterior and settings of a search under this noise, from those under constant noise."""
+        """Convert posterior and settings under constant noise to those under this noise."""
         return posed
 
     def search(self, problem, posed, previous, workers=ALONE):
-        """Minima that are reached from others.
+        """Find minima from given ones.
 
-        What the network of the means has not learnt yet would be taken for noise; so there are no
-        random starts.
+        There are no random starts, as misfit of an untrained network of the means would be
+        attributed to noise.
 
         Parameters
         ----------
         problem : Problem
         posed : Posed
-            As `pose` makes it.
+            Result of `pose`.
         previous : list of Minimum
-            Best first: some under this noise, from an earlier fit, then some under constant noise.
+            Minima under this noise from an earlier fit, then minima under constant noise; best
+            first.
         workers : Workers
         """
         return find_minima(*posed, (), previous, workers=workers)
 
     def continues(self, problem, posed, old):
-        """Whether a minimum of an earlier fit is one under this noise, of a network that fits."""
+        """Return True if a minimum of an earlier fit has this noise and a compatible network."""
         same = type(old.likelihood) is type(posed.posterior.likelihood) and old.noise is None
         return same and fits(old, posed.posterior.network, posed.posterior.groups)
 
     def joint(self, posed, tuned):
-        """The posterior that samplers move in, in non-centred coordinates."""
+        """Joint posterior that is sampled, in non-centred coordinates."""
         posterior, search = posed
         information = np.zeros(len(posterior.groups.names))
         measured = isinstance(posterior.likelihood, MeasuredGaussian)
@@ -82,21 +83,21 @@ class ConstantNoise:
         return kind(posterior, search.free, search.fixed, information, tuned)
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
-        """Where chains start under this noise.
+        """Build the starting points of chains under this noise.
 
         Parameters
         ----------
         problem : Problem
         posed : Posed
-            As `pose` makes it.
+            Result of `pose`.
         tuned : bool
             See `SamplingSettings`.
         starts : list of Trained
-            A network of the means for each chain.
+            Network of the means for every chain.
         minima : sequence of Minimum
-            Those at which the first of them are.
+            Minima at which the first of these networks are.
         seeds : list of numpy.random.SeedSequence
-            One per chain.
+            One seed per chain.
         from_prior : bool
             Whether the weights will be drawn from the prior.
         """
@@ -106,17 +107,17 @@ class ConstantNoise:
 
 
 class Positions(NamedTuple):
-    """Where chains start.
+    """Starting points of chains.
 
     Attributes
     ----------
     joint : JointPosterior
     theta : ndarray of shape (n_chains, m)
-        Weights of all its networks.
+        Weights of all networks of the joint posterior.
     hyper : Hyperparameters
-        Precisions of all its groups.
+        Precisions of all groups of the joint posterior.
     known : ndarray of shape (n_chains, n_groups)
-        What the data alone tell about a weight of every group, ``h_c``.
+        Information of the data about a weight of every group, ``h_c``.
     """
 
     joint: JointPosterior
@@ -126,13 +127,13 @@ class Positions(NamedTuple):
 
 
 def stacked(starts):
-    """Weights and hyperparameters of several networks, with a leading axis."""
+    """Stack weights and hyperparameters of several networks along a leading axis."""
     hyper = zip(*(start.hyper for start in starts), strict=True)
     return np.stack([start.theta for start in starts]), Hyperparameters(*map(np.stack, hyper))
 
 
 def what_data_tell(posterior, settings, n_sampled, theta, hyper):
-    """``h_c`` of ``Tr_c(A^-1) = k_c / (alpha_c + h_c)`` at every starting point."""
+    """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start."""
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
     matrix = posterior.groups.white_matrix(posterior.hessian(theta, hyper, exact=False))

@@ -1,10 +1,10 @@
-"""Noise that is correlated between the outputs, its covariance re-estimated with everything else.
+"""Gaussian noise correlated between outputs, with a re-estimated covariance matrix.
 
-Let ``S = sum_n s_n (e_n e_n^T + J_n A^-1 J_n^T)``, what the residuals of all rows and the error
-bars of the outputs there add up to. The evidence has its maximum over the noise covariance at
-``Sigma = S / N``: expectation maximisation (Dempster, Laird & Rubin 1977), whose fixed point for
-one output is MacKay's ``beta = (N - gamma) / 2 E_D`` (1992, section 4.3 of the thesis has it for
-full matrices).
+Let ``S = sum_n s_n (e_n e_n^T + J_n A^-1 J_n^T)``, the sum of the outer products of the residuals
+and of the posterior covariances of the outputs over all rows. The evidence is maximal over the
+noise covariance at ``Sigma = S / N``. The iteration is expectation maximisation (Dempster, Laird &
+Rubin 1977); its fixed point for one output is MacKay's ``beta = (N - gamma) / 2 E_D`` (1992;
+section 4.3 of the thesis derives it for full matrices).
 """
 
 from dataclasses import replace
@@ -26,32 +26,32 @@ from skbayesnn.posterior import (
     log_prior_of_correlations,
 )
 
-ROUNDS, EARLY_ROUNDS = 40, 3
-REFINING_ROUNDS = 4  # in which weight precisions are refined, too
-SETTLED = 1e-6  # change of correlations that ends the rounds
+ROUNDS, EARLY_ROUNDS = 40, 3  # of expectation maximisation; with early stopping
+REFINING_ROUNDS = 4  # first rounds, in which weight precisions are refined as well
+SETTLED = 1e-6  # change of correlations at which the rounds have converged
 
 
 class CorrelatedNoise(ConstantNoise):
-    """Gaussian noise with one covariance matrix between the outputs for all rows."""
+    """Gaussian noise with one covariance matrix of the outputs for all rows."""
 
     plain = False
     sampled = False
 
     def pose(self, posed):
-        """As `ConstantNoise.pose`; searches begin without correlations."""
+        """Replace the likelihood by correlated Gaussian noise, initially without correlations."""
         old = posed.posterior.likelihood
         likelihood = CorrelatedGaussian(old.levels, old.relative, np.eye(len(old.levels)))
         return posed._replace(posterior=replace(posed.posterior, likelihood=likelihood))
 
     def search(self, problem, posed, previous, workers=ALONE):
-        """As `ConstantNoise.search`; see `with_correlations`."""
+        """Find minima from given ones by `with_correlations`."""
         workers.announced(*posed, len(previous))
         tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
         with workers.searching(*posed, len(previous)) as told:
             return distinct(workers.told_of(told, with_correlations, tasks), posed)
 
     def joint(self, posed, tuned):
-        """As `ConstantNoise.joint`, with coordinates of the correlations."""
+        """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
         plain = super().joint(posed, tuned)
         return CorrelatedJoint(
             plain.posterior,
@@ -61,7 +61,7 @@ class CorrelatedNoise(ConstantNoise):
         )
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
-        """As `ConstantNoise.positions`, each with the correlations of its residuals."""
+        """Build starting points as `ConstantNoise` does, with the correlations of the residuals."""
         there = super().positions(problem, posed, tuned, starts, minima, seeds, from_prior)
         posterior = posed.posterior
         residuals = outputs(posterior.network, there.theta, posterior.X) - posterior.y
@@ -78,16 +78,16 @@ class CorrelatedNoise(ConstantNoise):
 
 
 def with_correlations(posed, old, optional=False):
-    """Where a minimum leads when the noise covariance is inferred with everything else.
+    """Re-estimate the noise covariance together with the weights and weight precisions.
 
-    ``None`` if there is no time for what is optional.
+    Returns ``None`` for an ``optional`` minimum if the deadline has passed.
 
     Parameters
     ----------
     posed : Posed
-        With `CorrelatedGaussian` noise.
+        Posed problem with `CorrelatedGaussian` noise.
     old : Minimum
-        Under that, or under constant noise.
+        Minimum under correlated or constant noise.
     optional : bool, default=False
     """
     posterior, settings = posed
@@ -117,14 +117,14 @@ def with_correlations(posed, old, optional=False):
 
 
 def _followed(posterior, minimum, settings, refine):
-    """The minimum of another posterior that is next to one, from its precisions on."""
+    """Find the minimum of a changed posterior near a given one, starting at its precisions."""
     if Method.choose(posterior, settings).early:
         return trained_further(posterior, minimum, settings)
     return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
 
 
 def _noise_covariance(posterior, theta, precision):
-    """``S / N``, see above."""
+    """Noise covariance ``S / N``; see the module docstring."""
     n_outputs, total = posterior.network.n_outputs, 0.0
     for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
         trace = forward(posterior.network, theta, posterior.X[rows], order=1)
@@ -135,11 +135,12 @@ def _noise_covariance(posterior, theta, precision):
 
 
 def _with_occam(posterior, minimum, settings):
-    """With the Occam factor of the whole covariance, and those of weight precisions integrated.
+    """Add the Occam factor of the noise covariance, and integrate over weight precisions.
 
-    A priori the logarithm of every output's precision is uniform, and the correlation matrix is.
-    The Fisher information of ``nu`` rows, less what the weights have used up, in these coordinates
-    has the determinant ``2^-p nu^(p(p+1)/2) (det R)^-(p+1)``.
+    The prior is uniform over the logarithm of every output's precision and over correlation
+    matrices. In these coordinates the Fisher information of ``nu`` rows (the number of rows less
+    the effective number of parameters per output) has the determinant
+    ``2^-p nu^(p(p+1)/2) (det R)^-(p+1)``.
     """
     if minimum.trouble is not None:
         return minimum

@@ -1,4 +1,4 @@
-"""Damped steps, bent along their valleys: one trial of a search for a minimum."""
+"""Levenberg-Marquardt steps with geodesic acceleration: one trial of a search for a minimum."""
 
 from typing import NamedTuple
 
@@ -6,29 +6,29 @@ import numpy as np
 
 from skbayesnn.inference._method import Point
 
-SLACK = 1e-11  # of M: a rise that is none
-ROUNDING = 1e-14  # of M: a decrement that is none
-NO_WAY_DOWN = 1e-9  # nats that the best of steps promises at a minimum, to rounding
-LEAST_KEPT = 1e-4  # of the promised decrease that a step must bring
-MOST_DAMPING = 1e12  # damping at which steps are lost in rounding
-LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # where there is any; of the first repetition
-LEAST_CUT = 0.05  # factor of the damping after a step that kept its promise
-CUT_OUTSIDE = 1.0 / 3.0  # the same where the matrix is not definite, and damping must remain
-MOST_BENT = 0.75  # twice the acceleration over the step at which more damping is needed
+SLACK = 1e-11  # relative increase of M that counts as rounding
+ROUNDING = 1e-14  # Newton decrement relative to M that counts as rounding
+NO_WAY_DOWN = 1e-9  # predicted decrease (nats) of a step at a minimum, up to rounding
+LEAST_KEPT = 1e-4  # fraction of the predicted decrease that a step must achieve
+MOST_DAMPING = 1e12  # damping at which steps vanish by rounding
+LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # if positive; after the first rejected step
+LEAST_CUT = 0.05  # least factor of the damping after a successful step
+CUT_OUTSIDE = 1.0 / 3.0  # its value where the matrix is not definite and needs damping
+MOST_BENT = 0.75  # 2 |acceleration| / |step| above which the step stays straight
 TINY = np.finfo(float).tiny
 
 
 class Trial(NamedTuple):
-    """Where a step leads.
+    """Result of a trial step.
 
     Attributes
     ----------
     theta : ndarray of shape (k,)
     energies : Energies
     promise : float
-        Decrease of ``M`` that the quadratic approximation promises; ``nan`` without a step.
+        Decrease of ``M`` predicted by the quadratic approximation; ``nan`` without a step.
     gain : float
-        The true decrease.
+        Actual decrease of ``M``.
     """
 
     theta: np.ndarray
@@ -38,18 +38,18 @@ class Trial(NamedTuple):
 
 
 class Search(NamedTuple):
-    """How far a search has come.
+    """State of a search for a minimum.
 
     Attributes
     ----------
     point : Point
     damping, growth : float
-        Of the next damped step, and by what factor it grows if that leads no lower (Nielsen 1999).
+        Damping of the next step, and its factor if that step is rejected (Nielsen 1999).
     n_iter : int
-        Trials so far.
+        Number of trials so far.
     done, converged : bool
     memory : object
-        What the rule keeps from one step to the next.
+        State that the rule keeps between steps.
     """
 
     point: Point
@@ -61,23 +61,23 @@ class Search(NamedTuple):
     memory: object = None
 
     def accepts(self, trial):
-        """Whether a step leads lower, by a fair share of what was promised."""
+        """Return True if a step achieves a sufficient share of the predicted decrease."""
         slack = SLACK * abs(self.point.energy)
         return bool(trial.gain > LEAST_KEPT * trial.promise - slack)
 
     def accepted(self, trial, point):
-        """At the new point; the better the promise was kept, the less damping follows."""
+        """Move to the new point and update the damping by the gain ratio (Nielsen 1999)."""
         search = self._replace(point=point, growth=2.0, n_iter=self.n_iter + 1)
         if not self.damping:
             return search
-        kept = trial.gain >= trial.promise  # which may be lost in rounding
+        kept = trial.gain >= trial.promise  # also where both vanish by rounding
         ratio = 1.0 if kept else max(trial.gain, 0.0) / max(trial.promise, TINY)
         least = LEAST_CUT if point.precision.definite else CUT_OUTSIDE
         damping = self.damping * max(least, 1.0 - (2.0 * ratio - 1.0) ** 3)
         return search._replace(damping=max(damping, LEAST_DAMPING))
 
     def rejected(self, trial):
-        """With more damping; done where no step leads lower."""
+        """Increase the damping; the search is done if no step can lower the energy."""
         search = self._replace(
             damping=self.damping * self.growth or FIRST_DAMPING,
             growth=2.0 * self.growth,
@@ -89,15 +89,15 @@ class Search(NamedTuple):
 
 
 class DampedSteps:
-    """Steps of Levenberg and Marquardt, bent along their valleys.
+    """Levenberg-Marquardt steps with geodesic acceleration.
 
-    The output layer is put at its best after each, where that has a closed form.
+    After each step the output layer is solved for, where its optimum has a closed form.
     """
 
     compiled = True  # see `compiled_loop`
 
     def trial(self, posterior, search):
-        """Try a damped step (Marquardt 1963)."""
+        """Try a Levenberg-Marquardt step (Marquardt 1963)."""
         theta, hyper, energies, gradient, precision = point = search.point
         metric = np.maximum(np.abs(precision.diagonal), posterior.groups.diagonal(hyper.alpha))
         damped = precision.damped(search.damping, metric)
@@ -115,9 +115,9 @@ class DampedSteps:
 
 
 def _accelerated(damped, metric, step, force):
-    """A step bent along the valley: geodesic acceleration (Transtrum & Sethna 2012).
+    """Step with geodesic acceleration (Transtrum & Sethna 2012).
 
-    Straight if the valley bends too much for a step of this length.
+    The step stays straight if the acceleration is too large relative to it.
     """
     acceleration = -0.5 * damped.solve(force)
     if 4.0 * metric @ acceleration**2 > MOST_BENT**2 * (metric @ step**2):
@@ -126,17 +126,17 @@ def _accelerated(damped, metric, step, force):
 
 
 class RuleTerms(NamedTuple):
-    """A rule of searches in numbers, for the compiled loop.
+    """Parameters of a search rule, for the compiled loop.
 
     Attributes
     ----------
     exact : bool
-        Whether steps are made with the exact Hessian.
+        Whether steps use the exact Hessian.
     tol : float
     confined : bool
         See `FixedPrecisions`.
     free : FreeHyperparameters or None
-        What is re-estimated.
+        Precisions that are re-estimated.
     """
 
     exact: bool

@@ -1,29 +1,30 @@
-"""A time at which work that can be broken off ends."""
+"""Deadlines of fits."""
 
 from time import time
 from typing import NamedTuple
 
 import numpy as np
 
-GRACE, LEAST_GRACE = 0.5, 1.0  # of the time given, and seconds, in which what is begun may end
+GRACE, LEAST_GRACE = 0.5, 1.0  # fraction of the time given, and seconds at least
 
 
 class OutOfTime(Exception):
-    """The deadline has passed."""
+    """Exception raised where work is interrupted after the deadline."""
 
 
 class Deadline(NamedTuple):
-    """When a fit is to end; never, by default.
+    """Time at which a fit is to end; never, by default.
 
-    Nothing is begun after it. What a result cannot do without, the way to a minimum, may take half
-    as long again (a second at least), then it is broken off as well.
+    No new work starts after the deadline. A search for a minimum that the result needs may
+    continue for a grace period of half the time given (one second at least), and is then
+    interrupted.
 
     Attributes
     ----------
     at : float
-        In seconds since the epoch, which are the same on all machines that share the work.
+        Deadline in seconds since the epoch, common to all machines that share the work.
     grace : float
-        Seconds after it.
+        Length of the grace period in seconds.
 
     Examples
     --------
@@ -37,32 +38,32 @@ class Deadline(NamedTuple):
 
     @classmethod
     def after(cls, seconds):
-        """So many seconds from now; ``None``: never."""
+        """Deadline a number of seconds from now; never if ``None``."""
         if seconds is None:
             return cls()
         return cls(time() + seconds, max(LEAST_GRACE, GRACE * seconds))
 
     @property
     def passed(self):
-        """Whether there is no time left."""
+        """True if the deadline has passed."""
         return time() >= self.at
 
     @property
     def overdue(self):
-        """Whether the time after it has passed, too."""
+        """True if the grace period has passed as well."""
         return time() >= self.at + self.grace
 
     @property
     def left(self):
-        """Seconds until then; infinite if never, and not below zero."""
+        """Seconds until the deadline, not below zero; infinite if there is none."""
         return max(self.at - time(), 0.0)
 
     def with_grace(self):
-        """One that passes when this one is overdue."""
+        """Deadline at the end of the grace period."""
         return type(self)(self.at + self.grace)
 
     def part(self, share):
-        """When this share of the time that is left has passed."""
+        """Deadline at which a share of the remaining time has passed."""
         return self if np.isinf(self.at) else self._replace(at=time() + share * self.left)
 
 

@@ -1,4 +1,4 @@
-"""The degrees of freedom of Student-t noise: evidence on a grid."""
+"""Degrees of freedom of Student-t noise, chosen by the evidence on a grid."""
 
 from dataclasses import dataclass, replace
 
@@ -9,27 +9,27 @@ from skbayesnn.inference._evidence import EvidenceTerms
 from skbayesnn.inference._minimum import OF_SIZE
 
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
-FIRST = 5.0  # value that is trained with
-FOR_OUTLIERS = 1.0  # the same where gross outliers were found
-OUT_OF_REACH = 6.0  # nats below the best at which the search in that direction ends
+FIRST = 5.0  # value used in training
+FOR_OUTLIERS = 1.0  # value used in training where gross outliers were found
+OUT_OF_REACH = 6.0  # nats below the best evidence at which the search in a direction ends
 
 
 @dataclass(frozen=True, repr=False)
 class StudentTTerms(EvidenceTerms):
-    """Terms of the evidence with Student-t noise; the others as in `EvidenceTerms`.
+    """Terms of the log evidence with Student-t noise, in addition to those of `EvidenceTerms`.
 
     Attributes
     ----------
     degrees_of_freedom_occam : float
-        Logarithm of the evidence averaged over the grid of degrees of freedom less that of the best
-        one. Never positive.
+        Log of the evidence averaged over the grid of degrees of freedom, less the log evidence of
+        the best value. Never positive.
     """
 
     degrees_of_freedom_occam: float = 0.0
 
 
 def grid_with(first):
-    """Values of equal prior probability, that which is trained with among them."""
+    """Grid of values of equal prior probability, including the one used in training."""
     return tuple(sorted({first, *DEGREES_OF_FREEDOM}))
 
 
@@ -39,16 +39,17 @@ def best_degrees_of_freedom(minimum, first, minimum_at):
     Parameters
     ----------
     minimum : Minimum
-        At the first value that is tried.
+        Minimum at the first value.
     first : float
-        This value.
+        First value that is tried.
     minimum_at : callable
-        From degrees of freedom and the minimum at a neighbouring value to the minimum there.
+        Function of the degrees of freedom and the minimum at a neighbouring value; returns the
+        minimum at these degrees of freedom.
 
     Returns
     -------
     Minimum
-        That of highest evidence; ``degrees_of_freedom_occam`` averages over the others.
+        Minimum of highest evidence; its ``degrees_of_freedom_occam`` averages over the grid.
     """
     grid = grid_with(first)
     n, start = len(grid), grid.index(first)
@@ -70,7 +71,8 @@ def best_degrees_of_freedom(minimum, first, minimum_at):
 
 
 def _evidence(minimum):
+    """Log evidence of a minimum, or its log likelihood where the evidence is not available."""
     value = minimum.log_evidence
-    if minimum.trouble in OF_SIZE:  # so many rows that the likelihood decides
+    if minimum.trouble in OF_SIZE:  # with many rows the likelihood dominates
         value = minimum.terms.misfit + minimum.terms.noise_normaliser
     return -np.inf if np.isnan(value) else value

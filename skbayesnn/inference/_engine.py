@@ -1,12 +1,12 @@
-"""The evidence engine: from a problem to minima with their evidence.
+"""Evidence engine: minima of a problem, their evidence, and the choice of size and noise.
 
-The order of calls::
+Order of calls::
 
-    fit_models                  where networks can be drawn in seconds; else
+    fit_models                  where the posterior is sampled; else
     grown                       hidden layers, if they are to be chosen
-    chosen_with_many_rows       instead, hidden layers and noise where there are many rows
+    chosen_with_many_rows       hidden layers and noise, by held-out rows where there are many
     find_minima                 under constant noise, from the remaining starts
-    with_chosen_noise           if the noise is to be chosen; or the search of the model asked for
+    with_chosen_noise           if the noise is to be chosen; else the search under its model
 """
 
 from dataclasses import dataclass, field, replace
@@ -38,36 +38,36 @@ from skbayesnn.inference._sampled_models import (
 from skbayesnn.inference._search import ALONE, distinct, find_minima, is_repeated, own_posterior
 from skbayesnn.network import outputs
 
-N_SCOUTS = 2  # starts from which every architecture is tried
+N_SCOUTS = 2  # starts of every architecture that is tried
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
-CLEARLY = 1.0  # nats by which another noise model must be better than the constant one
-HOPELESS = 20.0  # nats by which noise lags behind at one minimum if it is not tried at others
-LITTLE_WORSE = 0.1  # the same per row: with less it has a share in predictions of exp(-1) or more
-CLOSELY_FITTED = 0.01  # of a row; residuals of those fitted more closely are mostly rounding
+CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
+HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
+LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
+CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
 @dataclass(frozen=True)
 class EvidenceFit:
-    """What the engine has found.
+    """Result of the evidence engine.
 
     Attributes
     ----------
     problem : Problem
     posed : Posed
-        The posterior and the settings under the noise that was chosen.
+        Posterior and settings under the chosen noise.
     minima : list of Minimum
-        Best evidence first.
+        Minima in descending order of evidence.
     others : list of tuple
-        Posteriors and minima of other networks and noise models that were tried, no repetitions.
+        Posteriors and distinct minima of other networks and noise models that were tried.
     noise : str
     growth : tuple of Candidate
-        Networks that were tried, if hidden layers were to be chosen.
+        Networks that were tried, if hidden layers were chosen automatically.
     noise_p_values, noise_log_evidences : dict
-        By noise model: of tests for it under constant noise, and log evidences (units of the user,
-        Laplace's approximation) where the noise was to be chosen.
+        P values of tests against constant noise and log evidences by noise model (in units of the
+        user, by Laplace's approximation), where the noise was chosen automatically.
     drawn : tuple of Drawn
-        Networks drawn from the posterior, by models, highest evidence first: that of the first one
-        is measured. Empty if none were drawn.
+        Posterior samples of every model in descending order of evidence; the first one gives the
+        evidence of the fit. Empty if the posterior was not sampled.
     """
 
     problem: Problem
@@ -82,60 +82,61 @@ class EvidenceFit:
 
     @property
     def laplace_log_evidence(self):
-        """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+        """Log evidence by Laplace's approximation, summed over minima; ``nan`` if none has one."""
         return total_log_evidence(self.minima) + self.problem.log_scale
 
     @property
     def log_evidence(self):
-        """As measured; where it was not, by Laplace's approximation."""
+        """Log evidence estimated by sampling, else by Laplace's approximation."""
         if not self.drawn:
             return self.laplace_log_evidence
         return self.drawn[0].log_evidence + self.problem.log_scale
 
     @property
     def log_evidence_std(self):
-        """Its standard error; ``nan`` where it was not measured."""
+        """Standard error of the log evidence; ``nan`` if not estimated by sampling."""
         return self.drawn[0].log_evidence_std if self.drawn else np.nan
 
     @property
     def best(self):
-        """The minimum of highest evidence."""
+        """Minimum of highest evidence."""
         return self.minima[0]
 
     @property
     def pool(self):
-        """Pairs of posteriors and minima: those of its own network, then ``others``."""
+        """Pairs of posteriors and minima: those of the chosen network, then ``others``."""
         return [*((self.posed.posterior, minimum) for minimum in self.minima), *self.others]
 
     def draw_prior(self, X, size, rng):
-        """Outputs of networks drawn from the prior, ``(size, n, n_outputs)``.
+        """Draw networks from the prior; returns their outputs, ``(size, n, n_outputs)``.
 
-        At the precisions of the best minimum.
+        The precisions are those of the best minimum.
         """
         best = self.best
         alpha = np.tile(best.hyper.alpha, (size, 1))
         return outputs(best.network, best.groups.draw(alpha, rng), X)
 
     def without_matrices(self):
-        """The same without the large matrices of the minima's posteriors."""
+        """Copy of the fit without the precision matrices of its minima."""
         others = [(posterior, _light(minimum)) for posterior, minimum in self.others]
         return replace(self, minima=[_light(m) for m in self.minima], others=others)
 
 
 def _light(minimum):
+    """Copy of a minimum without its precision matrices."""
     noise = minimum.noise and replace(minimum.noise, precision=None)
     return replace(minimum, precision=None, noise=noise)
 
 
 def total_log_evidence(minima):
-    """``logsumexp`` over the minima that have an evidence; ``nan`` if none has."""
+    """Log of the summed evidence of minima; ``nan`` if none has an evidence."""
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     return float(logsumexp(evidences[known])) if known.any() else np.nan
 
 
 def seeds_of(entropy, hidden_layer_sizes, n_starts):
-    """One seed per random start; without a hidden layer there is one minimum."""
+    """Seeds of the random starts; a single one without hidden layers."""
     return np.random.SeedSequence(entropy).spawn(n_starts if hidden_layer_sizes else 1)
 
 
@@ -149,14 +150,14 @@ def fit_evidence(
     workers=ALONE,
     measured=False,
 ):
-    """Find the minima of a problem, its size and its noise model if these are to be chosen.
+    """Find the minima of a problem, and choose network size and noise model if asked for.
 
     Parameters
     ----------
     problem : Problem
     hidden_layer_sizes : tuple of int or "auto"
     entropy : int
-        Of the random starts.
+        Entropy of the random starts.
     n_restarts : int
     noise : str
         One of `NOISE_MODELS`, or ``"auto"``.
@@ -164,8 +165,8 @@ def fit_evidence(
         Minima of this earlier fit take the place of random starts.
     workers : Workers
     measured : bool or "auto"
-        Draw networks from the posterior, which measures the evidence; ``"auto"``: where `Limits`
-        say that it takes seconds.
+        Whether to sample the posterior, which also estimates the evidence; ``"auto"``: where
+        `Limits` predict that this takes seconds.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def fit_evidence(
 
 
 def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
-    """Hidden layers of the network that is drawn from its posterior, or ``None`` if none is.
+    """Hidden layer sizes of the network whose posterior is sampled; ``None`` for no sampling.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     noise : str
         One of `NOISE_MODELS`, or ``"auto"``.
     wanted : bool or "auto"
-        ``True``: whatever time it takes.
+        ``True``: regardless of the time it takes.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
     if not wanted or not possible:
@@ -237,20 +238,20 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
 def fit_models(
     problem, hidden_layer_sizes, sizes, entropy, n_restarts, noise, previous=None, workers=ALONE
 ):
-    """Draw networks of a given size, which predict together under several noise models.
+    """Sample the posterior of networks of a given size under several noise models.
 
-    If the size was to be chosen the linear model takes part. Noise models are those that residuals
-    of the best minimum speak for.
+    The linear model is included if the size is chosen automatically. Noise models other than
+    constant noise are included if tests of the residuals reject constant noise in their favour.
 
     Parameters
     ----------
     problem : Problem
     hidden_layer_sizes : tuple of int or "auto"
-        As asked for.
+        Hidden layer sizes that the user asked for.
     sizes : tuple of int
-        Hidden layers of the network.
+        Hidden layer sizes of the network.
     entropy, n_restarts, noise, previous, workers
-        As of `fit_evidence`.
+        See `fit_evidence`.
     """
     chosen = hidden_layer_sizes == "auto"
     n_starts = min(N_SCOUTS, n_restarts) if chosen else n_restarts
@@ -275,9 +276,9 @@ def fit_models(
 
 
 def _laws(problem, fits):
-    """Noise models that residuals of any of some fits speak for, after the constant one.
+    """Noise models to be tried: constant noise, then those that tests of any fit suggest.
 
-    A large network may have fitted outliers that are far from the linear model.
+    A test of each fit is needed, as a large network may fit outliers that the linear model shows.
     """
     found = [_p_values(fit) for fit in fits]
     lowest = {name: min(values.get(name, 1.0) for values in found) for name in found[0]}
@@ -285,7 +286,7 @@ def _laws(problem, fits):
 
 
 def _model(fit, noise, previous, workers):
-    """A network under a noise model, with the minimum that its best one leads to."""
+    """Pose a network under a noise model, with the minimum reached from its best one."""
     if NOISE_MODELS[noise].plain:
         return Model(fit.problem, noise, fit.posed, fit.minima)
     best = replace(fit, minima=fit.minima[:1])
@@ -293,14 +294,14 @@ def _model(fit, noise, previous, workers):
 
 
 def _candidate(problem, drawn):
-    """A model as a `Candidate` of growth."""
+    """Convert a sampled model to a `Candidate` of growth."""
     n_weights = drawn.model.posed.posterior.network.n_weights
     evidence = drawn.log_evidence + problem.log_scale
     return Candidate(drawn.model.hidden_layer_sizes, evidence, n_weights)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
-    """The fit of one network from all starts; those that growing has made are not made again."""
+    """Fit one network from all starts, reusing the minima found by growth."""
     posed = problem.posed(sizes)
     _, scouted = tried.get(sizes, (None, []))
     n_done = min(N_SCOUTS, n_restarts) if scouted else 0
@@ -315,7 +316,7 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
 
 
 def _with_noise(fit, noise, previous, workers, models=None):
-    """The fit under the noise that is asked for, ``models`` to be tried if that is to be chosen."""
+    """Fit under the given noise; if it is ``"auto"``, ``models`` are the ones to be tried."""
     if noise == "auto":
         return with_chosen_noise(fit, previous, workers, models)
     if NOISE_MODELS[noise].plain:
@@ -325,26 +326,26 @@ def _with_noise(fit, noise, previous, workers, models=None):
 
 
 def size_under_noise(fit, tried, noise, workers=ALONE):
-    """Which larger network is better than the one that was grown under constant noise.
+    """Find a larger network that has a higher evidence than the one grown under constant noise.
 
-    Outliers hide what a network could learn. So the best noise model that `hides` it is tried with
-    larger networks, from the best minimum of each, those of highest evidence under constant noise
-    first. Smaller ones are not tried: such noise explains what they cannot learn too well (on
-    airfoil their evidence was higher, and they predicted worse).
+    Outliers mask structure in the data. So the best noise model with `hides` is tried with larger
+    networks, from the best minimum of each, in descending order of evidence under constant noise.
+    Smaller networks are not tried: such noise absorbs their misfit (on airfoil their evidence was
+    higher, but their predictions were worse).
 
     Parameters
     ----------
     fit : EvidenceFit
     tried : dict
-        From hidden layer sizes to the posterior under constant noise and its minima.
+        Posterior under constant noise and its minima, by hidden layer sizes.
     noise : str
-        As asked for.
+        Noise that the user asked for.
     workers : Workers
 
     Returns
     -------
     tuple or None
-        Hidden layer sizes and noise models, or ``None`` if there are no better ones.
+        Hidden layer sizes and noise models; ``None`` if no larger network is better.
     """
     totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.laplace_log_evidence}
     known = {name: value for name, value in totals.items() if np.isfinite(value)}
@@ -375,14 +376,14 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
 
 
 def _has_many_rows(problem, hidden_layer_sizes, noise):
-    """Whether choices are to be made by rows held out: the evidence does not serve or is none."""
+    """Return True if models are compared by held-out rows, as the evidence is unreliable."""
     if hidden_layer_sizes == "auto":
-        return len(problem.X) >= problem.limits.batch_rows
+        return problem.limits.many_rows(*problem.X.shape)
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
-    """Choose hidden layers and noise by the likelihood of rows held out.
+    """Choose hidden layers and noise by the held-out log density.
 
     Parameters
     ----------
@@ -400,7 +401,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     tests : dict
         Fields of `EvidenceFit`.
     fit : EvidenceFit
-        Of the network with these layers, under constant noise, on the rows that were kept.
+        Fit of the network with these layers, under constant noise, to the training rows.
     """
     held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
     if hidden_layer_sizes == "auto":
@@ -427,7 +428,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
 
 
 def _suspected(problem, p_values):
-    """Noise models that may be chosen and residuals speak for, if there is time to try them."""
+    """Noise models that are allowed and suggested by tests; none if the deadline has passed."""
     if problem.deadline.passed:
         return []
     found = [noise for noise, p in p_values.items() if p < NOISE_MODELS[noise].tried_below]
@@ -435,26 +436,26 @@ def _suspected(problem, p_values):
 
 
 def _while_there_is_time(names, problem):
-    """Those that can be begun before the deadline."""
+    """Iterate over names until the deadline has passed."""
     return takewhile(lambda _: not problem.deadline.passed, names)
 
 
 def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
-    """Try other noise models than the constant one where residuals speak for them.
+    """Choose the noise model by the evidence, among those that tests of the residuals suggest.
 
     Parameters
     ----------
     fit : EvidenceFit
-        Under constant noise.
+        Fit under constant noise.
     previous : EvidenceFit, optional
     workers : Workers
     models : list of str, optional
-        Those to be tried, whatever residuals say.
+        Noise models to be tried regardless of the tests.
 
     Returns
     -------
     EvidenceFit
-        Under the noise of highest evidence; minima under the others join those of other networks.
+        Fit under the noise of highest evidence; minima under other noise models join ``others``.
     """
     p_values = _p_values(fit)
     comparable = np.isfinite(fit.best.log_evidence)
@@ -469,7 +470,7 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
             best = np.fmax(best, total)
         further = [minima[0] for name, (_, minima) in found.items() if name != "constant"]
         if further and not fit.problem.deadline.passed:
-            # what is a minimum with other noise may be one with constant noise, too
+            # minima found under other noise may lead to new ones under constant noise
             minima = find_minima(*fit.posed, (), further, workers=workers)
             found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
     totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
@@ -489,10 +490,9 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
 
 
 def _under(noise, fit, previous, workers, at_least=None):
-    """The problem and its minima under another noise model than the constant one.
+    """Posed problem and its minima under a noise model other than constant noise.
 
-    If the best of the minima that it starts from leads to an evidence below ``at_least``, the
-    others are left out.
+    If the best starting minimum leads to a log evidence below ``at_least``, the others are skipped.
     """
     model = NOISE_MODELS[noise]
     posed = model.pose(fit.posed)
@@ -507,13 +507,13 @@ def _under(noise, fit, previous, workers, at_least=None):
 
 
 def _continuing(noise, problem, posed, previous):
-    """Minima of an earlier fit from which this one can go on."""
+    """Minima of an earlier fit that can start this one."""
     old = [] if previous is None else previous.minima
     return [m for m in old if NOISE_MODELS[noise].continues(problem, posed, m)]
 
 
 def _p_values(fit):
-    """Of tests under constant noise of what speaks for each of the other noise models."""
+    """P values of tests of constant noise against each of the other noise models."""
     posterior, best = fit.posed.posterior, fit.best
     testable = posterior.likelihood.quadratic and not fit.problem.noise_is_given
     if not testable or best.precision is None:
@@ -529,7 +529,7 @@ def _p_values(fit):
 
 
 def _unrepeated(minima, others, settings):
-    """Pairs of posterior and minimum of other networks, repetitions left out."""
+    """Pairs of posterior and minimum of other networks, without repeated minima."""
     kept = []
     for posterior, minimum in others:
         if not is_repeated(minimum, [*minima, *(m for _, m in kept)], posterior, settings):

@@ -1,4 +1,4 @@
-"""The evidence of a model at one minimum, term by term (MacKay 1992, chapters 2 and 3)."""
+"""Terms of the log evidence of a model at one minimum (MacKay 1992, chapters 2 and 3)."""
 
 from dataclasses import dataclass, fields
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from scipy.special import gammaln, logsumexp
 from skbayesnn.inference._symmetries import symmetries
 from skbayesnn.posterior import Hyperparameters
 
-GAUSSIAN_FROM = 5.0  # well-determined parameters from which ln alpha is taken as Gaussian
-PROFILE_POINTS = 801
+GAUSSIAN_FROM = 5.0  # well-determined parameters above which ln alpha is treated as Gaussian
+PROFILE_POINTS = 801  # of the quadrature over a log precision
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +35,7 @@ class EvidenceTerms:
         width. Never positive under log-uniform priors; a Gamma prior has its own density in place
         of the inverse width.
     target_scale : float
-        Change to a density over the targets in their own units.
+        Log Jacobian from standardised targets to targets in their own units.
     """
 
     misfit: float
@@ -48,12 +48,12 @@ class EvidenceTerms:
     target_scale: float = 0.0
 
     def items(self):
-        """Pairs of a term's name and its value."""
+        """List pairs of the name and value of every term."""
         return [(field.name, float(getattr(self, field.name))) for field in fields(self)]
 
     @property
     def total(self):
-        """``log P(D | H)``."""
+        """Log evidence ``log P(D | H)``, the sum of all terms."""
         return float(sum(value for _, value in self.items()))
 
     def __repr__(self):
@@ -63,7 +63,9 @@ class EvidenceTerms:
 
 
 def log_evidence_fixed(posterior, hyper, energies, log_det):
-    """``log P(D | alpha, beta)`` without symmetry factor (MacKay 1992, equation 3.8; Bishop 5.175).
+    """Log evidence at fixed precisions, ``log P(D | alpha, beta)``, without the symmetry factor.
+
+    See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
 
     Parameters
     ----------
@@ -97,17 +99,17 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
 
 
 def log_symmetry(network, groups, switched_off=()):
-    """Logarithm of the number of copies of a minimum under relabelling and sign changes of units.
+    """Log number of equivalent minima under label switching and sign changes of hidden units.
 
-    ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section 3.2; Bishop
-    5.7); only units that the prior does not tell apart can be exchanged.
+    The number is ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section
+    3.2; Bishop 5.7). Only units with the same prior are exchangeable.
 
     Parameters
     ----------
     network : Network
     groups : WeightGroups
     switched_off : sequence of int
-        Hidden layers (from 0) that do nothing: their units are their own mirror images.
+        Hidden layers (from 0) without effect: their units equal their own mirror images.
 
     Returns
     -------
@@ -134,10 +136,10 @@ def log_symmetry(network, groups, switched_off=()):
 
 
 def log_occam_profile(prior, log_value, energy, count, b, q2):
-    """Occam factor of one precision by quadrature over its whole range.
+    """Log Occam factor of one precision by quadrature over its whole range.
 
-    With all else fixed and the energy quadratic, changing a precision ``lambda`` by ``delta``
-    changes the log evidence by::
+    With all other precisions fixed and a quadratic energy, changing a precision ``lambda`` by
+    ``delta`` changes the log evidence by::
 
         -delta E + 1/2 delta^2 sum_i q_i^2 / (1 + delta b_i) - 1/2 sum_i log(1 + delta b_i)
         + 1/2 n log(lambda'/lambda)
@@ -187,7 +189,7 @@ def log_occam_profile(prior, log_value, energy, count, b, q2):
 
 
 def log_occam(prior, log_value, log_area):
-    """``log [P(ln lambda) area]``, where no interval is wider than the prior's.
+    """Log Occam factor ``log [P(ln lambda) area]``, with the area bounded by the prior width.
 
     Parameters
     ----------
@@ -195,13 +197,15 @@ def log_occam(prior, log_value, log_area):
     log_value : float
         ``ln lambda`` at the maximum of the posterior density.
     log_area : float
-        Logarithm of the area below that density over its maximum.
+        Logarithm of the area below that density, divided by its maximum.
     """
     return float(prior.log_density(log_value) + min(log_area, prior.log_width))
 
 
 def log_occam_gaussian(prior, log_value, degrees):
-    """``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
+    """Log Occam factor of one precision by a Gaussian approximation in ``ln lambda``.
+
+    It is ``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
 
     Parameters
     ----------
@@ -209,23 +213,23 @@ def log_occam_gaussian(prior, log_value, degrees):
     log_value : float
         ``ln lambda`` at the maximum.
     degrees : float
-        Well-determined parameters that measure the precision, those that the prior is worth among
-        them.
+        Number of well-determined parameters that measure the precision, including the prior
+        counts.
     """
     return log_occam(prior, log_value, 0.5 * np.log(4.0 * np.pi / degrees))
 
 
 class WellDetermined(NamedTuple):
-    """How much of the data each precision is measured by (Gauss-Newton curvature).
+    """Effective numbers of parameters, by the Gauss-Newton approximation.
 
     Attributes
     ----------
     gamma : ndarray of shape (n_groups,)
         ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, between 0 and ``k_c``.
     noise_gamma : ndarray of shape (n_levels,)
-        ``gamma_l = beta_l Tr(A^-1 B_l)``; with noise levels both sum to the same total.
+        ``gamma_l = beta_l Tr(A^-1 B_l)``; with noise levels, ``gamma`` has the same sum.
     precision : Precision
-        Positive definite.
+        Gauss-Newton approximation of the Hessian, positive definite.
     """
 
     gamma: np.ndarray
@@ -234,7 +238,7 @@ class WellDetermined(NamedTuple):
 
 
 def well_determined(posterior, method, theta, hyper):
-    """Effective numbers of parameters (MacKay 1992, equations 2.23 and 3.18).
+    """Compute effective numbers of parameters (MacKay 1992, equations 2.23 and 3.18).
 
     Returns
     -------
@@ -260,9 +264,9 @@ def well_determined(posterior, method, theta, hyper):
 def alpha_occam(posterior, method, point, free, determined):
     """Sum of the log Occam factors of the free weight precisions.
 
-    The Gaussian form is used where more than `GAUSSIAN_FROM` parameters determine a precision and
-    the prior's bounds are far; quadrature elsewhere. The Gauss-Newton curvature is exact for linear
-    models and keeps every profile well-defined.
+    The Gaussian approximation is used if more than `GAUSSIAN_FROM` parameters determine a precision
+    far from the bounds of its prior, else quadrature. The Gauss-Newton approximation is exact for
+    linear models and keeps every profile well-defined.
     """
     groups, total = posterior.groups, 0.0
     for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
@@ -281,7 +285,7 @@ def alpha_occam(posterior, method, point, free, determined):
 
 
 def noise_occam(posterior, method, point, free, determined):
-    """Sum of the log Occam factors of the free noise precisions; parameters as `alpha_occam`."""
+    """Sum of the log Occam factors of the free noise precisions; see `alpha_occam`."""
     hyper, counts, total = point.hyper, posterior.level_counts, 0.0
     if np.any(free.beta) and not posterior.likelihood.linear:
         return _joint_noise_occam(posterior, point, free)
@@ -304,20 +308,20 @@ def noise_occam(posterior, method, point, free, determined):
 
 
 def _joint_noise_occam(posterior, point, free):
-    """Log Occam factor of all free noise precisions together, as jointly Gaussian logarithms."""
+    """Joint log Occam factor of the free noise precisions, Gaussian in their logarithms."""
     beta, prior = point.hyper.beta, free.beta_prior
     information = posterior.level_information(point.theta, beta) + np.diag(prior.rate * beta)
     sign, log_det = np.linalg.slogdet(information[np.ix_(free.beta, free.beta)])
     prior, logs = prior[free.beta], np.log(beta[free.beta])
     density, widest = prior.log_density(logs), np.sum(prior.log_width)
-    if sign <= 0:  # everything is fitted exactly
+    if sign <= 0:  # all targets are fitted exactly
         return float(np.sum(density) + widest)
     widths = np.sum(density + 0.5 * np.log(2.0 * np.pi)) - 0.5 * log_det
     return float(min(widths, np.sum(density) + widest))
 
 
 def gaussian_serves(prior, log_value, degrees):
-    """Whether ``ln lambda`` is nearly Gaussian, three standard deviations inside its range."""
+    """Return True if ``ln lambda`` is nearly Gaussian and its bounds 3 standard deviations away."""
     if degrees <= GAUSSIAN_FROM:
         return False
     low, high = prior.log_range

@@ -1,28 +1,27 @@
-"""Fixed points of maps that are expensive to evaluate."""
+"""Anderson acceleration of fixed-point iterations whose maps are expensive to evaluate."""
 
 import numpy as np
 
 
 class FixedPoint:
-    """Anderson's (1965) method: extrapolates to where the moves asked for vanish.
+    """Anderson acceleration of a fixed-point iteration (Anderson 1965).
 
     D. G. Anderson, "Iterative procedures for nonlinear integral equations", Journal of the ACM 12.
-    The next point is exact where the moves are linear in the point and the memory reaches far
-    enough.
+    The next point is exact if the residual is linear in the point and the memory is long enough.
 
     Parameters
     ----------
     x : ndarray of shape (n,)
-        The first point.
+        First point.
     memory : int
-        How many earlier points take part.
+        Number of earlier points in the extrapolation.
     cut : float
-        Singular values of their differences that count as zero, relative to the largest.
+        Relative cut-off of the singular values of the residual differences.
 
     Attributes
     ----------
     x : ndarray of shape (n,)
-        The present point.
+        Current point.
 
     Examples
     --------
@@ -40,7 +39,7 @@ class FixedPoint:
         self._points, self._residuals = [], []
 
     def move(self, residual):
-        """The next point, given the move that the present one asks for."""
+        """Move to the next point, given the residual (map minus identity) at the current one."""
         kept = 1 + min(len(self.x), self._memory)
         self._points = [*self._points, self.x][-kept:]
         self._residuals = [*self._residuals, residual][-kept:]

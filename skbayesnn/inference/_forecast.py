@@ -1,4 +1,4 @@
-"""How long a search will take, from a trial on this machine."""
+"""Forecast of the time that a search takes, from timings on this machine."""
 
 from time import perf_counter
 
@@ -9,17 +9,17 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._training import EARLY
 from skbayesnn.posterior import Hyperparameters
 
-SCALE = 0.3  # of the weights with which it is tried
-POINTS, POINTS_OF_LINEAR = 900.0, 15.0  # as many evaluations of the curvature take as long
-POINTS_OF_EARLY = 2.5 * EARLY  # where training ends early
-GRADIENTS = 600.0  # of a start trained by descents
-STEP = 2.0  # of training on a batch, compared with its gradient
-AROUND = 0.02  # seconds of everything else
-TRIALS = 3
+SCALE = 0.3  # scale of the weights at which evaluations are timed
+POINTS, POINTS_OF_LINEAR = 900.0, 15.0  # curvature evaluations per start
+POINTS_OF_EARLY = 2.5 * EARLY  # their number with early stopping
+GRADIENTS = 600.0  # gradient evaluations of a start trained by gradients
+STEP = 2.0  # time of a step on a batch, relative to its gradient
+AROUND = 0.02  # seconds of overhead
+TRIALS = 3  # calls that are timed, of which the fastest counts
 
 
 def seconds_of_start(posterior, settings):
-    """Seconds that a start takes, from the time of one evaluation: right to a factor of three.
+    """Predict the seconds that a start takes, to a factor of three, by timing one evaluation.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def seconds_of_start(posterior, settings):
 
 
 def _seconds(function):
-    """Of a call, the fastest of a few."""
+    """Seconds of a call, the minimum over a few trials."""
     times = []
     for _ in range(TRIALS):
         begun = perf_counter()

@@ -1,6 +1,6 @@
-"""The Gaussian around a minimum, made again when it is asked for.
+"""Gaussian (Laplace) approximation around a minimum, recomputed on demand.
 
-Fits do not keep these matrices: there are as many as minima, and most are never looked at.
+Fits do not store these matrices: there is one per minimum, and most of them are never used.
 """
 
 from dataclasses import replace
@@ -10,24 +10,24 @@ from skbayesnn.inference._noise_network import expected_noise_posterior, squared
 
 
 def gaussian_around(posterior, minimum, settings):
-    """Precision of the weights at a minimum, as it was when its evidence was evaluated.
+    """Recompute the precision of the weights at a minimum that its evidence was evaluated with.
 
-    The exact Hessian where it is formed and positive definite, else the Gauss-Newton one
+    It is the exact Hessian if formed and positive definite, else its Gauss-Newton approximation
     (MacKay 1992, section 3.2; Bishop 2006, equation 5.167).
 
     Parameters
     ----------
     posterior : Posterior
-        With the layout, the likelihood and the noise of the minimum, see `own_posterior`.
+        Posterior with the network, likelihood and noise of the minimum, see `own_posterior`.
     minimum : Minimum
     settings : Settings
 
     Returns
     -------
     precision : Precision or None
-        ``None`` where the curvature is numerically singular.
+        ``None`` if the curvature is numerically singular.
     exact : bool
-        Whether it is the exact Hessian.
+        Whether the precision is the exact Hessian.
 
     Examples
     --------
@@ -55,14 +55,14 @@ def gaussian_around(posterior, minimum, settings):
 
 
 def noise_posterior(posterior, minimum, settings):
-    """The posterior of a minimum's noise network, given what its means leave (`Pair.round`).
+    """Posterior of the noise network of a minimum, given the residuals of its means (`Pair.round`).
 
     Parameters
     ----------
     posterior : Posterior
-        As of `gaussian_around`.
+        Posterior of the means, see `gaussian_around`.
     minimum : Minimum
-        With a noise network.
+        Minimum that has a noise network.
     settings : Settings
     """
     noise = minimum.noise

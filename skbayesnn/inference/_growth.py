@@ -1,4 +1,4 @@
-"""Width and depth of a network, grown as long as the evidence does."""
+"""Choice of width and depth: networks grow while the evidence or held-out density increases."""
 
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from skbayesnn.inference._search import ALONE, find_minima
 
 
 class Ladder(NamedTuple):
-    """Which networks are tried in which order.
+    """Sequence of architectures to be tried.
 
     Attributes
     ----------
     widths : tuple of int
-        Of one layer, tried whatever is found.
+        Widths of networks with one hidden layer, all of which are tried.
     narrow : int
-        Units per layer with which depths are compared; one of the widths.
+        Units per layer at which depths are compared; one of the widths.
     deepest : int
-        Hidden layers at most.
+        Maximum number of hidden layers.
     least_gain : float
-        What counts as an improvement, in the units of what is compared.
+        Least difference that counts as an improvement, in units of the criterion.
     """
 
     widths: tuple
@@ -32,7 +32,7 @@ class Ladder(NamedTuple):
 
     @property
     def first(self):
-        """Hidden layers that are tried in any case, in this order."""
+        """Hidden layer sizes that are always tried, in this order."""
         return [(), *((width,) for width in self.widths), (self.narrow, self.narrow)]
 
 
@@ -41,19 +41,19 @@ OF_MANY_ROWS = Ladder(widths=(4, 8, 16), narrow=16, deepest=3, least_gain=0.01)
 
 
 class Candidate(NamedTuple):
-    """An architecture that was tried.
+    """Architecture that was tried.
 
     Attributes
     ----------
     hidden_layer_sizes : tuple of int
     log_evidence : float
-        Of its best minimum, in nats, targets in their own units; ``nan`` if not available, or if
-        training was given up far below other networks.
+        Log evidence of its best minimum in nats, for targets in their own units; ``nan`` if not
+        available, or if training was stopped far below other networks.
     n_weights : int
-        Before pruning.
+        Number of weights before pruning.
     held_out_log_density : float
-        Where there are many rows: mean log density of those held out (nats per row), by which
-        networks are compared there; else ``nan``.
+        Mean held-out log density (nats per row), the criterion where there are many rows; else
+        ``nan``.
     """
 
     hidden_layer_sizes: tuple
@@ -70,36 +70,36 @@ class Candidate(NamedTuple):
 
     @property
     def value(self):
-        """What is compared; minus infinity if it is not available."""
+        """Criterion by which networks are compared; minus infinity if not available."""
         known = [v for v in (self.held_out_log_density, self.log_evidence) if not np.isnan(v)]
         return known[0] if known else -np.inf
 
 
 def grow(attempt, allowed, ladder=BY_EVIDENCE):
-    """Try one narrow layer, and deeper or wider networks as long as these are better.
+    """Try one narrow layer, and deeper or wider networks while these are better.
 
-    Two layers are compared with one at a width where this costs little. Then the better depth is
-    widened, all layers equally, until twice as many units bring no improvement. If two layers are
-    better than one, further layers of the best width are tried.
+    Two layers are compared with one at a small width. Then the better depth is widened, all layers
+    equally, until doubling the units brings no improvement. If two layers are better than one,
+    further layers of the best width are tried.
 
     Parameters
     ----------
     attempt : callable
-        From hidden layer sizes and those of the narrower network of the same depth tried before
-        (or ``None``) to a `Candidate`.
+        Function of hidden layer sizes and those of the narrower network of the same depth tried
+        before (or ``None``); returns a `Candidate`.
     allowed : callable
-        Whether hidden layer sizes may be tried.
+        Function of hidden layer sizes; returns whether they may be tried.
     ladder : Ladder
 
     Returns
     -------
     list of Candidate
-        In the order in which they were tried.
+        Candidates in the order in which they were tried.
     """
     path = [attempt((), None)]
 
     def widen(tried, sizes):
-        """Try a network, if that is allowed; it joins the narrower ones of its depth."""
+        """Try a network if allowed, and append it to the narrower ones of its depth."""
         if not allowed(sizes):
             return False
         tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
@@ -107,7 +107,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
         return True
 
     def rises(tried):
-        """Whether the last of some networks is the best."""
+        """Return True if the last network is better than all others by ``least_gain``."""
         best = max((candidate.value for candidate in tried[:-1]), default=-np.inf)
         return tried[-1].value > best + ladder.least_gain
 
@@ -131,13 +131,13 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
 
 
 def best_of(path, margin=0.0):
-    """The candidate of highest evidence or density; the first one if none has any.
+    """Candidate of highest evidence or held-out density; the first one if none has any.
 
     Parameters
     ----------
     path : sequence of Candidate
     margin : float, default=0.0
-        One with fewer weights is preferred that is worse by no more than this.
+        Difference up to which the candidate with fewest weights is preferred to the best one.
     """
     best = max(path, key=lambda candidate: candidate.value)
     good = [candidate for candidate in path if candidate.value >= best.value - margin]
@@ -145,21 +145,21 @@ def best_of(path, margin=0.0):
 
 
 def grown(problem, seeds, workers=ALONE):
-    """`grow` the network of a problem, under constant noise.
+    """Choose the architecture for a problem by `grow`, under constant noise.
 
     Parameters
     ----------
     problem : Problem
     seeds : list of numpy.random.SeedSequence
-        Of the starts of every network with hidden layers; the last one but for the first network of
-        its depth is the narrower network with random units added.
+        Seeds of the starts of every network with hidden layers. Except for the first network of
+        each depth, the last start is the narrower network with random units added.
     workers : Workers
 
     Returns
     -------
     path : tuple of Candidate
     tried : dict
-        From hidden layer sizes to the posterior and its minima.
+        Posterior and its minima, by hidden layer sizes.
 
     Examples
     --------
@@ -194,20 +194,20 @@ def grown(problem, seeds, workers=ALONE):
 
 
 def grown_with_many_rows(held, seeds, workers=ALONE):
-    """`grow` a network by the likelihood of rows that are held out.
+    """Choose the architecture for a problem by `grow` with the held-out log density.
 
     Parameters
     ----------
     held : HeldOut
     seeds : list of numpy.random.SeedSequence
-        Of the starts of every network with hidden layers.
+        Seeds of the starts of every network with hidden layers.
     workers : Workers
 
     Returns
     -------
     path : tuple of Candidate
     tried : dict
-        From hidden layer sizes to the minima, on the rows that were kept.
+        Minima on the training rows, by hidden layer sizes.
     """
     tried, limits = {}, held.kept.limits
 
@@ -231,7 +231,7 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
 
 @contextmanager
 def growing(problem, allowed, ladder, n_starts, workers):
-    """A stage of `Progress`; yields what makes a function tell of the candidates it returns."""
+    """Open a stage of `Progress`; yields a decorator that reports the candidates of a function."""
     works = []
     if workers.progress.listens:
         n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
@@ -251,7 +251,7 @@ def growing(problem, allowed, ladder, n_starts, workers):
 
 
 def _supported(problem, sizes, most_work):
-    """Whether a network has no more weights than targets, and work and time allow to try it."""
+    """Return True if a network has no more weights than targets and is affordable."""
     k, n_outputs = problem.network(sizes).n_weights, problem.y.shape[1]
     n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
     allowed = k <= n_targets and n_targets * k**2 <= most_work

@@ -1,10 +1,10 @@
-"""Choices between models where there are many rows: by the likelihood of rows held out of training.
+"""Model comparison by held-out log density, where there are many rows.
 
-Laplace's evidence is nats off where a network has hundreds of weights, and of the networks that
-many rows support it cannot be had at all. But there are rows to spare: the likelihood of some of
-them, given the others, is a part of the evidence by the chain rule, and the one that tells how well
-a model predicts (Lotfi et al. 2022, "Bayesian model selection, the marginal likelihood, and
-generalization").
+Laplace's approximation of the evidence is wrong by several nats for networks with hundreds of
+weights, and not available for the larger networks that many rows support. With many rows, some can
+be held out: their likelihood given the other rows is a factor of the evidence by the chain rule,
+the conditional marginal likelihood, which measures predictive performance (Lotfi et al. 2022,
+"Bayesian model selection, the marginal likelihood, and generalization").
 """
 
 from dataclasses import replace
@@ -18,15 +18,16 @@ from skbayesnn.inference._search import own_posterior
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
-SHARE, MOST = 0.1, 5000  # of the rows, and at most so many, are held out
+SHARE, MOST = 0.1, 5000  # fraction of the rows, and largest number, held out
 
 
 class HeldOut(NamedTuple):
-    """A problem without some of its rows, and these.
+    """Split of a problem into training and held-out rows.
 
     Attributes
     ----------
     kept, rest : Problem
+        Problems of the training rows and of the held-out rows.
 
     Examples
     --------
@@ -48,21 +49,21 @@ class HeldOut(NamedTuple):
 
     @classmethod
     def of(cls, problem):
-        """Rows are held out at random, whatever their weights, and always the same ones."""
+        """Split a problem at random, regardless of sample weights, with a fixed seed."""
         n = len(problem.X)
         order = np.random.default_rng(0).permutation(n)
         n_rest = min(int(SHARE * n), MOST)
         kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
-        # trained as on all rows are, but no evidences: minima need not be reached
+        # train as on all rows, but by early stopping, as no evidence is needed
         fewer = min(problem.limits.batch_rows, len(kept.X))
         limits = problem.limits._replace(batch_rows=fewer, batch_rows_per_weight=n)
         return cls(replace(kept, limits=limits), rest)
 
     def log_density(self, minima):
-        """Mean log density of the rows held out under networks that count equally (nats per row).
+        """Mean held-out log density (nats per row) of an equally weighted mixture of networks.
 
-        In units of the user, at the most probable weights: wide error bars do not count, but a
-        noise level too low does.
+        The density is in units of the user and uses the most probable weights: it ignores their
+        posterior variance, but penalises a noise level that is too low.
 
         Parameters
         ----------
@@ -74,12 +75,12 @@ class HeldOut(NamedTuple):
         return float(mean + self.rest.log_scale / weight.sum())
 
     def _log_densities(self, minimum):
-        """Of every row, in standardised units."""
+        """Log density of every held-out row, in standardised units."""
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
         found, factors = outputs(own.network, minimum.theta, own.X), own.factors
         given = own.y, np.ones(len(own.y)), factors, own.variances
-        # a set of one row, many times
+        # treat every row as a data set of its own
         y, one, *each = (None if some is None else some[:, None] for some in given)
         targets = Targets(y, one[0], *each)
         misfit = own.likelihood.misfit(found[:, None], targets, minimum.hyper.beta).value

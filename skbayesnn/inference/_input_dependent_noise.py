@@ -1,4 +1,4 @@
-"""Noise whose level is a function of the inputs."""
+"""Gaussian noise whose level is a function of the inputs (heteroscedastic)."""
 
 from dataclasses import replace
 
@@ -22,28 +22,28 @@ from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 
 
 class InputDependentNoise(ConstantNoise):
-    """Gaussian noise whose level is a function of the inputs, which a second network learns."""
+    """Heteroscedastic Gaussian noise, whose log precision is the output of a second network."""
 
-    tried_below = 0.05  # only whether it is tried: the evidence decides
+    tried_below = 0.05  # lenient, as the evidence decides on models that are tried
     plain = False
 
     def p_value(self, X, residuals, sample_weight):
-        """Of a test for this noise: `noise_trend`."""
+        """P value of a test for input-dependent noise, by `noise_trend`."""
         return noise_trend(X, residuals, sample_weight)
 
     def hidden_layer_sizes(self, problem):
-        """Of the noise network."""
+        """Hidden layer sizes of the noise network."""
         return problem.noise_hidden_layer_sizes
 
     def plan(self, problem):
-        """The noise network."""
+        """Build the noise network and its weight groups."""
         prior = problem.prior if isinstance(problem.prior, str) else "layer"
         return NoisePlan.build(
             problem.network(()), problem.noise_hidden_layer_sizes, prior, problem.feature_names
         )
 
     def search(self, problem, posed, previous, workers=ALONE):
-        """As `ConstantNoise.search`; minima under constant noise get a noise network each."""
+        """Find minima from given ones; those under constant noise get a noise network each."""
         pairs = [old for old in previous if old.noise is not None]
         plain = distinct([old for old in previous if old.noise is None], posed)
         starts = [*pairs, *plain[: max(0, noise_minima(posed) - len(pairs))]]
@@ -55,12 +55,12 @@ class InputDependentNoise(ConstantNoise):
         return distinct([minimum for some in found for minimum in some], posed)
 
     def continues(self, problem, posed, old):
-        """As of `ConstantNoise`, with a noise network that fits, too."""
+        """Return True if network and noise network of a minimum are compatible."""
         means = fits(old, posed.posterior.network, posed.posterior.groups)
         return means and fits(old.noise, *self.plan(problem))
 
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
-        """As `ConstantNoise.positions`, each with a noise network."""
+        """Build starting points as `ConstantNoise` does, with a noise network for every chain."""
         posterior, search = posed
         plan = self.plan(problem)
         network, groups = plan
@@ -101,11 +101,11 @@ class InputDependentNoise(ConstantNoise):
 
 
 def _with_noise(posed, plan, old, optional):
-    """Take a minimum and its noise network, a new one if there is none yet, to their minima.
+    """Train a minimum together with its noise network, or with a new one if it has none.
 
-    Where a new one finds little noise the means may tell more of the function. So units that were
-    pruned under constant noise begin anew, besides a start without them. ``None`` if there is no
-    time for what is optional.
+    Where a new noise network finds little noise, the network of the means may resolve more of the
+    function. So a second start restores the units that were pruned under constant noise, with
+    random weights. Returns ``None`` for an ``optional`` minimum if the deadline has passed.
     """
     posterior, settings = posed
     if optional and settings.deadline.passed:

@@ -1,4 +1,4 @@
-"""Training by gradients: the precisions of whole layers move by values of the evidence."""
+"""Training by gradients, with a pattern search of the evidence over the precisions of layers."""
 
 import numpy as np
 
@@ -9,29 +9,30 @@ from skbayesnn.inference._reestimation import fair_moves, noise_precisions
 from skbayesnn.inference._stochastic import CheckedCounts
 from skbayesnn.posterior import Hyperparameters
 
-FIRST, LAST = 1.2, 0.4  # length of the first steps in ln alpha, and up to which none is made
-FURTHER, BACK = 1.5, -0.5  # factor of a step after one that raised the evidence, or did not
-ANEW = 0.6  # least length of the steps after a re-estimation that promised much
-MUCH = 1.0  # nats
-ROUGH = 1e-2  # decrease of M (nats) by one quasi-Newton step that ends a descent
-SHARE = 1e-3  # the same, of the nats that are not worth work
-MAX_MOVE = np.log(10.0)  # of any precision by one re-estimation
+FIRST, LAST = 1.2, 0.4  # first and least length of steps in ln alpha
+FURTHER, BACK = 1.5, -0.5  # factors of the step after success and failure
+ANEW = 0.6  # least length of steps after a re-estimation with a large predicted gain
+MUCH = 1.0  # predicted gain (nats) that counts as large
+ROUGH = 1e-2  # least decrease of M (nats) by one quasi-Newton step for a descent to continue
+SHARE = 1e-3  # this decrease as a fraction of `Method.resolution`
+MAX_MOVE = np.log(10.0)  # largest change of a log precision by one re-estimation
 TINY = np.finfo(float).tiny
 
 
 class LayerSearch:
-    """Rule of training by gradients: precisions move while this raises the evidence.
+    """Update rule of precisions in training by gradients, which increases the evidence.
 
-    The counts ``gamma_i = 1 - alpha_i (A^-1)_ii`` (MacKay 1992, equation 2.23) take ``A`` as
-    constant. They say how groups within a layer differ, and how large the noise is, but not where a
-    layer as a whole belongs: with units in their linear range precisions drift for ever from one
-    layer to the next, and where classes can be separated ``A`` changes with the size of all
-    weights. Layers as a whole therefore move by a pattern search (Hooke & Jeeves 1961) of the
-    evidence at the minima to which descents lead. Its sweeps and re-estimations of all else take
-    turns.
+    The counts ``gamma_i = 1 - alpha_i (A^-1)_ii`` (MacKay 1992, equation 2.23) treat ``A``
+    as constant. Re-estimation by them works for the ratios of precisions within a layer and for the
+    noise, but not for the common factor of a layer: with units in their linear range, precisions
+    drift without limit from one layer to the next, and for separable classes ``A`` changes with
+    the scale of all weights. The common factors are therefore found by a pattern search (Hooke &
+    Jeeves 1961) over the evidence at the minima that descents reach. Its sweeps alternate with
+    re-estimation of the other precisions.
 
-    The curvature has Kronecker factors. Those alone find too many well-determined weights, so what
-    the data add to ``log det A`` is multiplied by the ratio of the numbers, see `CheckedCounts`.
+    The curvature is approximated by Kronecker factors, which overestimate the effective number of
+    parameters. So the contribution of the data to ``log det A`` is multiplied by the ratio of the
+    corrected number to this one, see `CheckedCounts`.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class LayerSearch:
     method : Method
     free : FreeHyperparameters
     tol : float
-        Nats that a re-estimation promises at the end.
+        Predicted gain (nats) of a re-estimation at convergence.
     """
 
     def __init__(self, posterior, method, free, tol):
@@ -51,14 +52,15 @@ class LayerSearch:
         self._counts, self._course = CheckedCounts(), None
 
     def after(self, search, trial):
-        """Judge the minimum to which a descent has led, and say from where the next one begins."""
+        """Evaluate the minimum that a descent has reached, and set the start of the next one."""
         return self._next(search.accepted(trial, search.point._replace(theta=trial.theta)))
 
     def stuck(self, search):
-        """The same where a descent led no lower."""
+        """Continue after a descent that did not lower the energy."""
         return self._next(search)
 
     def _next(self, search):
+        """Pass the current point to the pattern search, and return the search at its next start."""
         theta, hyper = search.point.theta, search.point.hyper
         energies = self.posterior.energies(theta, hyper.beta)
         factors = self.posterior.kronecker_factors(theta, hyper)
@@ -74,7 +76,7 @@ class LayerSearch:
         return search._replace(point=there, done=False)
 
     def _searched(self, point):
-        """Yield where descents are to begin, be sent where they end, and return the best point."""
+        """Generate starts of descents; receives their end points and returns the best one."""
         steps = np.full(len(self._layers), FIRST)
         while True:
             total = self._counts.total(self.posterior, point)
@@ -96,7 +98,7 @@ class LayerSearch:
                 return point
 
     def _log_evidence(self, point):
-        """Of the precisions, up to a constant."""
+        """Log evidence plus log hyperprior of the precisions, up to a constant."""
         alpha = point.hyper.alpha
         prior = np.sum(np.log(self.posterior.groups.diagonal(alpha)))
         log_det = prior + self._counts.share * (point.precision.log_det - prior)
@@ -104,10 +106,10 @@ class LayerSearch:
         return value + np.sum(self.free.alpha_prior.log_kernel(np.log(alpha))[self._moved])
 
     def _reestimated(self, point, total):
-        """Precisions of groups within their layers, and of the noise; nats that this promises."""
+        """Re-estimate noise and relative precisions within layers; also returns predicted gain."""
         hyper, free = point.hyper, self.free
         moves, gamma = fair_moves(self.posterior, point, total, free.alpha_prior)
-        for groups in self._layers:  # as a whole these have moved
+        for groups in self._layers:  # keep the common factor of every layer
             moves = moves - groups * (moves @ (groups * gamma) / max(groups @ gamma, TINY))
         given = hyper.beta, point.energies, gamma, free.beta_prior
         noise = np.log(noise_precisions(self.posterior, *given) / hyper.beta)
@@ -120,18 +122,18 @@ class LayerSearch:
         return logs, beta, 0.25 * (gain + counts @ np.log(beta / hyper.beta) ** 2)
 
     def _moved_to(self, point, logs, beta):
-        """The same weights at other precisions."""
+        """Point with the same weights and other precisions."""
         hyper = Hyperparameters(np.exp(self._within(logs, point.hyper)), beta)
         return point._replace(hyper=hyper, energies=self.posterior.energies(point.theta, beta))
 
     def _within(self, logs, hyper):
-        """Logarithms of precisions inside the range of their priors, of those that are free."""
+        """Log precisions, clipped to the range of their priors where free, else unchanged."""
         clipped = np.clip(logs, *self.free.alpha_prior.log_range)
         return np.where(self._moved, clipped, np.log(hyper.alpha))
 
 
 def _groups_by_layer(posterior):
-    """Whether a layer has weights of a group, ``(n_layers, n_groups)``; each row once."""
+    """Distinct sets of groups that have weights in a layer, as masks ``(n_sets, n_groups)``."""
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
     return np.unique(layer @ posterior.groups.membership > 0, axis=0)

@@ -1,30 +1,32 @@
-"""Sizes at which a fit changes its method."""
+"""Problem sizes at which a fit changes its method."""
 
 from typing import NamedTuple
 
+NARROW = 8  # hidden units
+
 
 class Limits(NamedTuple):
-    """Every threshold between methods, with its reason.
+    """Thresholds between methods, with their reasons.
 
     Attributes
     ----------
     dense : int
-        Weights up to which matrices of that size are formed: six of them, which a step needs, then
-        take 430 MB, and a Cholesky factorisation takes a third of a second.
+        Weights up to which matrices of that size are formed. At this limit the six matrices of a
+        step take 430 MB, and a Cholesky factorisation takes a third of a second.
     dense_work : float
         Rows times squared weights up to which Hessians of all rows are formed. One takes about a
         second there, a start some minutes.
     dual : float
-        Weights over targets from which the dual form is faster than dense matrices (measured
-        crossover, 100 to 1,000 targets). Where these are not formed 1 is enough: Kronecker
-        factors would find more well-determined weights than there are targets.
+        Ratio of weights to targets from which the dual form is faster than dense matrices (measured
+        crossover, 100 to 1,000 targets). Where dense matrices are not formed the ratio is 1, as
+        Kronecker factors would yield an effective number of parameters above the number of targets.
     dual_doubles : float
         Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
-        gradients, which then takes seconds less (measured on digits). If they fit closely, the
-        second derivatives of the network are larger than the Gauss-Newton part, and damped steps
-        become very small.
+        gradients, which then takes seconds less (measured on digits). For a close fit,
+        the second derivatives of the network exceed the Gauss-Newton part, and Levenberg-Marquardt
+        steps become very small.
     cheap_work : float
         Rows times squared weights up to which a fit can use hundreds of Hessians (each takes a
         tenth of a second).
@@ -38,34 +40,38 @@ class Limits(NamedTuple):
         Number of other precisions at which a minimum predicts, if the evidence can be evaluated
         along the precisions. Each needs some Hessians, and as much memory as the minimum itself.
     sampled_seconds : float
-        Predicted seconds of drawing networks up to which a fit does so by default where targets
-        are few per weight.
+        Predicted seconds up to which a fit samples the posterior by default, where there are few
+        targets per weight.
     checked_seconds : float
-        Limit of these seconds where targets are many per weight: predictions hardly change there.
+        Limit of these seconds where there are many targets per weight, as sampling hardly changes
+        predictions there.
     few_targets_per_weight : float
-        Targets per weight below which Laplace's approximation is rough, and drawn networks predict
-        better (measured on sets of 80 to 700 rows).
+        Targets per weight below which Laplace's approximation is inaccurate, and posterior samples
+        predict better (measured on sets of 80 to 700 rows).
     batch_rows : int
         Rows from which networks without dense matrices are trained on batches, and from which
-        networks are compared by held-out rows.
+        networks are compared by held-out log density.
+    wide_rows : int
+        Smaller number of rows from which this is so if there are many inputs, as Hessians of a
+        network of `NARROW` hidden units then take long (``cheap_work``).
     batch_rows_per_weight : int
-        With at least ``batch_rows`` rows, but fewer rows than this per weight, dense matrices are
-        not used. Laplace's approximation is wrong by several nats there, and Newton steps to the
-        minimum take minutes without better predictions (measured on kin8nm). If Hessians take long
+        With so many rows, but fewer than this per weight, training ends before the minimum.
+        Laplace's approximation is wrong by several nats there, and Newton steps to the minimum take
+        minutes without better predictions (measured on kin8nm). If Hessians take long
         (``cheap_work``), more rows per weight are required.
     batch_steps : int
-        Steps of training on batches: some seconds.
+        Number of steps of training on batches, which take some seconds.
     early_work : float
-        Rows times squared weights up to which networks that end their training early are trained by
-        damped steps, which lead further than batches: a step takes a tenth of a second.
+        Rows times squared weights up to which training with early stopping uses Levenberg-Marquardt
+        steps, which reach a lower energy than batches: a step takes a tenth of a second.
     part_rows, part_rows_per_weight : int
         Least number of rows on which training begins, in total and per weight. Their minimum is
         within a few steps of that of all rows.
     part_worth : int
         Training begins on a part of the rows if there are at least this many times as many.
     scan_work : float
-        Rows times squared weights up to which linear models begin at the best of a grid of
-        precisions. All rows are factorised once for it (a tenth of a second).
+        Rows times squared weights up to which linear models start at the best of a grid of
+        precisions. This needs one factorisation of all rows (a tenth of a second).
     growth_weights : int
         Weights up to which networks are tried on many rows: a start takes a minute there.
     growth_work : float
@@ -96,6 +102,7 @@ class Limits(NamedTuple):
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0
     batch_rows: int = 5000
+    wide_rows: int = 1000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
     early_work: float = 5e9
@@ -106,3 +113,13 @@ class Limits(NamedTuple):
     growth_weights: int = 50_000
     growth_work: float = 1e9
     moderation_work: float = 1e10
+
+    def many_rows(self, n_rows, n_features):
+        """Return True if networks are compared by held-out rows, and large ones stop early.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+        """
+        work = n_rows * (NARROW * (n_features + 2)) ** 2
+        return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and work > self.cheap_work)

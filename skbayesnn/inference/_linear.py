@@ -1,4 +1,4 @@
-"""Where to start without a hidden layer, as the evidence is cheap but may have several maxima."""
+"""Starting precisions of linear models, whose evidence is cheap but may be multimodal."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ import numpy as np
 from skbayesnn.network import Inputs
 from skbayesnn.posterior import Hyperparameters
 
-GRID_STEP = 0.5 * np.log(10.0)  # of ln alpha and ln beta
+GRID_STEP = 0.5 * np.log(10.0)  # spacing of the grid in ln alpha and ln beta
 
 
 def scannable(posterior, settings):
-    """Whether the evidence is exact, cheap on a grid of precisions, and the prior centred."""
+    """Return True if the evidence is exact and cheap on a grid, and the prior centred."""
     work = len(posterior.X) * posterior.network.n_weights**2
     cheap = work <= settings.limits.scan_work
     return posterior.is_quadratic and cheap and posterior.groups.centred
@@ -19,17 +19,17 @@ def scannable(posterior, settings):
 
 @np.errstate(over="ignore", invalid="ignore")
 def linear_start(posterior, settings):
-    """Precisions of highest evidence on a coarse grid, for Gaussian noise and no hidden layer.
+    """Find the precisions of highest evidence on a coarse grid, for linear models.
 
-    The evidence counts with the density of the hyperprior. All free weight precisions share one
-    value, as far as their bounds allow. Re-estimation from there ends in the same maximum,
-    wherever the scale of the weights lies; from a strong prior it may end where everything is taken
-    for noise.
+    The noise is Gaussian. The criterion is the evidence times the density of the hyperprior. All
+    free weight precisions share one value, within their bounds. Re-estimation from there reaches
+    the same maximum for any scale of the weights; from a strong prior it may converge to a maximum
+    where all variation of the targets is attributed to noise.
 
     Returns
     -------
     Hyperparameters
-        Of shapes (n_groups,) and (n_levels,).
+        Precisions of shapes (n_groups,) and (n_levels,).
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     prior = free.alpha_prior
@@ -39,10 +39,10 @@ def linear_start(posterior, settings):
     ]
     labels = groups.labels.reshape(-1, posterior.network.n_outputs)
     sheets = _sheets(posterior, levels)
-    # if all have one value, one spectrum serves all of these
+    # with equal precisions, one decomposition is enough for all values
     equal = bool(np.all(free.alpha)) and np.ptp(prior.low) == np.ptp(prior.high) == 0
     spectra = _spectra(sheets, np.ones(labels.shape)) if equal else None
-    best, chosen = -np.inf, settings.fixed  # which stays if inputs overflow
+    best, chosen = -np.inf, settings.fixed  # the result if inputs overflow
     for value in _grid(prior[free.alpha]) if np.any(free.alpha) else [1.0]:
         alpha = np.where(free.alpha, prior.clip(value), settings.fixed.alpha)
         found = spectra or _spectra(sheets, alpha[labels])
@@ -62,33 +62,37 @@ def linear_start(posterior, settings):
 
 
 def _grid(prior):
-    """Precisions between the bounds of a prior, or of several."""
+    """Grid of precisions between the bounds of one or several priors."""
     low, high = np.min(prior.low), np.max(prior.high)
     return np.minimum(np.exp(np.arange(low, high + 0.5 * GRID_STEP, GRID_STEP)), np.exp(high))
 
 
 class _Sheet(NamedTuple):
-    """Targets of one output and their inputs, compressed, for noise precisions that they share."""
+    """Compressed inputs and targets of one output, for several noise precisions ``betas``."""
 
     triangle: np.ndarray  # triangular factor of the inputs
     inside: np.ndarray  # targets in its coordinates
-    beside: float  # squared distance of the targets from what the inputs span
+    beside: float  # squared distance of the targets from the span of the inputs
     betas: np.ndarray
     offset: float = 0.0  # of the log likelihood, where rows are weighted by their precisions
 
 
 class _Spectrum(NamedTuple):
-    """Of the inputs scaled by their prior standard deviations, and one output's targets."""
+    """Singular values of scaled inputs, and the targets of one output in their basis.
 
-    squares: np.ndarray  # of the singular values
+    The inputs are multiplied by the prior standard deviations of their weights.
+    """
+
+    squares: np.ndarray  # squared singular values
     along: np.ndarray  # squared components of the targets along the singular vectors
     sheet: _Sheet
 
 
 def _sheets(posterior, levels):
-    """Of every output, those that together hold all precisions ``levels`` of its noise.
+    """Compressed targets of every output, for all precisions ``levels`` of its noise.
 
-    One is enough, unless targets have errors of their own: then it is one for each precision.
+    One sheet per output is enough, unless targets have known variances: then there is one for each
+    precision.
     """
     likelihood, weight = posterior.likelihood, posterior.sample_weight
     rows = Inputs(posterior.X, posterior.network.has_biases(0)).rows
@@ -110,7 +114,7 @@ def _sheets(posterior, levels):
 
 
 def _compressed(rows, y, weight):
-    """Of every output: triangular factor, targets in its coordinates, and what they leave out."""
+    """Triangular factor, targets in its coordinates and squared residual norm of every output."""
     root = np.sqrt(weight)[:, None]
     basis, triangle = np.linalg.qr(root * rows)
     targets = root * y
@@ -119,7 +123,7 @@ def _compressed(rows, y, weight):
 
 
 def _spectra(sheets, alpha):
-    """Those of every output's sheets, from precisions of shape (n_inputs + 1, n_outputs)."""
+    """Spectra of the sheets of every output, for precisions of shape (n_inputs + 1, n_outputs)."""
     found, previous = [], (None, None)
     for some, a in zip(sheets, alpha.T, strict=True):
         found.append([])
@@ -133,7 +137,7 @@ def _spectra(sheets, alpha):
 
 
 def _log_likelihood(spectrum, variance, n_rows):
-    """``log P(D | alpha, beta)`` (MacKay 1992, equation 2.20) for each of a sheet's ``beta``."""
+    """Log evidence (MacKay 1992, equation 2.20) of one output, for each ``beta`` of a sheet."""
     squares, along, (*_, beside, beta, offset) = spectrum
     total = 1.0 / beta[:, None] + variance * squares
     value = -0.5 * np.sum(np.log(2.0 * np.pi * total) + along / total, axis=1)

@@ -1,4 +1,4 @@
-"""How much memory a search for minima takes."""
+"""Memory that a search for minima takes."""
 
 import os
 
@@ -8,24 +8,24 @@ from joblib import effective_n_jobs
 from skbayesnn.inference._method import Curvature, Method
 from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 
-FIXED = 2**20  # bytes of small things
-ROW_COPIES = 6  # of X and y: as given, sorted, distinct, standardised, on the way
-PER_UNIT = 5  # numbers per row and unit: values, slopes, bends and their derivatives
-JACOBIANS = 2  # of a block of training rows, when they are predicted at the end
-MATRICES = 6  # of the size of a Hessian, while one is assembled, factored and inverted
+FIXED = 2**20  # bytes of small arrays and objects
+ROW_COPIES = 6  # copies of X and y: given, sorted, distinct, standardised, temporary
+PER_UNIT = 5  # doubles per row and unit: activations, their derivatives, back-propagated ones
+JACOBIANS = 2  # Jacobians of a block of training rows, for predictions at the end
+MATRICES = 6  # matrices of the size of a Hessian during its assembly, factorisation, inverse
 
 
 def memory_of_search(posterior, settings, n_starts, n_jobs=None):
-    """Bytes that `find_minima` takes at most at any time, of all processes together.
+    """Estimate the peak memory of `find_minima` in bytes, summed over all processes.
 
-    Within a factor of two if no units are pruned. A network for the noise is not counted.
+    The estimate is within a factor of two if no units are pruned. A noise network is not counted.
     """
     method, network = Method.choose(posterior, settings), posterior.network
     n, k, roots = len(posterior.X), network.n_weights, len(posterior.X) * network.n_outputs
     n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
     sizes, width = network.layer_sizes, hessian_width(network)
     factors = sum(rows**2 + columns**2 for rows, columns in network.shapes)
-    form = {  # numbers of one curvature, and of what steps take besides
+    form = {  # doubles of one curvature, and further doubles of a step
         Curvature.DENSE: (k**2, MATRICES * k**2),
         Curvature.DUAL: (roots * k, 4 * roots * k + MATRICES * roots**2),
         Curvature.KRONECKER: (factors, MATRICES * factors + 50 * k),
@@ -44,7 +44,7 @@ def memory_of_search(posterior, settings, n_starts, n_jobs=None):
 
 
 def machine_memory():
-    """Bytes of memory that this machine has; infinite where the system does not tell."""
+    """Physical memory of this machine in bytes; infinite if the system does not report it."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -52,7 +52,7 @@ def machine_memory():
 
 
 def readable(n_bytes):
-    """Bytes in words."""
+    """Format a number of bytes with its unit."""
     for unit in ("KiB", "MiB", "GiB"):
         n_bytes /= 1024.0
         if n_bytes < 1000.0 or unit == "GiB":
@@ -62,15 +62,15 @@ def readable(n_bytes):
 
 
 def check_memory(n_bytes, what, advice):
-    """Raise ``MemoryError`` where something needs more memory than the machine has.
+    """Raise ``MemoryError`` if an operation needs more memory than the machine has.
 
     Parameters
     ----------
     n_bytes : float
     what : str
-        In the words of a message, as the subject of its sentence.
+        Subject of the sentence in the error message.
     advice : str
-        What to do instead.
+        Sentence of the error message that says what to do instead.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The method of a search, chosen once from sizes and settings."""
+"""Choice of the numerical method of a search, from problem size and settings."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,11 +15,11 @@ from skbayesnn.inference._stochastic import total_determined
 from skbayesnn.posterior import Energies, Hyperparameters
 
 TINY = np.finfo(float).tiny
-NOTHING_PER_ROW = 1e-4  # nats by which no prediction is better or worse
+NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
 
 
 class Curvature(Enum):
-    """Form of the matrices that steps and error bars are made from."""
+    """Representation of the curvature matrix in training steps and error bars."""
 
     DENSE = "Gauss-Newton curvature"
     DUAL = "Gauss-Newton curvature in dual form, as weights outnumber the targets"
@@ -27,7 +27,7 @@ class Curvature(Enum):
 
 
 class Point(NamedTuple):
-    """Where a search is, and what was evaluated there.
+    """Current point of a search, with energies and derivatives.
 
     Attributes
     ----------
@@ -47,43 +47,43 @@ class Point(NamedTuple):
 
     @property
     def energy(self):
-        """``M(w)``."""
+        """Energy ``M(w)``, minus the log posterior density up to a constant."""
         return float(self.energies.total(self.hyper))
 
 
 @dataclass(frozen=True)
 class Method:
-    """What is exact, which form the curvature has, and how training proceeds.
+    """Numerical method of a search: curvature, training algorithm, exactness of the evidence.
 
     Attributes
     ----------
     curvature : Curvature
-        Of training steps.
+        Form of the curvature in training steps.
     dense : bool
         Whether the exact Hessian is formed at the minimum.
     exact : bool
-        Whether the log determinant of the evidence is that of the exact Hessian.
+        Whether the log determinant in the evidence uses the exact Hessian.
     by_gradients : bool
-        Whether training descends by gradients, with one curvature for each re-estimation.
+        Whether training uses gradients, with one curvature for each re-estimation.
     by_batches : bool
-        Whether they are those of batches of the rows.
+        Whether these are gradients of batches of rows.
     early : bool
-        Whether training of a large network on many rows ends before the minimum: the weights there
-        are taken as they are, and have no evidence.
+        Whether training of a large network on many rows uses early stopping: its weights are not
+        at a minimum, and have no evidence.
     cheap : bool
         Whether a fit can use hundreds of Hessians.
     profiled : bool
-        Whether the evidence may be evaluated along a precision.
+        Whether the evidence can be evaluated along a precision.
     refines : bool
-        Whether precisions are refined on the gradient of the evidence.
+        Whether precisions are refined by the gradient of the evidence.
     part_rows : int
-        Rows on which training begins; 0: all.
+        Number of rows on which training starts; 0 for all rows.
     n_rows, n_weights : int
     informed : bool
-        Whether the prior has a mean or a precision matrix: the output layer is then trained as the
-        others, not solved for.
+        Whether the prior has a mean or a precision matrix; the output layer is then trained as the
+        other layers are, not solved for.
     deadline : Deadline
-        Of the search.
+        Deadline of the search.
 
     Examples
     --------
@@ -118,18 +118,18 @@ class Method:
 
     @classmethod
     def choose(cls, posterior, settings):
-        """The method for a network of this size on this many rows.
+        """Choose the method for the network and rows of a posterior.
 
         Parameters
         ----------
         posterior : Posterior
         settings : Settings
-            With the `Limits`.
+            Settings with the `Limits`.
         """
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
-        many = hidden and n >= limits.batch_rows
+        many = hidden and limits.many_rows(n, network.layer_sizes[0])
         dense = k <= limits.dense and work <= limits.dense_work
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work
@@ -183,27 +183,27 @@ class Method:
 
     @property
     def resolution(self):
-        """Nats of ``M`` that are not worth work: without evidence, a little for each row."""
+        """Differences of ``M`` (nats) that are negligible: zero if there is an evidence."""
         return 0.0 if self.has_evidence else NOTHING_PER_ROW * self.n_rows
 
     @property
     def has_evidence(self):
-        """Whether log determinants are good enough for an evidence."""
+        """True if log determinants are accurate enough for an evidence."""
         return not (self.early or self.curvature is Curvature.KRONECKER)
 
     def threads(self):
-        """Context manager: as many threads of the linear algebra library as pay."""
+        """Context manager that sets the efficient number of BLAS threads."""
         return one_blas_thread() if self.by_gradients else blas_threads(self.n_weights)
 
     def point(self, posterior, theta, hyper, exact=False):
-        """`Point` with the curvature of steps, or with the ``exact`` Hessian where it is formed.
+        """Evaluate a `Point` with the curvature of training steps or the ``exact`` Hessian.
 
         Parameters
         ----------
         posterior : Posterior
         theta : ndarray of shape (k,)
         hyper : Hyperparameters
-            Of one network.
+            Precisions of one network.
         exact : bool, default=False
         """
         if self.forms(exact):
@@ -225,18 +225,18 @@ class Method:
         return Point(theta, hyper, energies, gradient, precision)
 
     def gauss_newton(self, posterior, theta, hyper):
-        """`Point` with the Gauss-Newton ``A``, dense where such matrices are formed."""
+        """Evaluate a `Point` with the Gauss-Newton ``A``, dense where such matrices are formed."""
         method = replace(self, curvature=Curvature.DENSE) if self.dense else self
         return method.point(posterior, theta, hyper)
 
     def determined(self, posterior, point):
-        """Well-determined weights of every group, ``(n_groups,)`` (MacKay 1992, equation 2.23).
+        """Effective number of parameters of every group (MacKay 1992, equation 2.23).
 
         Parameters
         ----------
         posterior : Posterior
         point : Point
-            With the Gauss-Newton ``A``.
+            Point with the Gauss-Newton ``A``.
 
         Returns
         -------
@@ -248,18 +248,18 @@ class Method:
         return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
 
     def traces(self, posterior, ends, hyper, precision):
-        """``Tr(B^-1 A)`` with the Gauss-Newton ``A`` at each of some weights, and another ``B``."""
+        """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
         if self.forms(exact=False):
             return posterior.traces(ends, hyper, precision.covariance(), exact=False)
         points = (self.point(posterior, end, hyper) for end in ends)
         return np.array([point.precision.trace_under(precision) for point in points])
 
     def forms(self, exact):
-        """Whether points have a matrix: the ``exact`` Hessian, or that of steps."""
+        """Return True if points have a dense matrix: the ``exact`` Hessian or that of steps."""
         return exact or (self.dense and self.curvature is Curvature.DENSE)
 
     @staticmethod
     def loses_definiteness(posterior, exact):
-        """Whether a matrix that is not definite can only be so by rounding."""
+        """Return True if an indefinite matrix can only be due to rounding."""
         linear = not posterior.network.hidden_layer_sizes
         return not exact or (linear and posterior.likelihood.one_curvature)

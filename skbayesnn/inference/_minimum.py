@@ -1,11 +1,11 @@
-"""One minimum of the energy: the way to it from trained weights, and its evidence.
+"""One minimum of the energy: search from trained weights, and evaluation of its evidence.
 
-The order of calls of `complete`::
+Order of calls in `complete`::
 
     needed = prune, find_mode, prune, ...       until no unit is redundant
     ascend (Gauss-Newton evidence), needed      where the `Method` refines precisions
     find_mode, ascend (exact evidence)
-    evaluate                                    every term of the evidence
+    evaluate                                    all terms of the evidence
 """
 
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ from skbayesnn.inference._method import Method
 from skbayesnn.inference._redundancy import layers_switched_off, prune
 from skbayesnn.inference._steps import find_mode
 
-ASCENT = 20.0  # times the tolerance: that of the first ascent, which the exact one follows
-PRUNING = 1e-6  # nats above the minimum at which units are told to be redundant
-TO_ROUNDING = 1e-12  # nats above the minimum, and left to gain, at the end
-APPROXIMATELY = 1e-8  # the same with Gauss-Newton curvature
-TRIALS, FEW_TRIALS = 120, 30  # of steps towards a minimum, where Hessians are cheap or not
-TRIALS_BENT = 1000  # the same, cheap, where the noise bends the energy downwards beside minima
+ASCENT = 20.0  # tolerance of the first ascent, relative to that of the exact one after it
+PRUNING = 1e-6  # nats above the minimum at which redundant units are identified
+TO_ROUNDING = 1e-12  # final tolerance in nats, of the energy and the evidence
+APPROXIMATELY = 1e-8  # final tolerance with the Gauss-Newton approximation
+TRIALS, FEW_TRIALS = 120, 30  # trial steps to a minimum, where Hessians are cheap or not
+TRIALS_BENT = 1000  # where Hessians are cheap and the energy has negative curvature near minima
 
 
 class Trouble(Enum):
-    """Why there is no evidence."""
+    """Reason why a minimum has no evidence."""
 
     ROTATION = "linear hidden units have no isolated minimum"
     INDEFINITE = "the Hessian is not positive definite"
@@ -45,45 +45,47 @@ class Trouble(Enum):
     NOISE_NETWORK = "the noise network has no evidence"
 
 
-OF_SIZE = Trouble.STRUCTURED, Trouble.EARLY  # where no search could find an evidence
+OF_SIZE = Trouble.STRUCTURED, Trouble.EARLY  # due to problem size, whatever the search
 LOST = Trouble.INDEFINITE, Trouble.NOT_REACHED  # where another start may help
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """One minimum of ``M(w)`` with its own hyperparameters and its Gaussian approximation.
+    """One minimum of ``M(w)`` with its hyperparameters and Gaussian approximation.
 
-    Everything is in standardised units.
+    All quantities are in standardised units.
 
     Attributes
     ----------
     network : Network
-        After pruning.
+        Network after pruning.
     groups : WeightGroups
     likelihood : Likelihood
     theta : ndarray of shape (k,)
     hyper : Hyperparameters
     precision : Precision or None
-        Of the weights; ``None`` where it is not definite.
+        Posterior precision matrix of the weights; ``None`` if not positive definite.
     terms : EvidenceTerms
     data_errors : ndarray of shape (n_levels,)
-        ``E_D`` of every noise level.
+        Error ``E_D`` of every noise level.
     gamma : ndarray of shape (n_groups,)
+        Effective number of parameters of every group.
     noise_gamma : ndarray of shape (n_levels,)
+        Effective number of parameters determined by targets of every noise level.
     noise_counts : ndarray of shape (n_levels,)
-        Targets of every noise level.
+        Number of targets of every noise level.
     gradient_norm : float
     smallest_eigenvalue : float
-        Of the exact Hessian.
+        Smallest eigenvalue of the exact Hessian.
     pruned : tuple of Pruned
     n_iter : int
     converged : bool
     exact : bool
-        Whether the log determinant is that of the exact Hessian.
+        Whether the log determinant uses the exact Hessian.
     trouble : Trouble or None
-        Why the evidence is ``nan``.
+        Reason why the evidence is ``nan``.
     noise : Minimum or None
-        Of the noise network, if there is one.
+        Minimum of the noise network, if there is one.
     """
 
     network: object
@@ -108,20 +110,20 @@ class Minimum:
 
     @property
     def fits_everything(self):
-        """Whether hardly any degree of freedom is left to tell the noise level from."""
+        """True if almost no residual degrees of freedom are left to determine a noise level."""
         return bool(np.any(self.noise_gamma > 0.9 * self.noise_counts))
 
     @property
     def log_evidence(self):
-        """``log P(D | H)`` of this minimum, all its symmetric copies included; or ``nan``."""
+        """Log evidence of this minimum, including its symmetric copies; ``nan`` if it has none."""
         return self.terms.total if self.trouble is None else np.nan
 
 
 def complete(posterior, theta, hyper, settings):
-    """Take trained weights to a minimum without redundant units, and evaluate its evidence.
+    """Move from trained weights to a minimum without redundant units; evaluate its evidence.
 
-    Where there is no minimum at the precisions of highest Gauss-Newton evidence, that at those of
-    training is taken.
+    If there is no minimum at the precisions of highest Gauss-Newton evidence, the one at the
+    precisions of training is used.
 
     Parameters
     ----------
@@ -151,9 +153,9 @@ def complete(posterior, theta, hyper, settings):
 
 
 def polish(posterior, theta, hyper, settings, refine):
-    """Follow a minimum to where a small change of the problem has moved it.
+    """Find and evaluate the minimum near a given one after a small change of the problem.
 
-    As `complete`, but nothing is deleted, and precisions stay unless ``refine``.
+    In contrast to `complete`, no units are pruned, and precisions are fixed unless ``refine``.
     """
     method = Method.choose(posterior, settings)
     search = find_mode(posterior, method, theta, hyper, FEW_TRIALS, PRUNING)
@@ -162,21 +164,21 @@ def polish(posterior, theta, hyper, settings, refine):
 
 
 def evaluated(posterior, theta, hyper, settings):
-    """The minimum that is next to given weights, precisions and units as they are."""
+    """Find and evaluate the minimum near given weights, with fixed precisions and units."""
     method = Method.choose(posterior, settings)
     search = find_mode(posterior, method, theta, hyper, TRIALS, TO_ROUNDING)
     return evaluate(posterior, method, search, settings, ())
 
 
 def _needed(posterior, theta, hyper, settings, search=None):
-    """The minimum of a network without redundant units.
+    """Find the minimum of a network without redundant units, by repeated pruning.
 
     Returns
     -------
     posterior : Posterior
-        Of what is left.
+        Posterior of the pruned network.
     search : Search
-        As it was, if given and nothing is redundant.
+        Search at the minimum; the given one, unchanged, if no unit is redundant.
     pruned : tuple of Pruned
     """
     pruned = ()
@@ -191,7 +193,7 @@ def _needed(posterior, theta, hyper, settings, search=None):
 
 
 def _polished(posterior, method, search, settings, refine):
-    """At the minimum to rounding; with ``refine`` at that of highest evidence nearby."""
+    """Converge to the minimum up to rounding; with ``refine``, also maximise the evidence."""
     free, (theta, hyper) = settings.free, search.point[:2]
     if method.dense:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
@@ -205,23 +207,27 @@ def _polished(posterior, method, search, settings, refine):
 
 
 def _solved(posterior, method, search):
-    """Where one more Newton step leads, which is exact for quadratic energies but for rounding."""
+    """Take one more Newton step, which is exact for quadratic energies up to rounding."""
     point = search.point
     theta = point.theta - point.precision.solve(point.gradient)
     solved = method.point(posterior, theta, point.hyper, method.dense)
     if not np.linalg.norm(solved.gradient) <= np.linalg.norm(point.gradient):
-        return search  # rounding outweighs what is left
+        return search  # rounding errors dominate the gradient
     return search._replace(point=solved)
 
 
 def _trials(posterior, method):
+    """Maximum number of trial steps to a minimum."""
     if not method.cheap:
         return FEW_TRIALS
     return TRIALS_BENT if posterior.likelihood.bends else TRIALS
 
 
 def evaluate(posterior, method, search, settings, pruned, settled=True):
-    """Every term of the evidence at a minimum; ``settled``: whether its precisions are."""
+    """Evaluate all terms of the evidence at a minimum.
+
+    ``settled`` tells whether its precisions have converged.
+    """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     point = search.point
     theta, hyper, energies, gradient, precision = point
@@ -268,7 +274,7 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
 
 
 def _trouble(method, search, terms, determined):
-    """Why there is no evidence, or ``None``."""
+    """Reason why there is no evidence, or ``None``."""
     if np.isnan(terms.symmetry):
         return Trouble.ROTATION
     if not method.has_evidence:

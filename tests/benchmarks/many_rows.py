@@ -11,6 +11,7 @@ that of one noise level, the best one for the *test* rows.
 
 import argparse
 import os
+from functools import partial
 from pathlib import Path
 from time import process_time
 
@@ -25,9 +26,9 @@ from skbayesnn._threads import one_blas_thread
 FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
 
 
-def kin8nm():
-    """7,373 x 8."""
-    with np.load(FOLDER / "kin8nm.npz", allow_pickle=True) as data:
+def first_split(name):
+    """First published split of a set: power (8,611 x 4) or kin8nm (7,373 x 8)."""
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=True) as data:
         X, y, train, test = data["X"], data["y"], data["train_idx"][0], data["test_idx"][0]
     return X[train], y[train], X[test], y[test]
 
@@ -114,7 +115,13 @@ def slope(sizes, hidden):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    sets = {"kin8nm": kin8nm, "elevators": elevators, "sines": sines, "classes": classes}
+    sets = {
+        "power": partial(first_split, "power"),
+        "kin8nm": partial(first_split, "kin8nm"),
+        "elevators": elevators,
+        "sines": sines,
+        "classes": classes,
+    }
     parser.add_argument("--only", nargs="+", choices=sets, default=list(sets))
     parser.add_argument("--slope", type=int, nargs="+")
     parser.add_argument("--hidden", type=int, nargs="+", default=[8])
