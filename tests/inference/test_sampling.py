@@ -178,7 +178,7 @@ def test_probabilities_of_another_program(chains):
 def test_evidence_of_another_program(chains):
     value, error = evidence(chains.sampled, 3)
     expected = chains.expected
-    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
+    assert 0.0 < error < 0.7  # of four populations, 0.2 of it systematic
     combined = np.hypot(error, expected.log_marginal_likelihood_se)
     assert abs(value - expected.log_marginal_likelihood) < 3 * combined
 
@@ -248,7 +248,7 @@ def test_evidence_of_a_linear_model(tuned, scale):
     posterior = linear_posterior(X, y)
     plan = {} if tuned else {"n_steps": 10}
     value, error = evidence(run(posterior, sampling(posterior, tuned=tuned, **plan), 4), 4)
-    assert 0.0 < error < 0.1
+    assert 0.0 < error < 0.2  # from the spread of four populations
     assert abs(value - exact) < 3 * error
 
 
@@ -318,7 +318,7 @@ def test_evidence_of_logistic_regression():
     assert nothing < values.max() - 15.0
     posterior = linear_posterior(X, y, Bernoulli())
     value, error = evidence(run(posterior, sampling(posterior), 4), 12)
-    assert 0.0 < error < 0.1
+    assert 0.0 < error < 0.2  # from the spread of four populations
     assert abs(value - averaged(values)) < 3 * error
 
 

@@ -99,7 +99,7 @@ def test_student_t_line(tuned):
     for i, nu in enumerate(DEGREES_OF_FREEDOM):
         assert_mean((draws.noise[..., 0] == nu).astype(float), share[..., i].sum())
     value, error = evidence(sampled)
-    assert 0.0 < error < 0.15
+    assert 0.0 < error < 0.3  # from the spread of four populations
     assert abs(value - exact) < 3.0 * error
 
 
@@ -163,5 +163,5 @@ def test_log_linear_noise(tuned):
     assert_mean(noise[..., 0] ** 2, share.sum(1) @ slope**2)
     assert_mean(noise[..., 1], share.sum(0) @ level)
     value, error = evidence(sampled)
-    assert 0.0 < error < 0.15
+    assert 0.0 < error < 0.3  # from the spread of four populations
     assert abs(value - exact) < 3.0 * error
