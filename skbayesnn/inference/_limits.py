@@ -20,6 +20,9 @@ class Limits(NamedTuple):
         Ratio of weights to targets from which the dual form is faster than dense matrices (measured
         crossover, 100 to 1,000 targets). Where dense matrices are not formed the ratio is 1, as
         Kronecker factors would yield an effective number of parameters above the number of targets.
+    dense_linear : int
+        Weights up to which linear models with more weights than targets form dense matrices. The
+        dual form is as exact for them, but the evidence is not evaluated along the precisions.
     dual_doubles : float
         Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float
@@ -92,6 +95,7 @@ class Limits(NamedTuple):
     dense: int = 3000
     dense_work: float = 1e10
     dual: float = 2.0
+    dense_linear: int = 600
     dual_doubles: float = 2.0**27
     softmax_work: float = 1e8
     cheap_work: float = 2e9

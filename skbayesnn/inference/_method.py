@@ -139,8 +139,9 @@ class Method:
         dense &= not early or (work <= limits.early_work and not creeps)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
         dual = pays and not early and targets * k <= limits.dual_doubles
-        # of linear models the Gauss-Newton matrix is exact in either form
-        dense &= hidden or not dual or k**3 <= limits.profile_work
+        # the Hessian is the Gauss-Newton matrix, which the dual form has without loss
+        linear = not hidden and posterior.likelihood.one_curvature
+        dense &= not (linear and dual and k > limits.dense_linear)
         curvature = Curvature.DUAL if dual else Curvature.DENSE
         if not (dense or dual):
             curvature = Curvature.KRONECKER

@@ -168,6 +168,11 @@ class TestHeldOut:
         expected = expected.mean() + problem.log_scale / 400
         assert held.log_density([best, best]) == pytest.approx(expected, abs=2e-3)
 
+    def test_kept_rows_are_trained_as_all_rows(self):
+        problem = replace(make_problem(120), limits=Limits(batch_rows=120))  # 108 are kept
+        assert Method.choose(*problem.posed((8,))).early
+        assert Method.choose(*HeldOut.of(problem).kept.posed((8,))).early
+
     def test_growth_finds_a_network_that_is_large_enough(self):
         rng = np.random.default_rng(0)
         X = rng.uniform(-2, 2, (1500, 1))

@@ -275,3 +275,30 @@ def test_singular_values_serve_where_the_dual_form_is_lost():
     assert type(precision) is SpectralPrecision
     difference = np.array([1.0, -1.0, 0.0])
     assert difference @ precision.solve(difference) == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [ONE, Bernoulli()])
+def test_linear_models_of_many_inputs_lose_nothing_in_dual_form(likelihood):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((15, 700))
+    y = X[:, :1] + 0.3 * rng.standard_normal((15, 1))
+    if not likelihood.n_levels:
+        y = (y > 0.0).astype(float)
+    network = Network((700, 1))
+    posterior = Posterior(network, likelihood, weight_groups(network, "layer"), X, y, np.ones(15))
+    hyper = Hyperparameters(np.full(2, 5.0), np.full(likelihood.n_levels, 4.0))
+    method = method_of(posterior, limits=Limits())
+    dense = method_of(posterior, limits=Limits(dense_linear=1000))
+    assert (method.dense, dense.dense) == (False, True)
+    theta = 0.1 * rng.standard_normal(701)
+    ours = method.point(posterior, theta, hyper).precision
+    exact = dense.point(posterior, theta, hyper, exact=True).precision
+    assert type(ours) is DualPrecision
+    assert ours.log_det == pytest.approx(exact.log_det, rel=1e-9)
+    np.testing.assert_allclose(ours.variances(), exact.variances(), rtol=1e-7)
+
+
+@pytest.mark.parametrize(("shape", "early"), [((999, 200), False), ((1000, 200), True)])
+def test_many_inputs_make_rows_many(shape, early):
+    posterior = of_size(ONE, shape[0], (shape[1], 4, 1))
+    assert method_of(posterior, limits=Limits()).early is early
