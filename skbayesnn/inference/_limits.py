@@ -22,7 +22,8 @@ class Limits(NamedTuple):
         Kronecker factors would yield an effective number of parameters above the number of targets.
     dense_linear : int
         Weights up to which linear models with more weights than targets form dense matrices. The
-        dual form is as exact for them, but the evidence is not evaluated along the precisions.
+        dual form is as exact for them, but for Student-t noise; the evidence is not evaluated along
+        the precisions.
     dual_doubles : float
         Largest size of a matrix with a row for every target: 1 GiB.
     softmax_work : float

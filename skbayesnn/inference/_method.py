@@ -139,9 +139,8 @@ class Method:
         dense &= not early or (work <= limits.early_work and not creeps)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
         dual = pays and not early and targets * k <= limits.dual_doubles
-        # the Hessian is the Gauss-Newton matrix, which the dual form has without loss
-        linear = not hidden and posterior.likelihood.one_curvature
-        dense &= not (linear and dual and k > limits.dense_linear)
+        # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise
+        dense &= hidden or not dual or k <= limits.dense_linear
         curvature = Curvature.DUAL if dual else Curvature.DENSE
         if not (dense or dual):
             curvature = Curvature.KRONECKER
