@@ -149,21 +149,19 @@ def spread_rows(n):
     return np.unique(np.linspace(0, n - 1, ROWS).round().astype(int))
 
 
-def diagnose(sampled, thin):
+def diagnose(fit):
     """Compare the chains of a run.
 
     Parameters
     ----------
-    sampled : Sampled
-    thin : int
-        Transitions per draw that is kept.
+    fit : SampledFit
 
     Returns
     -------
     Diagnostics
         Diagnostics, with ``nan`` for R-hat and ESS of fewer than 8 draws.
     """
-    draws, joint, posterior = sampled.draws, sampled.joint, sampled.joint.posterior
+    draws, joint, posterior = fit.draws, fit.sampled.joint, fit.posed.posterior
     n_chains, n_draws = draws.energy.shape
     rows = posterior.X[spread_rows(len(posterior.X))]
     f = outputs(posterior.network, draws.theta.astype(float), rows)
@@ -177,6 +175,7 @@ def diagnose(sampled, thin):
         chosen += joint.state_names
         logs = np.concatenate([logs, np.log(draws.noise)], axis=-1)
     enough = n_draws >= LEAST_DRAWS
+    step_size = np.concatenate([chains.steps.average for chains in fit.sampled.chains])
     comparable = enough and len(chosen) > 0
     hyper_r_hat = r_hat(logs) if comparable else np.full(len(chosen), np.nan)
     hyper_ess = bulk_ess(logs) if comparable else np.full(len(chosen), np.nan)
@@ -193,8 +192,8 @@ def diagnose(sampled, thin):
         acceptance=float(draws.acceptance.mean()),
         acceptance_by_chain=draws.acceptance.mean(axis=1),
         divergences=int(draws.diverged.sum()),
-        n_transitions=n_chains * n_draws * thin,
+        n_transitions=n_chains * n_draws * fit.settings.thin,
         n_gradients=int(draws.n_steps.sum()),
-        step_size=np.concatenate([chains.steps.average for chains in sampled.chains]),
+        step_size=step_size.reshape(n_chains, -1).mean(axis=1),
         energy=draws.energy,
     )

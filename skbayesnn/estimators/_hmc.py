@@ -206,7 +206,7 @@ class HMCMLP(BayesianMLP):
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
-        self.diagnostics_ = diagnose(result.sampled, result.settings.thin)
+        self.diagnostics_ = diagnose(result)
         if self.diagnostics_.r_hat > ASTRAY:
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
@@ -255,7 +255,8 @@ class HMCMLP(BayesianMLP):
     def _was_cut_short(self):
         """True if time ran out, also during the warm-up alone."""
         sampled, settings = self._result.sampled, self._result.settings
-        needed = settings.n_warmup + settings.thin * sampled.draws.energy.shape[1]
+        needed = settings.of_parts(settings.n_warmup)
+        needed += settings.thin * sampled.draws.energy.shape[1]
         hurried = any(chains.count < needed for chains in sampled.chains)
         return hurried or super()._was_cut_short()
 

@@ -125,15 +125,16 @@ default="auto"
     init : {"modes", "prior"} or fitted estimator, default="modes"
         Where the chains start.
 
-        * ``"modes"``: on small data the chains start at draws of a population of networks, which
-          sequential Monte Carlo has carried from the prior to the posterior. It also measures the
-          evidence. On larger data each chain starts at its own minimum.
+        * ``"modes"``: on small data, at draws of populations of networks, which sequential Monte
+          Carlo carries from the prior to the posterior. Each chain then consists of 16 short ones
+          from different draws, one after the other, which share its transitions (Margossian et al.
+          2024). On larger data each chain starts at its own minimum.
         * ``"prior"``: the chains start at draws from the prior.
         * A fitted `EvidenceMLPRegressor`: the first chains start at its minima (see
           `from_evidence`).
     evidence : bool, default=True
-        Give ``log_evidence_``. Where chains do not start at draws of a population, a separate run
-        estimates it, whose time ``False`` saves.
+        Estimate ``log_evidence_``: by the populations from which chains start, or by separate ones,
+        whose time ``False`` saves.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     max_time : float or None, default=None

@@ -70,6 +70,8 @@ class SamplingSettings(NamedTuple):
     plan : Plan
     n_warmup, n_draws, thin : int
         Transitions of the warm-up; draws kept of every chain; transitions per draw.
+    n_parts : int
+        Number of short chains that every chain consists of. They share its transitions.
     tuned : bool
         Integrate the output layer out where possible, and adapt a metric. ``False``: the plain
         dynamics of all weights, whose coordinates are the weights where precisions are fixed.
@@ -84,6 +86,16 @@ class SamplingSettings(NamedTuple):
     thin: int = 1
     tuned: bool = True
     dtype: np.dtype = np.dtype(np.float64)
+    n_parts: int = 1
+
+    def of_parts(self, n_transitions):
+        """Number of transitions of each part."""
+        return -(-n_transitions // self.n_parts)
+
+    @property
+    def grouped_plan(self):
+        """`Plan` by which the parts of a chain adapt together."""
+        return self.plan._replace(group=self.n_parts)
 
 
 class Draws(NamedTuple):
@@ -120,6 +132,12 @@ class Draws(NamedTuple):
     def first(self, n_draws):
         """First ``n_draws`` draws of every chain."""
         return Draws(*(field[:, :n_draws] for field in self))
+
+    def joined(self, n_parts):
+        """Chains of ``n_parts`` parts each, one part after the other."""
+        m, n = self.energy.shape
+        shape = m // n_parts, n * n_parts
+        return Draws(*(field.reshape(*shape, *field.shape[2:]) for field in self))
 
 
 @dataclass(frozen=True)
@@ -158,8 +176,9 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
         ``False``: continue sampling without warm-up.
     workers : Workers
     """
-    n_warmup, alone, tell = settings.n_warmup if warm else 0, len(chains) == 1, None
-    total = n_warmup + settings.n_draws * settings.thin
+    n_warmup = settings.of_parts(settings.n_warmup) if warm else 0
+    alone, tell = len(chains) == 1, None
+    total = n_warmup + settings.of_parts(settings.n_draws) * settings.thin
     with workers.progress.over("sampling", np.ones(total) if alone else ()) as step:
         if alone and workers.progress.listens:
             tell = _Teller(step, n_warmup, total)
@@ -184,7 +203,8 @@ def _warm_up(joint, chains, settings, tell):
     curvature = joint.curvature if shaped and small else None
     deadline = settings.search.deadline.part(WARM_UP_SHARE)
     with blas_threads(joint.posterior.network.n_weights):
-        given = settings.plan, settings.n_warmup, curvature, _moves(joint, settings), tell
+        n_warmup, move = settings.of_parts(settings.n_warmup), _moves(joint, settings)
+        given = settings.grouped_plan, n_warmup, curvature, move, tell
         return warm_up(joint, chains, *given, lambda: deadline.passed)
 
 
@@ -212,7 +232,7 @@ def _draw(joint, chains, settings, tell):
     with blas_threads(joint.posterior.network.n_weights):
         move = _moves(joint, settings)
         try:
-            n_transitions = settings.n_draws * settings.thin
+            n_transitions = settings.of_parts(settings.n_draws) * settings.thin
             chains = sample(joint, chains, settings.plan, n_transitions, record, move, tell)
         except (KeyboardInterrupt, OutOfTime):
             if record.n_draws < FEWEST:

@@ -39,6 +39,9 @@ from skbayesnn.inference._search import ALONE, find_minima
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
 
+MORE = 4  # factor of the number of particles
+N_PARTS = 16  # short chains of each chain that starts from draws of a population
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -110,7 +113,8 @@ class SampledFit:
     @property
     def draws(self):
         """`Draws` of all chains."""
-        return self.sampled.draws
+        settings = self.settings
+        return self.sampled.draws.joined(settings.n_parts).first(settings.n_draws)
 
     def draw_prior(self, X, size, rng):
         """Draw outputs of networks from the prior at sampled precisions, see `EvidenceFit`."""
@@ -124,7 +128,7 @@ class SampledFit:
         same = self.noise == other.noise and self.origin == other.origin
         same = same and self.draws.energy.shape[0] == n_chains
         same = same and self.draws.energy.shape[1] <= theirs.n_draws
-        unlike = {"n_draws": 0, "search": None}
+        unlike = {"n_draws": 0, "search": None, "n_parts": 1}
         same = same and mine._replace(**unlike) == theirs._replace(**unlike)
         same = same and (
             self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
@@ -191,38 +195,71 @@ def fit_by_sampling(
     given = hidden_layer_sizes, noise, entropy, init, previous, workers
     chosen = _chosen(problem, *given, not recipe.from_prior)
     settings = recipe.settings(problem, chosen.posed, chosen.noise)
-    chain_seed, evidence_seed = np.random.SeedSequence(entropy).spawn(2)
+    seeds = np.random.SeedSequence(entropy).spawn(2)
     fit = SampledFit(problem, chosen.posed, chosen.noise, None, settings, origin)
     if previous is not None and previous.continues(fit, recipe.n_chains):
+        settings = settings._replace(n_parts=previous.settings.n_parts)
         sampled = _continued(previous.sampled, settings, workers)
+        evidence = previous.log_evidence, previous.log_evidence_std
     else:
-        seeds = chain_seed.spawn(recipe.n_chains)
-        joint, chains = _started(chosen, recipe, settings, seeds, workers)
-        sampled = run_chains(joint, chains, settings, True, workers)
+        settings, sampled, evidence = _begun(chosen, recipe, settings, seeds, workers)
     fit = replace(
         fit,
+        settings=settings,
         sampled=sampled,
         growth=chosen.growth,
         noise_log_evidences=chosen.noise_log_evidences,
     )
     if not recipe.evidence or sampled.interrupted:
         return fit
-    if np.isfinite(chosen.log_evidence_std):
-        found = chosen.log_evidence, chosen.log_evidence_std
-        return replace(fit, log_evidence=found[0], log_evidence_std=found[1])
-    return fit if problem.deadline.passed else _with_evidence(fit, evidence_seed, workers)
+    if np.isfinite(evidence[1]):
+        return replace(fit, log_evidence=evidence[0], log_evidence_std=evidence[1])
+    return fit if problem.deadline.passed else _with_evidence(fit, seeds[1], workers)
 
 
-def _started(chosen, recipe, settings, seeds, workers):
-    """Start chains from draws of a population, or near minima if there is none."""
-    if not chosen.drawn or recipe.from_prior or not settings.tuned:
+def _begun(chosen, recipe, settings, seeds, workers):
+    """Run new chains, from draws of a population if there is one, and else from near minima.
+
+    Each of the former chains consists of short ones that start at different draws, most of them
+    from one of the independent populations. R-hat thus compares populations (Margossian et al.
+    2024), and regions between which chains hardly move have the probability that populations give
+    them.
+
+    Returns
+    -------
+    settings : SamplingSettings
+    sampled : Sampled
+    evidence : tuple of float
+        Log evidence and its standard error, ``nan`` without a population.
+    """
+    problem, chain_seeds, found = chosen.problem, seeds[0].spawn(recipe.n_chains), None
+    if chosen.drawn and settings.tuned and not recipe.from_prior:
+        found = _populated(chosen.drawn[0], seeds[1], problem.deadline)
+    if found is None:
         given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
-        return start_sampling(chosen.problem, chosen.posed, settings, seeds, *given)
-    joint, position = chosen.drawn[0].joint, chosen.drawn[0].position
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    with blas_threads(joint.posterior.network.n_weights):
-        position = np.resize(position, (len(seeds), position.shape[1]))
-        return joint, start_chains(joint, position, rngs, settings.plan, workers.n_jobs)
+        started = start_sampling(problem, chosen.posed, settings, chain_seeds, *given)
+        return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
+    settings = settings._replace(n_parts=N_PARTS)
+    started = found.joint, _started(found, settings, chain_seeds, workers)
+    evidence = found.log_evidence + problem.log_scale, found.log_evidence_std
+    return settings, run_chains(*started, settings, True, workers), evidence
+
+
+def _populated(drawn, seed, deadline):
+    """Draw a large population of a model, given a small one; ``None`` if there is no time."""
+    joint, rng = drawn.joint, np.random.default_rng(seed)
+    eta = drawn.position[:, joint.n_sampled : joint.dimension]
+    return sample_population(joint, eta, rng, deadline, MORE)
+
+
+def _started(found, settings, seeds, workers):
+    """Start the short chains at final states of the populations, in the order of these."""
+    rngs = [np.random.default_rng(s) for seed in seeds for s in seed.spawn(settings.n_parts)]
+    last = found.position[:, -1]
+    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]
+    with blas_threads(found.joint.posterior.network.n_weights):
+        given = rngs, settings.grouped_plan, workers.n_jobs
+        return start_chains(found.joint, position, *given)
 
 
 def _with_evidence(fit, seed, workers):
@@ -245,9 +282,9 @@ def _with_evidence(fit, seed, workers):
 def _continued(old, settings, workers):
     """Continue an earlier run up to the requested number of draws."""
     done = old.draws.energy.shape[1]
-    if done == settings.n_draws:
+    if done == settings.of_parts(settings.n_draws):
         return replace(old, interrupted=False)
-    rest = settings._replace(n_draws=settings.n_draws - done)
+    rest = settings._replace(n_draws=settings.n_draws - done * settings.n_parts)
     chains = [batch._replace(rngs=deepcopy(batch.rngs)) for batch in old.chains]  # they advance
     more = run_chains(old.joint, chains, rest, False, workers)
     return more.after(old)

@@ -70,9 +70,11 @@ def start_sampling(
 
 def start_chains(joint, position, rngs, plan, n_jobs=None):
     """Start chains at rest at given positions, one batch per process."""
-    batches = np.array_split(np.arange(len(rngs)), min(effective_n_jobs(n_jobs), len(rngs)))
+    groups = np.arange(len(rngs)).reshape(-1, plan.group)
+    batches = np.array_split(groups, min(effective_n_jobs(n_jobs), len(groups)))
     return [
-        Chains.start(joint, position[batch], [rngs[i] for i in batch], plan) for batch in batches
+        Chains.start(joint, position[batch], [rngs[i] for i in batch], plan)
+        for batch in map(np.ravel, batches)
     ]
 
 

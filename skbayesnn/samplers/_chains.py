@@ -37,6 +37,8 @@ class Plan(NamedTuple):
         Power of the mean curvature, in `Metric.from_precisions`.
     kernel : callable
         Transition kernel: `transition`, or another one with its arguments.
+    group : int
+        Number of consecutive chains that adapt together: they share step sizes and metric.
 
     Examples
     --------
@@ -55,6 +57,14 @@ class Plan(NamedTuple):
     target: float = 0.8
     metric_power: float = 0.5
     kernel: object = transition
+    group: int = 1
+
+    def pooled(self, values):
+        """Replace the values of every chain ``(n_chains, ...)`` by the mean of its group."""
+        if self.group == 1:
+            return values
+        means = values.reshape(-1, self.group, *values.shape[1:]).mean(axis=1)
+        return np.repeat(means, self.group, axis=0)
 
 
 class Chains(NamedTuple):
@@ -206,8 +216,8 @@ def warm_up(
     True
     """
     if curvature is not None and n_transitions > 0:
-        metric = Metric.from_precisions(curvature(chains.phase.position), plan.metric_power)
-        chains = chains._replace(metric=metric)
+        precisions = plan.pooled(curvature(chains.phase.position))
+        chains = chains._replace(metric=Metric.from_precisions(precisions, plan.metric_power))
     brief = plan._replace(max_steps=min(plan.max_steps, WARM_UP_STEPS))
     ends = [round(share * n_transitions) for share in STAGES]
     total, used, begin = 0.0, 0, 0
@@ -215,13 +225,13 @@ def warm_up(
     for i in range(n_transitions):
         chains, info = advance(energy, chains, brief, chains.steps.current, move)
         if plan.step_size is None and not is_careful(plan, chains.count):
-            steps = chains.steps.updated(info.acceptance, plan.target)
+            steps = chains.steps.updated(plan.pooled(info.acceptance), plan.target)
             chains = chains._replace(steps=steps)
         if curvature is not None and begin < ends[-1]:
             if (i - begin) % every == 0:
                 total, used = total + curvature(chains.phase.position), used + 1
             if i + 1 in ends:
-                metric = Metric.from_precisions(total / used, plan.metric_power)
+                metric = Metric.from_precisions(plan.pooled(total / used), plan.metric_power)
                 chains = chains._replace(metric=metric, steps=StepSize.start(chains.steps.average))
                 total, used, begin = 0.0, 0, i + 1
         if progress is not None:

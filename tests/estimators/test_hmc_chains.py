@@ -190,7 +190,7 @@ def test_fits_of_limited_time_go_on():
 def test_nothing_to_do():
     model = fit(warm_start=True, **QUICK)
     draws = draws_of(model)
-    assert draws_of(model.fit(*make_rows())) is draws
+    assert np.shares_memory(draws_of(model.fit(*make_rows())).theta, draws.theta)
     cold = fit(**QUICK)
     draws = draws_of(cold)
     assert draws_of(cold.fit(*make_rows())) is not draws
@@ -447,3 +447,30 @@ def test_steps_that_are_far_too_long(sampler):
     assert "Reduce step_size" in messages[0] or "not converged" in messages[0]
     assert model.diagnostics_.acceptance < 0.01
     assert np.all(np.isfinite(model.predict(GRID)))
+
+
+# --- chains that start from populations ----------------------------------------------------------
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("kind", ["one output", "two classes"])
+def test_short_chains_continue_like_one_longer_fit(kind):
+    few = {"n_draws": 20, "evidence": True, "warm_start": True}
+    model = fit(kind, **few)
+    assert draws_of(model).energy.shape == (2, 20)  # of 32 in 16 short chains each
+    first = model.log_evidence_
+    model.set_params(n_draws=50).fit(*make_rows(kind))
+    assert draws_of(model).energy.shape == (2, 50)
+    assert_same_draws(model, fit(kind, **few | {"n_draws": 50}))
+    assert model.log_evidence_ == first
+
+
+@pytest.mark.measured
+def test_short_chains_do_not_depend_on_the_number_of_processes():
+    assert_same_draws(fit(n_draws=40), fit(n_draws=40, n_jobs=2))
+
+
+@pytest.mark.measured
+def test_short_chains_start_at_different_draws():
+    energies = draws_of(fit(n_draws=32)).energy
+    assert len(np.unique(energies[:, ::2])) == 32  # two chains of 16 parts with two draws each
