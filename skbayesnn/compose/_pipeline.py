@@ -71,6 +71,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
     log_evidence_std_ = _attribute("log_evidence_std_", "Its standard error, in nats.")
     evidence_report_ = _attribute("evidence_report_", "`EvidenceReport` of the last step.")
 
+    predict_distribution = _delegated(EvidenceMLPRegressor.predict_distribution)
     predict_std = _delegated(EvidenceMLPRegressor.predict_std)
     predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
     predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)

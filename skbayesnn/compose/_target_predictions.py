@@ -1,7 +1,8 @@
 """Predictions of targets from predictions of transformed targets."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,10 +10,132 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators import ask, probabilities, tails
+from skbayesnn.estimators import Distribution, Predictions, ask, probabilities
 
 
-class TransformedPredictions:
+@dataclass(frozen=True, repr=False, eq=False)
+class TransformedDistribution(Distribution):
+    """Predictive distribution of targets ``y = g(t)``, from that of ``t = T(y)``.
+
+    Quantiles are ``g`` of those of ``t``; the density has the factor ``|dT/dy|`` (Bishop 2006,
+    equation 1.27). The moments are those of `predict_std`, by quadrature.
+
+    Parameters
+    ----------
+    inner : PredictiveDistribution
+        Distribution of ``t``.
+    map : MonotoneMap
+        Transformation ``T`` with its inverse ``g``.
+    one_dimensional : bool
+        Whether arrays have no axis of outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.compose import TransformedTargetRegressor
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> functions = {"func": np.log, "inverse_func": np.exp}
+    >>> model = TransformedTargetRegressor(EvidenceMLPRegressor(()), **functions)
+    >>> at = model.fit(X, np.exp(X[:, 0])).predict_distribution(X)
+    >>> bool(np.allclose(at.cdf(at.ppf(0.2)), 0.2))
+    True
+    """
+
+    inner: Any
+    map: Any
+    one_dimensional: bool
+
+    def mean(self) -> Array:
+        """Compute the mean, in units of y."""
+        return self.expect(_itself)[0]
+
+    def std(self) -> Array:
+        """Compute the standard deviation, of weights and noise together, in units of y."""
+        return self.expect(_itself)[1]
+
+    def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
+        """Compute mean and standard deviation of a function; see `PredictiveDistribution`."""
+        return self.inner.expect(lambda t: function(self._taken_back(t)))
+
+    def ppf(self, q: ArrayLike) -> Array:
+        """Compute quantiles, in units of y; see `PredictiveDistribution`."""
+        q = probabilities(q, "q")
+        t = self.inner.ppf(q)
+        if not self.map.increasing.all():
+            increasing = self.map.increasing.reshape(-1, *(1,) * q.ndim)
+            increasing = increasing[0] if self.one_dimensional else increasing
+            t = np.where(increasing, t, self.inner.ppf(1.0 - q))
+        if self.one_dimensional:
+            return self._taken_back(t)
+        return np.moveaxis(self._taken_back(np.moveaxis(t, 1, -1)), -1, 1)
+
+    def logpdf(self, y: ArrayLike) -> Array:
+        """Compute the log density at targets, for each output by itself, in nats.
+
+        Raises
+        ------
+        ValueError
+            If the transformation is not finite or has no finite slope at some target.
+        """
+        t, slopes = self._transformed(y)
+        return self.inner.logpdf(self._shaped(t)) + self._shaped(slopes)
+
+    def joint_logpdf(self, y: ArrayLike) -> Array:
+        """Compute the log density at targets, joint over the outputs, as `logpdf`."""
+        t, slopes = self._transformed(y)
+        return self.inner.joint_logpdf(self._shaped(t)) + slopes.sum(axis=1)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Compute the probability of a target no larger than ``y``, which may be any numbers."""
+        y = self._checked(y)
+
+        def of_transformed(t):
+            return self.inner.cdf(self._shaped(t)).reshape(t.shape)
+
+        return self._shaped(self.map.cdf(y, of_transformed))
+
+    def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
+        """Draw targets, noise included; see `PredictiveDistribution`."""
+        return self._taken_back(self.inner.rvs(size, random_state))
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Select rows by a slice, an index array or a mask."""
+        return replace(self, inner=self.inner[rows])
+
+    def __len__(self):
+        return len(self.inner)
+
+    def _transformed(self, y):
+        """Transform targets; return ``t`` and log slopes, both ``(n, n_outputs)``."""
+        t = self.map.forward(self._checked(y))
+        slopes = self.map.log_slope(t)
+        wrong = ~np.isfinite(slopes).all(axis=1)
+        if np.any(wrong):
+            raise ValueError(
+                f"The transformation has no finite slope at y = {self.map.inverse(t)[wrong][0]}, "
+                "so there is no density."
+            )
+        return t, slopes
+
+    def _checked(self, y):
+        """Check targets: return ``(n, n_outputs)`` with the number of outputs of the model."""
+        y, _ = as_targets(y)
+        if y.shape[1] != len(self.map.spread):
+            raise ValueError(
+                f"y has {y.shape[1]} outputs, the model was fitted with {len(self.map.spread)}."
+            )
+        return y
+
+    def _taken_back(self, t):
+        return taken_back(self.map, t, self.one_dimensional)
+
+    def _shaped(self, t):
+        """Drop the axis of outputs if y had none."""
+        return t[:, 0] if self.one_dimensional else t
+
+
+class TransformedPredictions(Predictions):
     """Mixin of the predictions of a regressor of transformed targets, in units of the targets.
 
     The predictions are those of ``regressor_``, transformed back by ``_map``.
@@ -40,10 +163,34 @@ class TransformedPredictions:
         y_std : ndarray of the same shape
             Standard deviation; only with ``return_std``.
         """
-        if self.prediction == "median":
-            centre = self.predict_quantiles(X, 0.5)
-            return (centre, self.predict_std(X)) if return_std else centre
-        return self.predict_expectation(X, _itself, return_std)
+        distribution = self.predict_distribution(X)
+        centre = distribution.ppf(0.5) if self.prediction == "median" else distribution.mean()
+        return (centre, distribution.std()) if return_std else centre
+
+    def predict_distribution(
+        self, X: ArrayLike, measurement_std: None = None
+    ) -> TransformedDistribution:
+        """Predict the distribution of the targets, from which all other predictions follow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        measurement_std : None
+            Not supported for transformed targets.
+
+        Returns
+        -------
+        TransformedDistribution
+            Density, quantiles, moments and more, by the names of SciPy's distributions.
+        """
+        if measurement_std is not None:
+            raise ValueError(
+                "measurement_std is not supported for transformed targets. Leave it out, or fit "
+                "the targets as they are."
+            )
+        inner = self._ask("predict_distribution", X)
+        return TransformedDistribution(inner, self._map, self._y_is_1d)
 
     def predict_std(self, X: ArrayLike) -> Array:
         """Predict the standard deviation of the targets, due to weights and noise together.
@@ -64,129 +211,7 @@ class TransformedPredictions:
         ValueError
             If most networks have Student-t noise, under which it need not exist.
         """
-        return self.predict_expectation(X, _itself, return_std=True)[1]
-
-    def predict_expectation(
-        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
-    ) -> Any:
-        """Predict the mean of a function of the target, such as a cost.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        function : callable
-            Function as in `EvidenceMLPRegressor.predict_expectation`.
-        return_std : bool, default=False
-            Also return the standard deviation of the function.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Mean, in units of the function.
-        std : ndarray of the same shape
-            Standard deviation; only with ``return_std``.
-        """
-
-        def of_transformed(t):
-            return function(self._taken_back(t))
-
-        return self._ask("predict_expectation", X, of_transformed, return_std)
-
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike = 0.5) -> Array:
-        """Predict quantiles of the predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        q : float or array-like, default=0.5
-            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
-        """
-        q = probabilities(q, "q")
-        check_is_fitted(self)
-        low = self._ask("predict_quantiles", X, q)
-        if not self._map.increasing.all():
-            high = self._ask("predict_quantiles", X, 1.0 - q)
-            increasing = self._map.increasing.reshape(-1, *(1,) * q.ndim)
-            low = np.where(increasing[0] if self._y_is_1d else increasing, low, high)
-        if self._y_is_1d:
-            return self._map.inverse(low[..., None])[..., 0]
-        t = np.moveaxis(low, 1, -1)
-        return np.moveaxis(self._map.inverse(t), -1, 1)
-
-    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.95) -> Array:
-        """Predict a central interval of the predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        coverage : float or array-like of shape (n_coverages,), default=0.95
-            Probability inside, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
-        """
-        return self.predict_quantiles(X, tails(coverage))
-
-    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Compute the log density of targets under their predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Log density in nats, y in its own units; joint over the outputs.
-
-        Raises
-        ------
-        ValueError
-            If the transformation is not finite or has no finite slope at some target.
-        """
-        t = self._map.forward(self._checked(y))
-        slopes = self._map.log_slope(t).sum(axis=1)
-        if not np.all(np.isfinite(slopes)):
-            wrong = np.asarray(y)[~np.isfinite(slopes)][0]
-            raise ValueError(
-                f"The transformation has no finite slope at y = {wrong}, so there is no density."
-            )
-        return self._ask("log_predictive_density", X, self._shaped(t)) + slopes
-
-    def predictive_cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Compute the predictive probability of a target no larger than ``y``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Probabilities between 0 and 1, for each output by itself.
-        """
-        y = self._checked(y)
-
-        def of_transformed(t):
-            return self._ask("predictive_cdf", X, self._shaped(t)).reshape(t.shape)
-
-        return self._shaped(self._map.cdf(y, of_transformed))
+        return self.predict_distribution(X).std()
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw functions from the posterior, without noise, in units of y.
@@ -236,32 +261,21 @@ class TransformedPredictions:
     def _functions(self, method, X, n_samples, random_state):
         """Transform functions of the regressor back."""
         t = self._ask(method, X, n_samples, random_state)
-        if self._y_is_1d:
-            return self._taken_back(t.ravel()).reshape(t.shape)
-        return np.moveaxis(self._map.inverse(np.moveaxis(t, 1, -1)), -1, 1)
+        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
 
     def _taken_back(self, t):
-        """Transform ``(m,)`` or ``(m, n_outputs)`` values back to targets."""
-        return self._map.inverse(t[:, None])[:, 0] if self._y_is_1d else self._map.inverse(t)
-
-    def _checked(self, y):
-        """Check targets: return ``(n, n_outputs)`` with the number of outputs of the model."""
-        check_is_fitted(self)
-        y, _ = as_targets(y)
-        if y.shape[1] != len(self._map.spread):
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, the model was fitted with {len(self._map.spread)}."
-            )
-        return y
-
-    def _shaped(self, t):
-        """Drop the axis of outputs if y had none."""
-        return t[:, 0] if self._y_is_1d else t
+        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
+        return taken_back(self._map, t, self._y_is_1d)
 
 
 def _itself(y):
     """Return the target unchanged."""
     return y
+
+
+def taken_back(mapping, t, one_dimensional):
+    """Transform values, whose last axis is that of the outputs if y has one, back to targets."""
+    return mapping.inverse(t[..., None])[..., 0] if one_dimensional else mapping.inverse(t)
 
 
 def as_targets(y):

@@ -2,6 +2,11 @@
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._distribution import (
+    CategoricalDistribution,
+    Distribution,
+    PredictiveDistribution,
+)
 from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
 from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
@@ -19,8 +24,10 @@ from skbayesnn.estimators._pipeline import (
     final_step,
     innermost,
     path_to_final_step,
+    predictive_distribution,
 )
 from skbayesnn.estimators._posterior import DrawnPosterior, GaussianPosterior
+from skbayesnn.estimators._regression import Predictions
 from skbayesnn.estimators._rows import checked_weights
 
 __all__ = [
@@ -28,13 +35,17 @@ __all__ = [
     "AveragedClassifier",
     "AveragedRegressor",
     "BayesianMLP",
+    "CategoricalDistribution",
     "ClassificationNetwork",
+    "Distribution",
     "DrawnPosterior",
     "EvidenceMLPClassifier",
     "EvidenceMLPRegressor",
     "GaussianPosterior",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
+    "Predictions",
+    "PredictiveDistribution",
     "RegressionNetwork",
     "ask",
     "before_final_step",
@@ -43,6 +54,7 @@ __all__ = [
     "final_step",
     "innermost",
     "path_to_final_step",
+    "predictive_distribution",
     "probabilities",
     "tails",
 ]

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators._distribution import TINY, CategoricalDistribution
 from skbayesnn.estimators._networks import ClassificationNetwork
 from skbayesnn.estimators._parameters import count
 from skbayesnn.estimators._rows import checked_weights, generator, validated
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
-TINY = np.finfo(float).tiny
 SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
 WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
@@ -75,8 +75,22 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        probabilities = self.predict_proba(X)
-        return self.classes_[np.argmax(probabilities, axis=1)]
+        return self.predict_distribution(X).mode()
+
+    def predict_distribution(self, X: ArrayLike) -> CategoricalDistribution:
+        """Distribution of the classes, by the moderated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        CategoricalDistribution
+            Probabilities, entropy and draws, by the names of SciPy's distributions.
+        """
+        return CategoricalDistribution(self.predict_proba(X), self.classes_)
 
     def predict_proba(self, X: ArrayLike, moderated: bool | str = True) -> Array:
         """Class probabilities.
@@ -168,9 +182,9 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples,)
             In nats; for probabilities ``p`` the mean ``sum_c p_c ln P_c`` over the classes.
         """
-        log_proba = self.predict_log_proba(X)
-        check_consistent_length(log_proba, y)
         if has_columns(y):
+            log_proba = self.predict_log_proba(X)
+            check_consistent_length(log_proba, y)
             classes, shares = class_shares(y)
             if not np.array_equal(classes, self.classes_):
                 raise ValueError(
@@ -178,11 +192,7 @@ class Classification(ClassifierMixin):
                     f"{self.classes_}."
                 )
             return np.sum(shares * log_proba, axis=1)
-        y = column_or_1d(y)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
-        return log_proba[np.arange(len(y)), np.searchsorted(self.classes_, y)]
+        return self.predict_distribution(X).logpmf(y)
 
     def sample_prior(
         self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0

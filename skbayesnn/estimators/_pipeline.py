@@ -167,6 +167,39 @@ def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) 
     return getattr(final_step(model), method)(before_final_step(model, X), *args, **kwargs)
 
 
+def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> Any:
+    """Predict the distribution of the targets by the last step of a pipeline.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted model of this package, also with transformed targets, or a pipeline or search that
+        ends in one.
+    X : array-like of shape (n_samples, n_features)
+        Inputs of the whole pipeline.
+    **kwargs
+        Further arguments of ``predict_distribution``.
+
+    Returns
+    -------
+    PredictiveDistribution, TransformedDistribution or CategoricalDistribution
+        Distribution of the targets of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import predictive_distribution
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0])
+    >>> predictive_distribution(model, X).ppf([0.1, 0.9]).shape
+    (20, 2)
+    """
+    return ask(model, "predict_distribution", X, **kwargs)
+
+
 def delegated(method: Any, to: Callable[..., Any]) -> Any:
     """Delegate a method to the inner model of a meta-estimator, available if that has it.
 

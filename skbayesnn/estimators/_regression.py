@@ -1,26 +1,168 @@
 """Predictions of all regressors, from mixtures of Gaussians."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators._distribution import PredictiveDistribution
 from skbayesnn.estimators._networks import RegressionNetwork
-from skbayesnn.estimators._parameters import count, probabilities, tails
+from skbayesnn.estimators._parameters import count
 from skbayesnn.estimators._rows import checked_errors, generator
 from skbayesnn.inference import check_memory
 
 NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
 COPIES = 3  # covariance matrices of rows in memory while one is computed
-KINDS = ("total", "epistemic", "aleatoric")
 
 
-class Regression(RegressorMixin):
+class Predictions:
+    """Mixin of the predictions that are one method of ``predict_distribution(X)``."""
+
+    predict_distribution: Callable[..., Any]
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        coverage: ArrayLike = 0.95,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict a central interval of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        coverage : float or array-like of shape (n_coverages,), default=0.95
+            Probability inside, between 0 and 1.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
+        """
+        return self.predict_distribution(X, measurement_std).interval(coverage)
+
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike = 0.5,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        q : float or array-like, default=0.5
+            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
+        """
+        return self.predict_distribution(X, measurement_std).ppf(q)
+
+    def predict_expectation(
+        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
+    ) -> Any:
+        """Predict the mean of a function of the target, such as a cost or a change of units.
+
+        The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
+        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
+        under which such means need not exist, are left out as long as they have less than half of
+        the weight.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        function : callable
+            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
+            that shape; it treats every target by itself, and is smooth.
+        return_std : bool, default=False
+            Also return the standard deviation of the function.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Mean, in units of the function.
+        std : ndarray of the same shape
+            Standard deviation; only with ``return_std``.
+
+        Raises
+        ------
+        ValueError
+            If most networks have Student-t noise; or if ``function`` does not return finite numbers
+            of the shape that it was given.
+        """
+        mean, std = self.predict_distribution(X).expect(function)
+        return (mean, std) if return_std else mean
+
+    def log_predictive_density(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Compute the log density of targets under their predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`; needed if the model was fitted with
+            ``noise_std=0``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log density in nats, y in its own units; joint over the outputs.
+        """
+        return self.predict_distribution(X, measurement_std).joint_logpdf(y)
+
+    def predictive_cdf(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Compute the predictive probability of a target no larger than ``y``.
+
+        At the true targets of a calibrated model these values, the probability integral transform,
+        are uniform (Dawid 1984).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `log_predictive_density`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Probabilities between 0 and 1, for each output by itself.
+        """
+        return self.predict_distribution(X, measurement_std).cdf(y)
+        errors = self._needed_variances(X, measurement_std)
+        return self._shaped(self._ensemble.cdf(X, y, errors))
+
+
+class Regression(Predictions, RegressorMixin):
     """Mixin of the prediction methods of regressors, independent of the engine.
 
     Predictions come from ``_ensemble``, a map from rows to targets in standardised units.
@@ -71,23 +213,41 @@ class Regression(RegressorMixin):
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
+        if not return_cov:
+            distribution = self.predict_distribution(X)
+            return distribution.mean_and_std() if return_std else distribution.mean()
         X, scaling = self._check_X(X), self._y_scaling
-        if not (return_std or return_cov):
-            return self._shaped(scaling.inverse(self._ensemble.mean(X)))
-        if return_cov:
-            check_memory(
-                COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
-                f"The covariance of {len(X)} rows",
-                "Ask for fewer rows at a time, or for return_std.",
-            )
-            mean, covariance = self._ensemble.joint_moments(X)
-            covariance = covariance * scaling.scale**2
-            return self._shaped(scaling.inverse(mean)), (
-                covariance[..., 0] if self._y_is_1d else covariance
-            )
-        mean, covariance = self._ensemble.moments(X)
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)) * scaling.scale
-        return self._shaped(scaling.inverse(mean)), self._shaped(sd)
+        check_memory(
+            COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
+            f"The covariance of {len(X)} rows",
+            "Ask for fewer rows at a time, or for return_std.",
+        )
+        mean, covariance = self._ensemble.joint_moments(X)
+        covariance = covariance * scaling.scale**2
+        mean = self._shaped(scaling.inverse(mean))
+        return mean, (covariance[..., 0] if self._y_is_1d else covariance)
+
+    def predict_distribution(
+        self, X: ArrayLike, measurement_std: float | ArrayLike | None = None
+    ) -> PredictiveDistribution:
+        """Predict the distribution of the targets, from which all other predictions follow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        PredictiveDistribution
+            Mean, density, quantiles, draws and more, by the names of SciPy's distributions.
+        """
+        X = self._check_X(X)
+        errors = self._variances(X, measurement_std)
+        given = self._ensemble, X, self._y_scaling, self._y_is_1d, errors
+        return PredictiveDistribution(*given, self._noise_is_measured)
 
     def predict_std(
         self,
@@ -113,8 +273,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Standard deviation, in units of y. The squares of the parts sum to that of the total.
         """
-        covariance = self.predict_output_cov(X, kind, measurement_std)
-        return self._shaped(np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)))
+        return self.predict_distribution(X, measurement_std).std(kind)
 
     def predict_output_cov(
         self,
@@ -138,176 +297,7 @@ class Regression(RegressorMixin):
         ndarray of shape (n_samples, n_outputs, n_outputs)
             Covariance, in units of y.
         """
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-        X = self._check_X(X)
-        _, covariance = self._ensemble.moments(X, kind, self._variances(X, measurement_std))
-        scale = self._y_scaling.scale
-        return covariance * scale[:, None] * scale
-
-    def predict_interval(
-        self,
-        X: ArrayLike,
-        coverage: ArrayLike = 0.95,
-        measurement_std: float | ArrayLike | None = None,
-    ) -> Array:
-        """Predict a central interval of the predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        coverage : float or array-like of shape (n_coverages,), default=0.95
-            Probability inside, between 0 and 1.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
-        """
-        return self.predict_quantiles(X, tails(coverage), measurement_std)
-
-    def predict_quantiles(
-        self,
-        X: ArrayLike,
-        q: ArrayLike = 0.5,
-        measurement_std: float | ArrayLike | None = None,
-    ) -> Array:
-        """Predict quantiles of the predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        q : float or array-like, default=0.5
-            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
-        """
-        q = probabilities(q, "q")
-        X = self._check_X(X)
-        found = self._ensemble.quantiles(X, q.ravel(), self._variances(X, measurement_std))
-        found = np.stack([self._shaped(self._y_scaling.inverse(some)) for some in found], axis=-1)
-        return found.reshape(*found.shape[:-1], *q.shape)
-
-    def predict_expectation(
-        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
-    ) -> Any:
-        """Predict the mean of a function of the target, such as a cost or a change of units.
-
-        The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
-        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
-        under which such means need not exist, are left out as long as they have less than half of
-        the weight.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        function : callable
-            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
-            that shape; it treats every target by itself, and is smooth.
-        return_std : bool, default=False
-            Also return the standard deviation of the function.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Mean, in units of the function.
-        std : ndarray of the same shape
-            Standard deviation; only with ``return_std``.
-
-        Raises
-        ------
-        ValueError
-            If most networks have Student-t noise; or if ``function`` does not return finite numbers
-            of the shape that it was given.
-        """
-        X, ensemble = self._check_X(X), self._ensemble.with_moments
-        if ensemble is None:
-            raise ValueError(
-                "Most of the networks that predict have Student-t noise, under which the mean of a "
-                "function of the target need not exist. Use predict_quantiles, or fit with "
-                "noise='constant'."
-            )
-        mean, variance = ensemble.function_moments(X, partial(self._applied, function))
-        mean, std = self._shaped(mean), self._shaped(np.sqrt(variance))
-        return (mean, std) if return_std else mean
-
-    def _applied(self, function, targets):
-        """Apply a function of targets in units of y to standardised ones ``(..., n_outputs)``."""
-        given = self._shaped(self._y_scaling.inverse(targets).reshape(-1, self.n_outputs_))
-        values = np.asarray(function(given), dtype=float)
-        if values.shape != given.shape or not np.all(np.isfinite(values)):
-            raise ValueError(
-                "function must return finite numbers, an array of the shape that it is given; "
-                f"given {given.shape}, it returned {values.shape}."
-            )
-        return values.reshape(targets.shape)
-
-    def log_predictive_density(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        measurement_std: float | ArrayLike | None = None,
-    ) -> Array:
-        """Compute the log density of targets under their predictive distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`; needed if the model was fitted with
-            ``noise_std=0``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Log density in nats, y in its own units; joint over the outputs.
-        """
-        X, y = self._check_pairs(X, y)
-        errors = self._needed_variances(X, measurement_std)
-        density = self._ensemble.log_density(X, y, errors)
-        return density - np.sum(np.log(self._y_scaling.scale))
-
-    def predictive_cdf(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        measurement_std: float | ArrayLike | None = None,
-    ) -> Array:
-        """Compute the predictive probability of a target no larger than ``y``.
-
-        At the true targets of a calibrated model these values, the probability integral transform,
-        are uniform (Dawid 1984).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `log_predictive_density`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Probabilities between 0 and 1, for each output by itself.
-        """
-        X, y = self._check_pairs(X, y)
-        errors = self._needed_variances(X, measurement_std)
-        return self._shaped(self._ensemble.cdf(X, y, errors))
+        return self.predict_distribution(X, measurement_std).cov(kind)
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw functions from the posterior, without noise.
@@ -360,17 +350,6 @@ class Regression(RegressorMixin):
     def _output_names(self, n_outputs):
         return range(n_outputs)
 
-    def _check_pairs(self, X, y):
-        """Check and standardise rows with their targets."""
-        X = self._check_X(X)
-        y = numeric(np.asarray(y))
-        check_consistent_length(X, y)
-        if y.shape[1] != self.n_outputs_:
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, the model was fitted with {self.n_outputs_}."
-            )
-        return X, self._y_scaling.transform(y)
-
     def _variances(self, X, measurement_std):
         """Variances of known errors at rows to predict, in standardised units, or ``None``."""
         if measurement_std is None:
@@ -382,15 +361,6 @@ class Regression(RegressorMixin):
             )
         errors = checked_errors(measurement_std, (len(X), self.n_outputs_))
         return (errors / self._y_scaling.scale) ** 2
-
-    def _needed_variances(self, X, measurement_std):
-        """Variances of known errors, required if the model has no other noise."""
-        if measurement_std is None and self._noise_is_measured:
-            raise ValueError(
-                "This model was fitted with noise_std=0: all noise is that of measurements. Give "
-                "measurement_std of these rows, too."
-            )
-        return self._variances(X, measurement_std)
 
     @property
     def _noise_models(self):
@@ -416,16 +386,3 @@ def without_noise(problem):
     """Mask of the outputs without noise but known errors, ``(n_outputs,)``."""
     free, precision = problem.noise_precision
     return (~free & (precision >= NO_NOISE))[problem.likelihood.levels]
-
-
-def numeric(y):
-    """Convert targets to finite numbers of shape (n, n_outputs)."""
-    try:
-        y = np.asarray(y).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "y must hold numbers; for class labels use a classifier, such as EvidenceMLPClassifier."
-        ) from error
-    if not np.all(np.isfinite(y)):
-        raise ValueError("Input y contains NaN or infinity.")
-    return y[:, None] if y.ndim == 1 else y

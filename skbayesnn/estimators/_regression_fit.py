@@ -15,8 +15,8 @@ from skbayesnn.estimators._combinations import (
 from skbayesnn.estimators._hyperpriors import hyperpriors_of_noise
 from skbayesnn.estimators._outliers import outliers_of
 from skbayesnn.estimators._parameters import fixed_values, layer_sizes, one_of
-from skbayesnn.estimators._regression import Regression, numeric, without_noise
-from skbayesnn.estimators._rows import checked_errors
+from skbayesnn.estimators._regression import Regression, without_noise
+from skbayesnn.estimators._rows import checked_errors, numeric
 from skbayesnn.estimators._spikes import spikes_of
 from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
 from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian, StudentT

@@ -16,6 +16,19 @@ def generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+def numeric(y):
+    """Convert targets to finite numbers of shape (n, n_outputs)."""
+    try:
+        y = np.asarray(y).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "y must hold numbers; for class labels use a classifier, such as EvidenceMLPClassifier."
+        ) from error
+    if not np.all(np.isfinite(y)):
+        raise ValueError("Input y contains NaN or infinity.")
+    return y[:, None] if y.ndim == 1 else y
+
+
 def validated(estimator, X, *y, **options):
     """Arrays of numbers from `validate_data`.
 

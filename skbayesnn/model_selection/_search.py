@@ -348,6 +348,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     predict = _delegated(EvidenceMLPRegressor.predict)
+    predict_distribution = _delegated(EvidenceMLPRegressor.predict_distribution)
     predict_std = _delegated(EvidenceMLPRegressor.predict_std)
     predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
     predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)

@@ -143,7 +143,7 @@ class Ensemble:
         parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
         return replace(self, parts=parts, weights=tuple(some / total for some in weights))
 
-    def function_moments(self, X, function):
+    def function_moments(self, X, function, errors=None):
         """Mean and variance of a function of each target, ``(n, p)``, by Gauss-Hermite quadrature.
 
         Parameters
@@ -152,14 +152,16 @@ class Ensemble:
         function : callable
             Elementwise function of targets ``(m, n, p)``. Its moments must
             exist, see `with_moments`.
+        errors : ndarray of shape (n, p), optional
+            Variances as in `moments`.
         """
 
-        def moments(X):
-            marginals = self._marginals(X)
+        def moments(X, errors=None):
+            marginals = self._marginals(X, errors)
             mean = _mean_over(marginals, function)
             return mean, _mean_over(marginals, lambda y: (function(y) - mean) ** 2)
 
-        return self._by_rows(moments, X)
+        return self._by_rows(moments, X, errors)
 
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
@@ -178,14 +180,24 @@ class Ensemble:
 
         return self._by_rows(log_density, X, y, errors)
 
-    def draw(self, X, rng, size):
-        """Draw functions from the posterior, without noise: ``(size, n, p)``."""
+    def marginal_log_density(self, X, y, errors=None):
+        """Log density of each target by itself, ``(n, p)``; ``errors`` as in `moments`."""
+        if self.n_outputs == 1:
+            return self.log_density(X, y, errors)[:, None]
+
+        def log_density(X, y, errors=None):
+            return logsumexp([some.log_density(y) for some in self._marginals(X, errors)], axis=0)
+
+        return self._by_rows(log_density, X, y, errors)
+
+    def draw(self, X, rng, size, noisy=False):
+        """Draw functions from the posterior, or targets if ``noisy``: ``(size, n, p)``."""
         totals = np.array([weights.sum() for weights in self.weights])
         chosen = rng.choice(len(self.parts), size=size, p=totals / totals.sum())
         draws = np.empty((size, len(X), self.n_outputs))
         for index, part in enumerate(self.parts):
             mine = np.flatnonzero(chosen == index)
-            draws[mine] = part.draw(X, rng, len(mine))
+            draws[mine] = part.draw(X, rng, len(mine), noisy)
         return draws
 
     def probabilities(self, X, moderated=True):
@@ -299,9 +311,9 @@ class Rescaled(Part):
         densities = self.part.log_densities(X[:, self.columns], y, errors)
         return densities - np.sum(np.log(self.scaling.scale))
 
-    def draw(self, X, rng, size):
-        """Draw functions from the posterior: ``(size, n, n_outputs)``."""
-        return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size))
+    def draw(self, X, rng, size, noisy=False):
+        """Draw functions or targets: ``(size, n, n_outputs)``."""
+        return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size, noisy))
 
     def probabilities(self, X, moderated):
         return self.part.probabilities(X[:, self.columns], moderated)

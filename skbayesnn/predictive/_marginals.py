@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
@@ -23,6 +23,10 @@ class NormalLaw:
     def cdf(self, z):
         """Probability below ``z``."""
         return ndtr(z)
+
+    def log_density(self, z):
+        """Log density at ``z``."""
+        return -0.5 * z * z - np.log(SQRT_2PI)
 
     def quantile(self, probability):
         """Quantile function, the inverse of `cdf`."""
@@ -61,6 +65,11 @@ class StudentTLaw:
     def cdf(self, z):
         """Probability below ``z``."""
         return self._of_logarithm(z, np.log1p(z * z / self.degrees_of_freedom))
+
+    def log_density(self, z):
+        """Log density at ``z``."""
+        nu = self.degrees_of_freedom
+        return self.log_constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu)
 
     def quantile(self, probability):
         """Quantile function, the inverse of `cdf`."""
@@ -112,6 +121,12 @@ class Marginals(NamedTuple):
     def cdf(self, x):
         """Share of the probability below ``x`` of shape (n, ...): as much as the weights sum to."""
         return np.tensordot(self.weights, self.law.cdf((x - self.means) / self.scales), 1)
+
+    def log_density(self, x):
+        """Log density at ``x`` of shape (n, ...), weighted as `cdf`."""
+        logs = self.law.log_density((x - self.means) / self.scales) - np.log(self.scales)
+        weights = self.weights.reshape(-1, *(1,) * np.ndim(x))
+        return logsumexp(logs, axis=0, b=weights)
 
 
 def mixture_quantiles(tables, probabilities):

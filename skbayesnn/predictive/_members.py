@@ -60,8 +60,11 @@ class Part:
         """
         raise NotImplementedError
 
-    def draw(self, X, rng, size):
-        """Draw functions from the posterior, joint over rows: ``(size, n, n_outputs)``."""
+    def draw(self, X, rng, size, noisy=False):
+        """Draw functions from the posterior, joint over rows: ``(size, n, n_outputs)``.
+
+        If ``noisy``, draw targets, which have the noise of the same network.
+        """
         raise NotImplementedError
 
     def probabilities(self, X, moderated):
@@ -180,14 +183,14 @@ class Member(Part):
             covariances = covariances + errors[..., None] * np.eye(y.shape[-1])
         return self.noise.log_density(y - means, covariances, X)
 
-    def draw(self, X, rng, size):
-        """Draw functions from the linearised posterior: ``(size, n, n_outputs)``."""
+    def draw(self, X, rng, size, noisy=False):
+        """Draw functions from the linearised posterior, or targets: ``(size, n, n_outputs)``."""
         deviations = self.precision.draw(rng, size)
         draws = np.empty((size, len(X), self.network.n_outputs))
         for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
             mean, J = self.linearised(X[rows])
             draws[:, rows] = mean + np.moveaxis(J @ deviations.T, -1, 0)
-        return draws
+        return draws + self.noise.draw(X, draws.shape, rng) if noisy else draws
 
     def probabilities(self, X, moderated):
         """Class probabilities of Gaussian activations; ``moderated=False``: at the mode."""
@@ -287,10 +290,11 @@ class Draws(Part):
             )
         return self.noise.log_density(residual, covariance, X)
 
-    def draw(self, X, rng, size):
-        """Choose drawn functions, ``(size, n, n_outputs)``."""
-        chosen = self.theta[rng.integers(len(self.theta), size=size)]
-        return outputs(self.network, chosen.astype(float), X)
+    def draw(self, X, rng, size, noisy=False):
+        """Choose drawn functions, or draw their targets: ``(size, n, n_outputs)``."""
+        chosen = rng.integers(len(self.theta), size=size)
+        f = outputs(self.network, self.theta[chosen].astype(float), X)
+        return f + self.noise.of(chosen).draw(X, f.shape, rng) if noisy else f
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""

@@ -50,6 +50,12 @@ class Noise:
         """Memory per row in doubles for all networks."""
         return []
 
+    def of(self, chosen):
+        """Select the noise of some networks, by their indices."""
+        names = ("squared_scales", "degrees_of_freedom", "theta", "correlation")
+        arrays = {name: getattr(self, name, None) for name in names}
+        return replace(self, **{k: v[chosen] for k, v in arrays.items() if v is not None})
+
     def in_units(self, scale):
         """Convert to the noise of outputs that are multiplied by ``scale``."""
         return replace(self, unit=self.unit * scale)
@@ -225,6 +231,13 @@ class NoiseNetworks(Noise):
             log_precision = trace.outputs - NODES[:, None, None] * sd
             variances[0, :, rows] = np.exp(-np.clip(log_precision, *self.log_range))
         return SHARES[None], variances * self.unit**2
+
+    def draw(self, X, shape, rng):
+        if self.precision is None:
+            return super().draw(X, shape, rng)
+        (shares,), (variances,) = self.mixture(X)
+        nodes = rng.choice(len(shares), size=shape[:-1], p=shares)
+        return rng.standard_normal(shape) * np.sqrt(variances[nodes, np.arange(len(X))])
 
     def log_density(self, residual, covariance, X):
         if covariance is None and self.precision is not None:
