@@ -5,13 +5,22 @@ This package does not depend on targets, noise or priors.
 
 from skbayesnn.network._activations import ACTIVATIONS
 from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
-from skbayesnn.network._forward import BLOCK_DOUBLES, Inputs, forward, outputs, row_blocks
+from skbayesnn.network._forward import (
+    BLOCK_DOUBLES,
+    Inputs,
+    forward,
+    of_networks,
+    outputs,
+    row_blocks,
+)
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
+    input_jacobian,
     jacobian,
     jacobian_vector,
     kronecker_factors,
+    mixed_jacobian,
     output_covariances,
     second_derivative_along,
     vector_jacobian,
@@ -27,9 +36,12 @@ __all__ = [
     "hessian_product",
     "hessian_width",
     "hidden_gradient",
+    "input_jacobian",
     "jacobian",
     "jacobian_vector",
     "kronecker_factors",
+    "mixed_jacobian",
+    "of_networks",
     "output_covariances",
     "outputs",
     "row_blocks",

@@ -1,6 +1,7 @@
 """Forward propagation, and the block sizes that bound its memory."""
 
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -157,12 +158,39 @@ def outputs(network, theta, X):
     >>> outputs(network, theta, np.zeros((3, 2))).shape  # five networks at once
     (5, 3, 1)
     """
-    networks, width = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes)
-    result = np.empty((len(networks), len(X), network.n_outputs))
+    return of_networks(attrgetter("outputs"), network, theta, X)
+
+
+def of_networks(function, network, theta, X, order=0):
+    """Values of a function of traces at all rows, in blocks of rows and networks.
+
+    Parameters
+    ----------
+    function : callable
+        Function from a `Trace` to an array ``(..., n, *values)``.
+    network, theta, X, order
+        Arguments of `forward`.
+
+    Returns
+    -------
+    ndarray of shape (..., n, *values)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, input_jacobian, of_networks
+    >>> slopes = of_networks(input_jacobian, Network((1, 1)), np.eye(2), np.zeros((1, 1)), order=1)
+    >>> slopes.ravel()
+    array([1., 0.])
+    """
+    networks, width, result = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes), None
     for rows in row_blocks(len(X), width):
         given = Inputs(X[rows], network.has_biases(0))
         step = max(1, CACHED_DOUBLES // (width * len(given.rows)))
-        for first in range(0, len(networks), step):
+        for first in range(0, max(1, len(networks)), step):
             some = slice(first, first + step)
-            result[some, rows] = forward(network, networks[some], given).outputs
-    return result.reshape(*theta.shape[:-1], len(X), network.n_outputs)
+            values = function(forward(network, networks[some], given, order))
+            if result is None:
+                result = np.empty((len(networks), len(X), *values.shape[2:]))
+            result[some, rows] = values
+    return result.reshape(*theta.shape[:-1], *result.shape[1:])

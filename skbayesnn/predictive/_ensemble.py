@@ -192,13 +192,43 @@ class Ensemble:
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, or targets if ``noisy``: ``(size, n, p)``."""
+        return self._drawn(lambda part, count: part.draw(X, rng, count, noisy), rng, size)
+
+    def draw_gradients(self, X, rng, size):
+        """Derivatives by the inputs of the functions that `draw` gives, ``(size, n, p, d)``."""
+        return self._drawn(lambda part, count: part.draw_gradients(X, rng, count), rng, size)
+
+    def _drawn(self, draw, rng, size):
+        """Draw from parts that are chosen by their weights."""
         totals = np.array([weights.sum() for weights in self.weights])
         chosen = rng.choice(len(self.parts), size=size, p=totals / totals.sum())
-        draws = np.empty((size, len(X), self.n_outputs))
-        for index, part in enumerate(self.parts):
-            mine = np.flatnonzero(chosen == index)
-            draws[mine] = part.draw(X, rng, len(mine), noisy)
-        return draws
+        counts = np.bincount(chosen, minlength=len(self.parts))
+        given = zip(self.parts, counts, strict=True)
+        draws = np.concatenate([draw(part, count) for part, count in given if count])
+        return draws[np.argsort(np.argsort(chosen, kind="stable"))]
+
+    def gradient(self, X):
+        """Mean of the derivatives of the outputs by the inputs, ``(n, p, d)``."""
+
+        def gradient(X):
+            slopes = np.concatenate([part.gradients(X) for part in self.parts])
+            return np.tensordot(self.member_weights, slopes, 1)
+
+        return self._by_rows(gradient, X, width=X.shape[1])
+
+    def gradient_moments(self, X):
+        """Mean and variance of the derivatives of the outputs by the inputs, ``(n, p, d)`` each."""
+
+        def moments(X):
+            parts = [part.gradient_moments(X) for part in self.parts]
+            means, variances = (np.concatenate(some) for some in zip(*parts, strict=True))
+            mean = np.tensordot(self.member_weights, means, 1)
+            means -= mean
+            np.square(means, out=means)
+            means += variances
+            return mean, np.tensordot(self.member_weights, means, 1)
+
+        return self._by_rows(moments, X, width=X.shape[1])
 
     def probabilities(self, X, moderated=True):
         """Class probabilities ``(n, n_classes)``."""
@@ -228,10 +258,13 @@ class Ensemble:
     def _threads(self):
         return blas_threads(max(part.network.n_weights for part in self.parts))
 
-    def _by_rows(self, function, *arrays):
-        """Apply a function to blocks of rows, so that all networks fit in memory."""
+    def _by_rows(self, function, *arrays, width=1):
+        """Apply a function to blocks of rows, so that all networks fit in memory.
+
+        An output of a row has ``width`` values.
+        """
         arrays = [array for array in arrays if array is not None]
-        blocks = row_blocks(len(arrays[0]), self.doubles_per_row)
+        blocks = row_blocks(len(arrays[0]), width * self.doubles_per_row)
         with self._threads():
             parts = [function(*(array[rows] for array in arrays)) for rows in blocks]
         if isinstance(parts[0], tuple):

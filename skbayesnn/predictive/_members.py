@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, softmax
 
-from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
+from skbayesnn.network import (
+    Network,
+    forward,
+    input_jacobian,
+    jacobian,
+    mixed_jacobian,
+    of_networks,
+    outputs,
+    row_blocks,
+)
 from skbayesnn.predictive._marginals import NORMAL, Marginals
 from skbayesnn.predictive._moderation import (
     moderated_sigmoid,
@@ -70,6 +79,28 @@ class Part:
     def probabilities(self, X, moderated):
         """Class probabilities, mean and variance over the networks and their weights."""
         raise NotImplementedError
+
+    def gradients(self, X):
+        """Derivatives of the mean outputs by the inputs, ``(m, n, n_outputs, n_features)``.
+
+        Activations of several classes are taken relative to their mean over the classes: the
+        probabilities do not depend on it.
+        """
+        raise NotImplementedError
+
+    def gradient_moments(self, X):
+        """Derivatives as in `gradients`, and their posterior variances, of the same shape."""
+        raise NotImplementedError
+
+    def draw_gradients(self, X, rng, size):
+        """Derivatives of the functions that `draw` gives, ``(size, n, n_outputs, n_features)``."""
+        raise NotImplementedError
+
+    def _relative(self, values, axis):
+        """Subtract the mean over the axis of several classes; targets stay as they are."""
+        if self.noise is not None or self.network.n_outputs == 1:
+            return values
+        return values - values.mean(axis=axis, keepdims=True)
 
     def whitened(self, X):
         """Outputs as ``mean + V z`` with ``z`` standard normal: ``(n, o)`` and ``(n, o, r)``."""
@@ -185,12 +216,46 @@ class Member(Part):
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the linearised posterior, or targets: ``(size, n, n_outputs)``."""
-        deviations = self.precision.draw(rng, size)
-        draws = np.empty((size, len(X), self.network.n_outputs))
-        for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
-            mean, J = self.linearised(X[rows])
-            draws[:, rows] = mean + np.moveaxis(J @ deviations.T, -1, 0)
+        draws = self._draw(self.linearised, 1, X, rng, size)
         return draws + self.noise.draw(X, draws.shape, rng) if noisy else draws
+
+    def _draw(self, linearised, width, X, rng, size):
+        """Draw values linear in the weights; ``width`` values per output."""
+        deviations, parts = self.precision.draw(rng, size), []
+        for rows in self._blocks(X, width):
+            mean, J = linearised(X[rows])
+            parts.append(mean + np.moveaxis(J @ deviations.T, -1, 0))
+        return np.concatenate(parts, axis=1)
+
+    def _blocks(self, X, width=1):
+        return row_blocks(len(X), width * self.network.n_outputs * self.network.n_weights)
+
+    def gradients(self, X):
+        if self.shift is not None:
+            return self.gradient_moments(X)[0]
+        slopes = of_networks(input_jacobian, self.network, self.theta[None], X, order=1)
+        return self._relative(slopes, 2)
+
+    def gradient_moments(self, X):
+        """Derivatives, and the variances ``G A^-1 G^T`` with ``G`` their derivatives by weights."""
+        means, variances = [], []
+        for rows in self._blocks(X, X.shape[1]):
+            mean, G = self._slopes(X[rows])
+            means.append(mean)
+            flat = G.reshape(-1, 1, G.shape[-1])
+            variances.append(self.precision.project(flat).reshape(mean.shape))
+        return np.concatenate(means)[None], np.concatenate(variances)[None]
+
+    def draw_gradients(self, X, rng, size):
+        return self._draw(self._slopes, X.shape[1], X, rng, size)
+
+    def _slopes(self, X):
+        """Mean derivatives ``(n, n_outputs, d)``, and theirs by free weights, ``(..., d, k)``."""
+        trace = forward(self.network, self.theta, X, order=2)
+        slopes, G = (self._relative(f(trace), 1) for f in (input_jacobian, mixed_jacobian))
+        if self.free is not None:
+            G = np.ascontiguousarray(G[..., self.free])
+        return slopes if self.shift is None else slopes + G @ self.shift, G
 
     def probabilities(self, X, moderated):
         """Class probabilities of Gaussian activations; ``moderated=False``: at the mode."""
@@ -295,6 +360,22 @@ class Draws(Part):
         chosen = rng.integers(len(self.theta), size=size)
         f = outputs(self.network, self.theta[chosen].astype(float), X)
         return f + self.noise.of(chosen).draw(X, f.shape, rng) if noisy else f
+
+    def gradients(self, X):
+        return self._slopes(self.theta.astype(float), X)
+
+    def gradient_moments(self, X):
+        """Derivatives, and zeros for their variances."""
+        slopes = self.gradients(X)
+        return slopes, np.broadcast_to(0.0, slopes.shape)
+
+    def draw_gradients(self, X, rng, size):
+        chosen = rng.integers(len(self.theta), size=size)
+        return self._slopes(self.theta[chosen].astype(float), X)
+
+    def _slopes(self, theta, X):
+        slopes = of_networks(input_jacobian, self.network, theta, X, order=1)
+        return self._relative(slopes, 2)
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""

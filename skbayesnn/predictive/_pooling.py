@@ -7,6 +7,8 @@ import numpy as np
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._members import Member
 
+STEP = 1e-5  # of standardised inputs, near the best step of central differences
+
 
 @dataclass(frozen=True)
 class Pooled(Member):
@@ -59,3 +61,12 @@ class Pooled(Member):
         others, covariance = self.others.moments(X)
         theirs = np.diagonal(covariance, axis1=1, axis2=2)
         return mean + own / (own + theirs) * (others - mean), J
+
+    def gradients(self, X):
+        return self._slopes(X)[0][None]
+
+    def _slopes(self, X):
+        """Derivatives of the pooled means, by central differences, and of those by the weights."""
+        steps = STEP * np.eye(X.shape[1])
+        slopes = [(self.outputs(X + h)[0] - self.outputs(X - h)[0]) / (2.0 * STEP) for h in steps]
+        return np.stack(slopes, axis=-1), super()._slopes(X)[1]
