@@ -27,6 +27,12 @@ class Distribution:
     The names are those of SciPy's frozen distributions. Arrays have the shape of the targets,
     ``(n_samples,)`` or ``(n_samples, n_outputs)``; with several outputs each one is described by
     itself, unless a method says "joint".
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import Distribution, PredictiveDistribution
+    >>> issubclass(PredictiveDistribution, Distribution)
+    True
     """
 
     mean: Callable[..., Any]
@@ -35,11 +41,28 @@ class Distribution:
     ppf: Callable[..., Any]
 
     def var(self) -> Array:
-        """Compute the variance, of weights and noise together, in squared units of y."""
+        """Compute the variance, of weights and noise together.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In squared units of y.
+        """
         return self.std() ** 2
 
     def pdf(self, y: ArrayLike) -> Array:
-        """Compute the density at targets, in one over the units of y; `logpdf` has details."""
+        """Compute the density at targets, the exponential of `logpdf`.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In one over the units of y.
+        """
         return np.exp(self.logpdf(y))
 
     def entropy(self) -> Array:
@@ -47,6 +70,11 @@ class Distribution:
 
         It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
         Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In nats.
         """
         quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
         return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
@@ -116,7 +144,13 @@ class PredictiveDistribution(Distribution):
     needs_errors: bool = False
 
     def mean(self) -> Array:
-        """Compute the mean, in units of y."""
+        """Compute the mean.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        """
         return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X)))
 
     def std(self, kind: str = "total") -> Array:
@@ -126,15 +160,37 @@ class PredictiveDistribution(Distribution):
         ----------
         kind : {"total", "epistemic", "aleatoric"}, default="total"
             The total; the part of the weights; the part of the noise. Their squares add up.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
         """
         return self._std_of(self._moments(kind)[1])
 
     def var(self, kind: str = "total") -> Array:
-        """Compute the variance, or one of its parts as in `std`, in squared units of y."""
+        """Compute the variance, or one of its parts.
+
+        Parameters
+        ----------
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty, as in `std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In squared units of y.
+        """
         return self.std(kind) ** 2
 
     def mean_and_std(self) -> tuple[Array, Array]:
-        """Compute the mean and the standard deviation together, in the time of the latter."""
+        """Compute the mean and the standard deviation together, in the time of the latter.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        """
         mean, covariance = self._moments("total")
         return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
 
@@ -196,6 +252,7 @@ class PredictiveDistribution(Distribution):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Probabilities.
         """
         return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
 
@@ -228,6 +285,7 @@ class PredictiveDistribution(Distribution):
         Returns
         -------
         mean, std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of the function.
 
         Raises
         ------
@@ -351,27 +409,80 @@ class CategoricalDistribution:
     classes: Array
 
     def mean(self) -> Array:
-        """Return the probabilities, the mean of one-hot classes: ``(n_samples, n_classes)``."""
+        """Return the probabilities, the mean of one-hot classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
         return self.probabilities
 
     def mode(self) -> Array:
-        """Return the most probable label, ``(n_samples,)``."""
+        """Find the most probable labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
         return self.classes[np.argmax(self.probabilities, axis=1)]
 
     def pmf(self, y: ArrayLike) -> Array:
-        """Probability of labels ``(n_samples,)``, of the same shape."""
+        """Probabilities of labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Probabilities.
+        """
         return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
 
     def logpmf(self, y: ArrayLike) -> Array:
-        """Log probability of labels ``(n_samples,)`` in nats; finite, see `predict_log_proba`."""
+        """Log probabilities of labels, finite as in `predict_log_proba`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats.
+        """
         return np.log(np.maximum(self.pmf(y), TINY))
 
     def entropy(self) -> Array:
-        """Entropy ``-sum_c p_c ln p_c`` in nats, ``(n_samples,)``."""
+        """Entropy ``-sum_c p_c ln p_c``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats.
+        """
         return np.sum(entr(self.probabilities), axis=1)
 
     def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
-        """Draw labels, each row by itself: ``(n_samples,)``, or ``(size, n_samples)``."""
+        """Draw labels, each row by itself.
+
+        Parameters
+        ----------
+        size : int, optional
+            Number of draws of every row.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (size, n_samples)
+            Labels.
+        """
         rng, number = generator(random_state), 1 if size is None else count(size, "size")
         below = np.cumsum(self.probabilities, axis=1)[:, :-1]
         drawn = np.sum(rng.uniform(size=(number, len(below), 1)) > below, axis=-1)

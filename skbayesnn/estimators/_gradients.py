@@ -14,6 +14,12 @@ from skbayesnn.estimators._rows import generator
 class Gradients:
     """Mixin of the derivatives of functions by the inputs, for all estimators."""
 
+    _check_X: Any
+    _ensemble: Any
+    _X_scaling: Any
+    _y_scaling: Any
+    _y_is_1d: bool
+
     @overload
     def predict_gradient(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
 

@@ -19,7 +19,15 @@ COPIES = 3  # covariance matrices of rows in memory while one is computed
 
 
 class Predictions:
-    """Mixin of the predictions that are one method of ``predict_distribution(X)``."""
+    """Mixin of the predictions that are one method of ``predict_distribution(X)``.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import Predictions
+    >>> issubclass(EvidenceMLPRegressor, Predictions)
+    True
+    """
 
     predict_distribution: Callable[..., Any]
 
