@@ -110,8 +110,13 @@ class EvidenceFit:
     def draw_prior(self, X, size, rng):
         """Draw networks from the prior; returns their outputs, ``(size, n, n_outputs)``.
 
-        The precisions are those of the best minimum.
+        The precisions are those of the networks drawn from the posterior, if there are any, and
+        else those of the best minimum.
         """
+        if self.drawn:
+            joint, position = self.drawn[0].joint, self.drawn[0].position
+            alpha = joint.place(position[rng.integers(len(position), size=size)]).hyper.alpha
+            return outputs(joint.posterior.network, joint.groups.draw(alpha, rng), X)
         best = self.best
         alpha = np.tile(best.hyper.alpha, (size, 1))
         return outputs(best.network, best.groups.draw(alpha, rng), X)

@@ -1,0 +1,234 @@
+"""Suggestion of the next experiments: an acquisition function and its maximum."""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+from scipy.stats import qmc
+
+from skbayesnn._typing import Array, Estimator, RandomState
+from skbayesnn.active_learning._acquisition import ACQUISITIONS
+from skbayesnn.active_learning._inputs import check_number, resolve
+from skbayesnn.estimators import EvidenceMLPRegressor, HMCMLPRegressor
+
+REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
+LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
+N_STARTS, MOST_ITERATIONS = 3, 30  # of the local optimiser
+STEP = 1e-5  # of differences, relative to the bounds
+N_DRAWS = 512  # drawn functions whose correlations condition on pending measurements
+
+
+def suggest(
+    estimator: Estimator,
+    candidates: Any,
+    n: int = 1,
+    *,
+    acquisition: Any = "log_expected_improvement",
+    maximize: bool = True,
+    cost: Any = None,
+    constraint: Any = None,
+    random_state: RandomState = None,
+) -> Array:
+    """Suggest the inputs of the next experiments, to find the best value of a function.
+
+    The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
+    quasi-random candidates are improved by a local optimiser. If several experiments are to run
+    together, each is chosen as if those chosen before had given their expected values: these keep
+    the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
+    believer", Ginsbourger, Le Riche & Carraro 2010).
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        Fitted regressor of this package with one output, or a pipeline that ends in one.
+    candidates : array-like of shape (n_candidates, n_features), list of tuples or Bounds
+        Inputs of possible experiments; or limits of every input: a list of pairs ``(low, high)``,
+        or `scipy.optimize.Bounds`.
+    n : int, default=1
+        Number of experiments.
+    acquisition : str or callable, default="log_expected_improvement"
+        * ``"log_expected_improvement"``: of the function without noise over its largest mean at a
+          training row (Ament et al. 2023).
+        * ``"upper_confidence_bound"``: ``mean + 2 std`` (Srinivas et al. 2010).
+        * ``"thompson"``: a function drawn from the posterior for each experiment (Thompson 1933).
+        * A callable of ``mean``, ``std`` (arrays, in units of y) and ``best``, which returns an
+          array, such as `Straddle`.
+    maximize : bool, default=True
+        Whether large values of the function are wanted. If False, small ones are: ``mean`` and
+        ``best`` then have the opposite sign, except for a callable, which chooses for itself.
+    cost : callable, optional
+        Function from rows ``(m, n_features)`` to positive costs ``(m,)``, by which the expected
+        improvement is divided.
+    constraint : callable, optional
+        Function from rows ``(m, n_features)`` to booleans ``(m,)``, True if a row is possible.
+    random_state : int, RandomState instance or None, default=None
+        Seed of quasi-random candidates and drawn functions.
+
+    Returns
+    -------
+    ndarray of shape (n, n_features)
+        Inputs, in the order in which they were chosen.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is not a fitted regressor of this package.
+    ValueError
+        If there are several outputs, if no candidate is possible, or if a parameter is invalid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.active_learning import suggest
+    >>> X = np.linspace(0, 1, 9)[:, None]
+    >>> model = EvidenceMLPRegressor((4,), noise="constant", random_state=0)
+    >>> model = model.fit(X, -((X[:, 0] - 0.4) ** 2))
+    >>> suggest(model, [(0.0, 1.0)], random_state=0).round(2)
+    array([[0.4]])
+    """
+    check_number(n, "n", 1)
+    search = _Search(estimator, acquisition, maximize, cost, constraint)
+    bounds = _bounds(candidates)
+    rng = np.random.default_rng(_seed(random_state))
+    if bounds is None:
+        pool = np.asarray(candidates, dtype=float)
+    else:
+        unit = qmc.Sobol(len(bounds), rng=rng).random_base2(LOG_CANDIDATES)
+        pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
+    pool = pool[search.possible(pool)]
+    if (bounds is None and len(pool) < n) or len(pool) == 0:
+        raise ValueError(f"Only {len(pool)} candidates are possible, {n} are wanted.")
+    chosen = np.empty((0, pool.shape[1]))
+    for _ in range(n):
+        score = search.score(chosen, rng)
+        best = int(np.argmax(score(pool)))
+        x = pool[best] if bounds is None else search.improved(score, pool, bounds)
+        chosen = np.vstack([chosen, x])
+        pool = np.delete(pool, best, axis=0) if bounds is None else pool
+    return chosen
+
+
+class _Search:
+    """Acquisition function of a fitted model at rows in the units of the user."""
+
+    def __init__(self, estimator, acquisition, maximize, cost, constraint):
+        self.model, self.prepare = resolve(estimator, REGRESSORS)
+        if self.model.n_outputs_ > 1:
+            raise ValueError(
+                f"The estimator has {self.model.n_outputs_} outputs. Fit one estimator for the "
+                "output, or the combination of outputs, that is to be optimised."
+            )
+        self.thompson = isinstance(acquisition, str) and acquisition == "thompson"
+        if not (callable(acquisition) or self.thompson or acquisition in ACQUISITIONS):
+            names = ", ".join(map(repr, [*ACQUISITIONS, "thompson"]))
+            raise ValueError(f"acquisition must be {names} or a callable, got {acquisition!r}.")
+        if cost is not None and acquisition != "log_expected_improvement":
+            raise ValueError(
+                "cost divides the expected improvement; with another acquisition, let a callable "
+                "account for it."
+            )
+        self.function = acquisition if callable(acquisition) else ACQUISITIONS.get(acquisition)
+        self.sign = 1.0 if maximize or callable(acquisition) else -1.0
+        self.cost, self.constraint = cost, constraint
+        self.best = np.max(self.sign * self._mean(self.model._result.posed.posterior.X))
+
+    def possible(self, X):
+        """Mask of the rows that the constraint allows."""
+        if self.constraint is None:
+            return np.ones(len(X), dtype=bool)
+        return np.asarray(self.constraint(X), dtype=bool)
+
+    def score(self, chosen, rng):
+        """Acquisition function, given the rows that were chosen before."""
+        seed = int(rng.integers(2**32))
+        if self.thompson:
+            return lambda X: self.sign * self._drawn(self.prepare(X), 1, seed)[0]
+        pending = self.prepare(chosen) if len(chosen) else None
+        best = self.best
+        if pending is not None:
+            best = max(best, np.max(self.sign * self._mean(pending)))
+
+        def score(X):
+            Z = self.prepare(X)
+            std = self._std(Z) * self._share_left(Z, pending, seed)
+            values = self.function(self.sign * self._mean(Z), std, best)
+            return values - np.log(self.cost(X)) if self.cost is not None else values
+
+        return score
+
+    def improved(self, score, pool, bounds):
+        """Improve the best candidates locally; return the best that is possible."""
+        low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
+        values = score(pool)
+        found = [pool[int(np.argmax(values))]]
+
+        def with_slope(u):
+            side = np.where(u < 0.5, STEP, -STEP)  # differences stay within the bounds
+            rows = np.vstack([u, u + np.diag(side)])
+            f = -score(low + width * rows)
+            return f[0], (f[1:] - f[0]) / side
+
+        for start in pool[np.argsort(-values)[:N_STARTS]]:
+            unit = (start - low) / width
+            options = {"maxiter": MOST_ITERATIONS}
+            result = minimize(
+                with_slope, unit, jac=True, bounds=[(0, 1)] * len(low), options=options
+            )
+            found.append(low + width * result.x)
+        found = np.array(found)
+        found = found[self.possible(found)]
+        return found[int(np.argmax(score(found)))]
+
+    def _mean(self, Z):
+        return self.model._y_scaling.inverse(self.model._ensemble.mean(Z))[:, 0]
+
+    def _std(self, Z):
+        variance = self.model._ensemble.moments(Z, "epistemic")[1][:, 0, 0]
+        return np.sqrt(variance) * self.model._y_scaling.scale[0]
+
+    def _drawn(self, Z, size, seed):
+        """Draw functions ``(size, n)``, the same ones for every call."""
+        drawn = self.model._ensemble.draw(Z, np.random.default_rng(seed), size)
+        return self.model._y_scaling.inverse(drawn)[..., 0]
+
+    def _share_left(self, Z, pending, seed):
+        """Share of the standard deviation that measurements at pending rows leave.
+
+        The function is regressed on its noisy values there, over drawn functions.
+        """
+        if pending is None:
+            return 1.0
+        drawn = self._drawn(np.vstack([Z, pending]), N_DRAWS, seed)
+        drawn = drawn - drawn.mean(axis=0)
+        there, here = drawn[:, len(Z) :], drawn[:, : len(Z)]
+        total = self.model._ensemble.moments(pending, "aleatoric")[1][:, 0, 0]
+        noise = total * self.model._y_scaling.scale[0] ** 2
+        covariance = there.T @ there + N_DRAWS * np.diag(noise)
+        ridge = 1e-9 * np.trace(covariance) * np.eye(len(pending))
+        cross = there.T @ here
+        explained = np.sum(cross * np.linalg.solve(covariance + ridge, cross), axis=0)
+        variance = np.maximum(np.sum(here**2, axis=0), np.finfo(float).tiny)
+        return np.sqrt(np.clip(1.0 - explained / variance, 0.0, 1.0))
+
+
+def _bounds(candidates):
+    """Limits ``(n_features, 2)`` if they are given instead of candidates, else ``None``."""
+    if isinstance(candidates, Bounds):
+        pairs = np.column_stack(np.broadcast_arrays(candidates.lb, candidates.ub)).astype(float)
+    elif isinstance(candidates, list | tuple) and all(isinstance(c, tuple) for c in candidates):
+        pairs = np.array(candidates, dtype=float)
+    else:
+        return None
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.all(np.isfinite(pairs)):
+        raise ValueError(f"Bounds must be finite pairs (low, high), got {candidates!r}.")
+    if np.any(pairs[:, 0] >= pairs[:, 1]):
+        raise ValueError("Every lower bound must be below its upper bound.")
+    return pairs
+
+
+def _seed(random_state):
+    """Integer seed of a random state, or ``None``."""
+    if hasattr(random_state, "randint"):
+        return random_state.randint(2**31)
+    return random_state

@@ -1,0 +1,135 @@
+"""Suggestions of experiments: acquisition functions, conditioning, constraints, bounds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.optimize import Bounds
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.active_learning import Straddle, log_expected_improvement, suggest
+from skbayesnn.active_learning._suggest import N_DRAWS, _Search
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 60, "evidence": False, "random_state": 0}
+LIMITS = [(0.0, 1.0), (-2.0, 2.0)]
+
+
+def objective(X):
+    """Largest at (0.3, 0.5)."""
+    return 5.0 - 4.0 * (X[:, 0] - 0.3) ** 2 - (X[:, 1] - 0.5) ** 2
+
+
+def make_rows(n=40):
+    rng = np.random.default_rng(0)
+    X = rng.uniform([0.0, -2.0], [1.0, 2.0], (n, 2))
+    return X, objective(X) + 0.02 * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module", params=["evidence", "hmc"])
+def model(request):
+    if request.param == "hmc":
+        return HMCMLPRegressor((6,), noise="constant", **FEW).fit(*make_rows())
+    model = EvidenceMLPRegressor((6,), noise="constant", n_restarts=2, random_state=0)
+    return model.fit(*make_rows())
+
+
+@pytest.mark.parametrize("z", [3.0, 0.0, -0.99, -1.01, -10.0, -200.0, -999.0, -1001.0])
+def test_log_expected_improvement_by_quadrature(z):
+    # EI = phi(z) int_0^inf t exp(-t^2 / 2 + t z) dt
+    end = np.inf if z > -5 else 60 / abs(z)
+    exact, _ = quad(lambda t: t * np.exp(-0.5 * t**2 + t * z), 0, end, epsabs=0, epsrel=1e-12)
+    exact = np.log(2.0 * exact) - 0.5 * z**2 - 0.5 * np.log(2 * np.pi)
+    found = log_expected_improvement(np.array([2.0 * z + 7.0]), np.array([2.0]), 7.0)
+    assert_allclose(found, exact, rtol=1e-9, atol=1e-14)
+
+
+def test_the_maximum_is_suggested_within_bounds(model):
+    for limits in (LIMITS, Bounds([0.0, -2.0], [1.0, 2.0])):
+        X = suggest(model, limits, random_state=0)
+        assert_allclose(X, [[0.3, 0.5]], atol=0.15)
+    assert_array_equal(X, suggest(model, limits, random_state=0))
+
+
+def test_the_minimum_is_that_of_the_opposite_function(model):
+    X, y = make_rows()
+    opposite = type(model)(**model.get_params()).fit(X, -y)
+    found = suggest(opposite, LIMITS, maximize=False, random_state=0)
+    assert_allclose(found, suggest(model, LIMITS, random_state=0), atol=0.02)
+
+
+def test_the_order_of_candidates_does_not_matter(model):
+    rng = np.random.default_rng(1)
+    pool = rng.uniform([0.0, -2.0], [1.0, 2.0], (50, 2))
+    found = suggest(model, pool, 3, random_state=0)
+    assert_array_equal(found, suggest(model, pool[::-1], 3, random_state=0))
+    assert len(np.unique(found, axis=0)) == 3
+    assert all(np.any(np.all(pool == x, axis=1)) for x in found)
+
+
+def test_drawn_functions_differ(model):
+    X = suggest(model, LIMITS, 3, acquisition="thompson", random_state=0)
+    assert len(np.unique(X, axis=0)) == 3
+
+
+def test_constraints_and_costs(model):
+    right = suggest(model, LIMITS, constraint=lambda X: X[:, 0] > 0.6, random_state=0)
+    assert right[0, 0] > 0.6
+    pool = np.array([[0.3, 0.5], [0.35, 0.55]])
+    cheap = suggest(model, pool, cost=lambda X: np.where(X[:, 0] < 0.32, 1e9, 1.0))
+    assert_array_equal(cheap, pool[1:])
+
+
+def test_contours(model):
+    X = suggest(model, LIMITS, acquisition=Straddle(3.0), random_state=0)
+    mean, std = model.predict(X), model.predict_std(X, kind="epistemic")
+    assert abs(mean[0] - 3.0) < 1.96 * std[0]
+
+
+def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
+    X, y = make_rows(12)
+    model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
+    given = {"weight_precision": model.weight_precisions_[0], "noise_std": model.noise_std_}
+    pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
+    fixed = EvidenceMLPRegressor((), noise="constant", prior="single", **given)
+    fixed.set_params(standardize=False, weight_precision=1e-3).fit(X, y)
+    more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
+    search = _Search(fixed, "upper_confidence_bound", True, None, None)
+    Z, there = search.prepare(at), search.prepare(pending)
+    share = search._share_left(Z, there, seed=0)
+    before = fixed.predict_std(at, kind="epistemic")
+    after = fixed.fit(*more).predict_std(at, kind="epistemic")
+    assert_allclose(share * before, after, rtol=4 * np.sqrt(2.0 / N_DRAWS))  # standard errors
+
+
+def test_pipelines():
+    X, y = make_rows()
+    regressor = EvidenceMLPRegressor((6,), noise="constant", n_restarts=2, random_state=0)
+    found = suggest(make_pipeline(StandardScaler(), regressor).fit(X, y), LIMITS, random_state=0)
+    assert_allclose(found, [[0.3, 0.5]], atol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "given", "message"),
+    [
+        (LIMITS, {"acquisition": "best"}, "acquisition must be"),
+        (LIMITS, {"acquisition": "thompson", "cost": np.ones_like}, "cost divides"),
+        ([(1.0, 0.0), (0.0, 1.0)], {}, "must be below"),
+        (LIMITS, {"constraint": lambda X: X[:, 0] > 2}, "Only 0 candidates"),
+        (np.zeros((2, 2)), {"n": 3}, "Only 2 candidates"),
+    ],
+)
+def test_bad_requests(model, candidates, given, message):
+    with pytest.raises(ValueError, match=message):
+        suggest(model, candidates, **given)
+
+
+def test_only_regressors_of_one_output():
+    X, y = make_rows()
+    with pytest.raises(TypeError, match="EvidenceMLPRegressor"):
+        suggest(EvidenceMLPClassifier(()).fit(X, y > 4), LIMITS)
+    with pytest.raises(ValueError, match="2 outputs"):
+        suggest(EvidenceMLPRegressor(()).fit(X, np.column_stack([y, y**2])), LIMITS)
