@@ -77,6 +77,7 @@ GALLERY = {
     "Decide where to measure next": [
         "plot_information_gain.py",
         "plot_active_learning.py",
+        "plot_next_experiment.py",
         "plot_bayesian_optimisation.py",
     ],
     "Check a fit by sampling": [

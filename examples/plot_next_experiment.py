@@ -1,0 +1,95 @@
+"""
+Maximise a yield in few experiments
+===================================
+
+The yield of a reaction depends on temperature and concentration. Eight
+experiments are spread over the region. Then the model suggests the following
+ones, one at a time: where the expected improvement over the best yield so far
+is largest. Not all conditions are safe.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import qmc
+from sklearn.base import clone
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.active_learning import suggest
+
+LIMITS = [(300.0, 400.0), (0.1, 1.0)]  # temperature, concentration
+NOISE = 0.5  # per cent of yield, known from repeated experiments
+
+
+def true_yield(X):
+    """Yield in per cent, with a ridge."""
+    t, c = (X[:, 0] - 355) / 30, (X[:, 1] - 0.55) / 0.25
+    return 85 * np.exp(-((t + c) ** 2) - 0.15 * (t - c) ** 2)
+
+
+def is_safe(X):
+    """Hot and concentrated mixtures boil over."""
+    return X[:, 0] + 50 * X[:, 1] < 390
+
+
+# %%
+# The loop
+# --------
+
+rng = np.random.default_rng(1)
+low, high = np.transpose(LIMITS)
+X = low + (high - low) * qmc.LatinHypercube(2, rng=1).random(16)
+X = X[is_safe(X)][:8]
+y = true_yield(X) + NOISE * rng.standard_normal(len(X))
+first = len(X)
+model = EvidenceMLPRegressor(
+    (8,), noise="constant", noise_std=NOISE, n_restarts=2, random_state=0
+)
+for step in range(8):
+    model = clone(model).fit(X, y)
+    x = suggest(model, LIMITS, constraint=is_safe, random_state=step)
+    X, y = (
+        np.vstack([X, x]),
+        np.append(y, true_yield(x) + NOISE * rng.standard_normal()),
+    )
+    print(f"{x[0, 0]:.0f} degrees, {x[0, 1]:.2f} mol/l: yield {y[-1]:.1f} %")
+
+# %%
+# What was learnt
+# ---------------
+# Left: the predicted yield, the experiments and their order. Right: the
+# novelty, the share of the prior uncertainty that is left. It is large where
+# there are no experiments, also in the unsafe corner (hatched).
+
+model = clone(model).fit(X, y)
+t, c = (np.linspace(*limit, 41) for limit in LIMITS)
+grid = np.column_stack([axis.ravel() for axis in np.meshgrid(t, c)])
+plt.rcParams.update({"font.size": 9, "axes.linewidth": 0.6})
+fig, axes = plt.subplots(
+    1, 2, figsize=(6.5, 2.9), sharey=True, layout="constrained"
+)
+shown = {
+    "predicted yield (%)": model.predict(grid),
+    "novelty (log10)": np.log10(np.maximum(model.novelty(grid), 1e-6)),
+}
+unsafe = 1.0 - is_safe(grid).reshape(41, 41)
+for ax, (name, values) in zip(axes, shown.items(), strict=True):
+    picture = ax.contourf(t, c, values.reshape(41, 41), 12, cmap="viridis")
+    ax.contourf(t, c, unsafe, [0.5, 1.5], colors="none", hatches=["///"])
+    ax.plot(*X[:first].T, "o", color="white", mec="black", ms=4)
+    for number, x in enumerate(X[first:], 1):
+        ax.annotate(str(number), x, color="red", ha="center", va="center")
+    ax.set(xlabel="temperature", title=name)
+    fig.colorbar(picture, ax=ax)
+axes[0].set_ylabel("concentration")
+plt.show()
+
+# %%
+# In which direction does the yield rise at the best experiment so far? The
+# slopes have error bars.
+
+best = X[[np.argmax(y)]]
+slope, error = model.predict_gradient(best, return_std=True)
+for name, value, bar in zip(
+    ["temperature", "concentration"], slope[0], error[0], strict=True
+):
+    print(f"yield per unit of {name}: {value:.2f} +- {bar:.2f}")
