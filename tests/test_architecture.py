@@ -19,6 +19,22 @@ ROWS = [
     ["metrics", "basis", "compose"],
     ["model_selection", "active_learning", "displays"],
 ]
+# A folder may import the folders before it; modules beside the folders may import all of them.
+FOLDERS = {
+    "posterior": ["kernels", "priors", "likelihoods", "joint"],
+    "inference": [
+        "task",
+        "curvature",
+        "optimise",
+        "evidence",
+        "minima",
+        "noise",
+        "sampling",
+        "choice",
+    ],
+    "estimators": ["inputs", "weights", "reports", "predictions", "tasks"],
+}
+MOST_FILES = 15  # of a folder, without compiled ones
 ALLOWED = {
     part: {part, *chain.from_iterable(ROWS[:row])}
     for row, parts in enumerate(ROWS)
@@ -70,6 +86,47 @@ def test_imports_follow_the_arrows():
     assert violations(files) == []
 
 
+def violations_in_folders(files):
+    """Imports from a later folder of the same part, as readable lines."""
+    found = []
+    for path, source in files.items():
+        part, folder, *rest = [*Path(path).parts, ""]
+        order = FOLDERS.get(part, [])
+        if not rest[:-1] or folder not in order:
+            continue
+        module = ".".join(["skbayesnn", *Path(path).with_suffix("").parts])
+        for name in imported_modules(source, module, is_package=False):
+            _, other, target, *_ = [*name.split("."), "", ""]
+            if other == part and target in order[order.index(folder) + 1 :]:
+                found.append(f"{path}: '{folder}' must not import '{target}'")
+            if other == part and target not in order and target != "_posterior":
+                found.append(f"{path}: '{folder}' must not import the whole of '{part}'")
+    return found
+
+
+def test_folders_follow_their_order():
+    files = {str(p.relative_to(PACKAGE)): p.read_text() for p in PACKAGE.rglob("*.py")}
+    assert violations_in_folders(files) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("inference/task/_limits.py", "from skbayesnn.inference.minima._search import fits"),
+        ("inference/noise/_noise_pair.py", "from skbayesnn.inference import Limits"),
+        ("estimators/inputs/_rows.py", "import skbayesnn.estimators.tasks"),
+    ],
+)
+def test_planted_violations_in_folders_are_found(path, source):
+    assert len(violations_in_folders({path: source})) == 1
+
+
+def test_no_folder_has_many_files():
+    for folder in [PACKAGE, *(p for p in PACKAGE.rglob("*") if (p / "__init__.py").exists())]:
+        names = [p for p in folder.iterdir() if p.suffix in (".py", ".pyx", ".pxd", ".c", ".h")]
+        assert len([p for p in names if p.name != "_core.c"]) <= MOST_FILES, folder
+
+
 def test_the_picture_shows_the_rows():
     folder = PACKAGE.parent / "doc" / "images"
     script = runpy.run_path(str(folder / "architecture.py"))
@@ -93,8 +150,11 @@ def test_the_picture_shows_the_rows():
         ("samplers/_kernels.py", "from skbayesnn import EvidenceMLPRegressor"),
         ("_data.py", "from .network import Network"),
         ("_data.py", "from . import network"),
-        ("posterior/_priors.py", "def f():\n    from skbayesnn.inference import find_minima"),
-        ("inference/_steps.py", "import numpy, skbayesnn.predictive._mixture as mixture"),
+        (
+            "posterior/priors/_priors.py",
+            "def f():\n    from skbayesnn.inference import find_minima",
+        ),
+        ("inference/optimise/_steps.py", "import numpy, skbayesnn.predictive._mixture as mixture"),
         ("predictive/_mixture.py", "from skbayesnn import estimators, network"),
         ("metrics.py", "from skbayesnn.displays import LossDisplay"),
         ("estimators/_base.py", "from ..model_selection import EvidenceSearch"),

@@ -25,13 +25,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import skbayesnn.estimators._comparison as comparison
-import skbayesnn.estimators._diagnostics as diagnostics
-from skbayesnn.estimators._sequential import MOST_WAITING
-from skbayesnn.estimators._verdict import LARGEST_ERROR
-from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits, _batches, _engine
-from skbayesnn.inference._degrees_of_freedom import DEGREES_OF_FREEDOM
-from skbayesnn.inference._growth import OF_MANY_ROWS
+import skbayesnn.estimators.reports._comparison as comparison
+import skbayesnn.estimators.reports._diagnostics as diagnostics
+from skbayesnn.estimators.inputs._sequential import MOST_WAITING
+from skbayesnn.estimators.reports._verdict import LARGEST_ERROR
+from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
+from skbayesnn.inference.choice import _noise_choice
+from skbayesnn.inference.choice._growth import OF_MANY_ROWS
+from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.optimise import _batches
 from skbayesnn.model_selection import _candidates
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive._mixture import TEMPERATURE
@@ -324,7 +326,7 @@ NAMES = {
     "TEMPERATURE": TEMPERATURE,
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
     "batches": _batches,
-    "engine": _engine,
+    "noise_choice": _noise_choice,
     "candidates": _candidates,
     "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,

@@ -128,9 +128,9 @@ def make_problem(
 
 
 def public_modules():
-    """`skbayesnn`, and its modules and subpackages whose name has no leading underscore."""
+    """`skbayesnn`, and its modules and packages whose name has no leading underscore."""
     yield skbayesnn
-    for module in pkgutil.walk_packages(skbayesnn.__path__, "skbayesnn."):
+    for module in pkgutil.iter_modules(skbayesnn.__path__, "skbayesnn."):
         if not any(part.startswith("_") for part in module.name.split(".")):
             yield importlib.import_module(module.name)
 

@@ -5,7 +5,7 @@ import numbers
 import numpy as np
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
-from skbayesnn.estimators._parameters import integer, positive
+from skbayesnn.estimators.inputs._parameters import integer, positive
 
 
 class FourierSplineFeatures(ColumnFeatures):

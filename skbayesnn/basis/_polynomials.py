@@ -5,7 +5,7 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
-from skbayesnn.estimators._parameters import integer, is_boolean
+from skbayesnn.estimators.inputs._parameters import integer, is_boolean
 
 MOST_HERMITE = 500  # more extend beyond 38.6, where the first function underflows
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from skbayesnn.basis._base import BasisFeatures
-from skbayesnn.estimators._parameters import integer, one_of, positive
+from skbayesnn.estimators.inputs._parameters import integer, one_of, positive
 
 KERNELS = {
     "gaussian": lambda square: np.exp(-0.5 * square),

@@ -9,7 +9,7 @@ from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import BLUE, Display
 from skbayesnn.displays._inputs import fitted_network
 from skbayesnn.estimators import HMCMLP
-from skbayesnn.estimators._parameters import fixed_values
+from skbayesnn.estimators.inputs._parameters import fixed_values
 
 QUANTILES = (0.1587, 0.8413)  # of a Gaussian at one standard deviation on either side
 

@@ -2,21 +2,11 @@
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._distribution import (
-    CategoricalDistribution,
-    Distribution,
-    PredictiveDistribution,
-)
 from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
 from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_classifier import HMCMLPClassifier
 from skbayesnn.estimators._hmc_regressor import HMCMLPRegressor
-from skbayesnn.estimators._networks import (
-    ClassificationNetwork,
-    RegressionNetwork,
-)
-from skbayesnn.estimators._parameters import probabilities, tails
 from skbayesnn.estimators._pipeline import (
     ask,
     before_final_step,
@@ -26,9 +16,19 @@ from skbayesnn.estimators._pipeline import (
     path_to_final_step,
     predictive_distribution,
 )
-from skbayesnn.estimators._posterior import DrawnPosterior, GaussianPosterior
-from skbayesnn.estimators._regression import Predictions
-from skbayesnn.estimators._rows import checked_weights
+from skbayesnn.estimators.inputs._parameters import probabilities, tails
+from skbayesnn.estimators.inputs._rows import checked_weights
+from skbayesnn.estimators.predictions._distribution import (
+    CategoricalDistribution,
+    Distribution,
+    PredictiveDistribution,
+)
+from skbayesnn.estimators.tasks._networks import (
+    ClassificationNetwork,
+    RegressionNetwork,
+)
+from skbayesnn.estimators.tasks._regression import Predictions
+from skbayesnn.estimators.weights._posterior import DrawnPosterior, GaussianPosterior
 
 __all__ = [
     "HMCMLP",

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skbayesnn._data import Scaling
-from skbayesnn.estimators._classification import Classification
 from skbayesnn.estimators._pipeline import before_final_step, final_step
-from skbayesnn.estimators._regression import Regression
+from skbayesnn.estimators.tasks._classification import Classification
+from skbayesnn.estimators.tasks._regression import Regression
 from skbayesnn.predictive import Ensemble, Rescaled
 
 

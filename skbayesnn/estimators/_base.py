@@ -14,21 +14,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
-from skbayesnn.estimators._bounds import out_of_bounds
-from skbayesnn.estimators._callbacks import (
+from skbayesnn.estimators.inputs._bounds import out_of_bounds
+from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
     callbacks_told,
     progress_of,
     with_callbacks,
 )
-from skbayesnn.estimators._combinations import check_combinations
-from skbayesnn.estimators._gradients import Gradients
-from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
-from skbayesnn.estimators._novelty import Novelty
-from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
-from skbayesnn.estimators._prior import informed
-from skbayesnn.estimators._rows import checked_weights, trouble_with_weights, validated
-from skbayesnn.estimators._units import WeightUnits, weight_names
+from skbayesnn.estimators.inputs._combinations import check_combinations
+from skbayesnn.estimators.inputs._hyperpriors import check_hyperprior, hyperpriors_of_groups
+from skbayesnn.estimators.inputs._parameters import check_parameters, fixed_values, is_estimator
+from skbayesnn.estimators.inputs._prior import informed
+from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
+from skbayesnn.estimators.predictions._gradients import Gradients
+from skbayesnn.estimators.predictions._novelty import Novelty
+from skbayesnn.estimators.weights._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
     Limits,

@@ -8,14 +8,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._combinations import PARTIAL_FIT, refusal
-from skbayesnn.estimators._networks import OnDemand
-from skbayesnn.estimators._parameters import integer, one_of, positive
-from skbayesnn.estimators._posterior import GaussianPosterior
-from skbayesnn.estimators._predictions import Predictions
-from skbayesnn.estimators._report import make_report
-from skbayesnn.estimators._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
-from skbayesnn.estimators._verdict import REMEDIES
+from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
+from skbayesnn.estimators.inputs._parameters import integer, one_of, positive
+from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
+from skbayesnn.estimators.reports._predictions import Predictions
+from skbayesnn.estimators.reports._report import make_report
+from skbayesnn.estimators.reports._verdict import REMEDIES
+from skbayesnn.estimators.tasks._networks import OnDemand
+from skbayesnn.estimators.weights._posterior import GaussianPosterior
 from skbayesnn.inference import (
     Trouble,
     fit_evidence,

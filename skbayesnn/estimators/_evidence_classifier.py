@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from skbayesnn._typing import LayerSizes, RandomState
-from skbayesnn.estimators._classification import Classification
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
+from skbayesnn.estimators.tasks._classification import Classification
 
 
 class EvidenceMLPClassifier(Classification, EvidenceMLP):

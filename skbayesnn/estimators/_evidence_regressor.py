@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import LayerSizes, RandomState
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
-from skbayesnn.estimators._regression_fit import RegressionFit
+from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 
 
 class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):

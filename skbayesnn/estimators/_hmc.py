@@ -11,11 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._inference_data import by_chain, row_groups, to_arviz
-from skbayesnn.estimators._networks import OnDemand
-from skbayesnn.estimators._parameters import (
+from skbayesnn.estimators.inputs._parameters import (
     count,
     integer,
     is_boolean,
@@ -23,9 +20,12 @@ from skbayesnn.estimators._parameters import (
     positive,
     thawed,
 )
-from skbayesnn.estimators._posterior import DrawnPosterior
-from skbayesnn.estimators._rows import generator
-from skbayesnn.estimators._sequential import earlier_of_prior
+from skbayesnn.estimators.inputs._rows import generator
+from skbayesnn.estimators.inputs._sequential import earlier_of_prior
+from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
+from skbayesnn.estimators.reports._inference_data import by_chain, row_groups, to_arviz
+from skbayesnn.estimators.tasks._networks import OnDemand
+from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
 from skbayesnn.samplers import Plan, random_walk

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference._method import Method
-from skbayesnn.inference._search import own_posterior
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.minima._search import own_posterior
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform
 

@@ -26,7 +26,7 @@ from skbayesnn.estimators import (
     delegated,
     final_step,
 )
-from skbayesnn.estimators._parameters import positive
+from skbayesnn.estimators.inputs._parameters import positive
 from skbayesnn.inference import Deadline, in_order, reporter
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,

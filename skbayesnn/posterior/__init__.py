@@ -1,22 +1,21 @@
 """Likelihoods, priors, and the energy that sums them."""
 
-from skbayesnn.posterior._compiled import instructions
-from skbayesnn.posterior._correlated import CorrelatedGaussian
-from skbayesnn.posterior._correlation import (
+from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
+from skbayesnn.posterior.joint._joint import JointPosterior
+from skbayesnn.posterior.joint._joint_correlated import CorrelatedJoint
+from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
+from skbayesnn.posterior.joint._joint_measured import MeasuredJoint
+from skbayesnn.posterior.joint._joint_student_t import StudentTJoint
+from skbayesnn.posterior.kernels._compiled import instructions
+from skbayesnn.posterior.likelihoods._correlated import CorrelatedGaussian
+from skbayesnn.posterior.likelihoods._correlation import (
     correlation_coordinates,
     correlation_matrix,
     correlation_of,
 )
-from skbayesnn.posterior._correlation import log_prior as log_prior_of_correlations
-from skbayesnn.posterior._gaussian_prior import GaussianPrior
-from skbayesnn.posterior._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
-from skbayesnn.posterior._input_dependent import SquaredResiduals
-from skbayesnn.posterior._joint import JointPosterior
-from skbayesnn.posterior._joint_correlated import CorrelatedJoint
-from skbayesnn.posterior._joint_input_dependent import InputDependentJoint
-from skbayesnn.posterior._joint_measured import MeasuredJoint
-from skbayesnn.posterior._joint_student_t import StudentTJoint
-from skbayesnn.posterior._likelihoods import (
+from skbayesnn.posterior.likelihoods._correlation import log_prior as log_prior_of_correlations
+from skbayesnn.posterior.likelihoods._input_dependent import SquaredResiduals
+from skbayesnn.posterior.likelihoods._likelihoods import (
     Bernoulli,
     Categorical,
     Gaussian,
@@ -24,11 +23,12 @@ from skbayesnn.posterior._likelihoods import (
     Misfit,
     Targets,
 )
-from skbayesnn.posterior._measured import MeasuredGaussian
-from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
-from skbayesnn.posterior._priors import INTERCEPT, WeightGroups, weight_groups
-from skbayesnn.posterior._ridge import ridge
-from skbayesnn.posterior._student_t import FARTHEST, StudentT, squared_scales
+from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
+from skbayesnn.posterior.likelihoods._ridge import ridge
+from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
+from skbayesnn.posterior.priors._gaussian_prior import GaussianPrior
+from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
+from skbayesnn.posterior.priors._priors import INTERCEPT, WeightGroups, weight_groups
 
 __all__ = [
     "FARTHEST",

@@ -19,11 +19,11 @@ from skbayesnn.network import (
     second_derivative_along,
     vector_jacobian,
 )
-from skbayesnn.posterior._compiled import compiled_model
-from skbayesnn.posterior._likelihoods import Misfit, Targets
-from skbayesnn.posterior._output_layer import regression_system
-from skbayesnn.posterior._priors import WeightGroups
-from skbayesnn.posterior._ridge import ridge_mean
+from skbayesnn.posterior.kernels._compiled import compiled_model
+from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
+from skbayesnn.posterior.likelihoods._output_layer import regression_system
+from skbayesnn.posterior.likelihoods._ridge import ridge_mean
+from skbayesnn.posterior.priors._priors import WeightGroups
 
 
 class Hyperparameters(NamedTuple):

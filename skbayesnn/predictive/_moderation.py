@@ -12,7 +12,7 @@ from scipy.special import entr, expit, ndtr, ndtri, roots_hermitenorm
 from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
-from skbayesnn.posterior._compiled import compiled_softmax_moments
+from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 
 SOFTMAX_POINTS = 1024
 SOFTMAX_CACHE = 8  # fraction of a block of rows whose points fit into the processor's cache

@@ -34,7 +34,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier
-from skbayesnn.inference import Method, Problem, log_evidence_fixed
+from skbayesnn.inference import Method, Problem
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Categorical, Hyperparameters
 from skbayesnn.predictive import class_probabilities

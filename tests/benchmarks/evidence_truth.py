@@ -25,7 +25,8 @@ import numpy as np
 from scipy.special import expit
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import NearPrecisions, PathFromPrior
+from skbayesnn.inference.sampling._population import PathFromPrior
+from skbayesnn.inference.sampling._tempered import NearPrecisions
 from skbayesnn.samplers import Schedule, anneal, combine
 
 KEPT = Path(__file__).parent / "results" / "evidence_truth.csv"

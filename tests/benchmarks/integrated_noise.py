@@ -31,11 +31,12 @@ from sklearn.datasets import load_diabetes
 
 from skbayesnn import HMCMLPRegressor
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference import NOISE_MODELS, start_sampling
-from skbayesnn.inference._moves import moves_beside
+from skbayesnn.inference import NOISE_MODELS
+from skbayesnn.inference.sampling._moves import moves_beside
+from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.network import forward, outputs, vector_jacobian
 from skbayesnn.posterior import JointPosterior
-from skbayesnn.posterior._joint import Derivatives
+from skbayesnn.posterior.joint._joint import Derivatives
 from skbayesnn.samplers import bulk_ess, r_hat, sample, warm_up
 
 

@@ -37,7 +37,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference import _sampling
+from skbayesnn.inference.sampling import _sampling
 from skbayesnn.samplers import bulk_ess, r_hat
 
 RIPLEY = ("ripley_synth", "ripley_pima")

@@ -12,7 +12,7 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.estimators._rows import trouble_with_weights
+from skbayesnn.estimators.inputs._rows import trouble_with_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

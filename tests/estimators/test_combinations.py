@@ -12,7 +12,7 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.estimators._combinations import (
+from skbayesnn.estimators.inputs._combinations import (
     ARRAY,
     EARLIER,
     FIXED_NOISE,

@@ -15,7 +15,8 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import prune, symmetries
+from skbayesnn.inference.evidence._symmetries import symmetries
+from skbayesnn.inference.minima._redundancy import prune
 from skbayesnn.network import Network, forward, hessian_product, jacobian, jacobian_vector, outputs
 from skbayesnn.posterior import JointPosterior, weight_groups
 from tests.inference.common import free_all

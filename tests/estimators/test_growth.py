@@ -15,20 +15,12 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import (
-    BY_EVIDENCE,
-    Candidate,
-    Ladder,
-    Limits,
-    Problem,
-    best_of,
-    find_minima,
-    grow,
-    grown,
-    seeds_of,
-    widened,
-)
-from skbayesnn.inference._training import random_starts, train
+from skbayesnn.inference import Limits, Problem
+from skbayesnn.inference._evidence_fit import seeds_of
+from skbayesnn.inference.choice._growth import BY_EVIDENCE, Candidate, Ladder, best_of, grow, grown
+from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.minima._training import random_starts, train
+from skbayesnn.inference.minima._widening import widened
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of

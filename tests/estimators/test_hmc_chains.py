@@ -286,7 +286,7 @@ def test_interrupted_evidence_keeps_the_draws(monkeypatch):
     """And the next fit goes on with it."""
     linear = FEW | {"hidden_layer_sizes": (), "n_draws": 20}
     keyboard = Keyboard(1)
-    monkeypatch.setattr("skbayesnn.inference._sampling_engine.sample_population", keyboard)
+    monkeypatch.setattr("skbayesnn.inference._sampled_fit.sample_population", keyboard)
     with pytest.warns(
         ConvergenceWarning, match="Interrupted: the 20 draws .* log_evidence_ is nan"
     ):

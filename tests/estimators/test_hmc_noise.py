@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.inference import DEGREES_OF_FREEDOM
+from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.network import outputs
 from tests.tools import draws_of, parts_of, result_of, standardised

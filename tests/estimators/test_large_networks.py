@@ -4,7 +4,9 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import Curvature, KroneckerPrecision, Method
+from skbayesnn.inference import Method
+from skbayesnn.inference.curvature._method import Curvature
+from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from tests.tools import parts_of, result_of, set_limits
 
 KRONECKER = {"dense": 0, "dual_doubles": 0}

@@ -13,21 +13,14 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import (
-    BOLD,
-    Deadline,
-    Descents,
-    Method,
-    Model,
-    Problem,
-    Search,
-    ascend,
-    complete,
-    find_mode,
-    random_starts,
-    scout,
-)
-from skbayesnn.inference._sampled_models import draw_models
+from skbayesnn.inference import Deadline, Method, Problem
+from skbayesnn.inference.choice._sampled_models import Model, draw_models
+from skbayesnn.inference.evidence._ascent import BOLD, ascend
+from skbayesnn.inference.minima._minimum import complete
+from skbayesnn.inference.minima._training import random_starts
+from skbayesnn.inference.optimise._damped import Search
+from skbayesnn.inference.optimise._steps import Descents, find_mode
+from skbayesnn.inference.sampling._population import scout
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of
 
@@ -88,7 +81,7 @@ def test_only_positive_seconds(max_time):
 
 def test_deadlines(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("skbayesnn.inference._deadline.time", lambda: now[0])
+    monkeypatch.setattr("skbayesnn.inference.task._deadline.time", lambda: now[0])
     for never in (Deadline(), Deadline.after(None), Deadline().part(0.5)):
         assert (never.passed, never.overdue, never.left) == (False, False, np.inf)
     ten, brief = Deadline.after(10.0), Deadline.after(0.1)
@@ -173,7 +166,7 @@ def test_populations_that_were_completed_are_kept(monkeypatch):
 
     models = [Model(fit.problem, "constant", fit.posed, fit.minima)]
     assert draw_models(models, 0, PASSED) == []
-    monkeypatch.setattr("skbayesnn.inference._sampled_models.scout", counted)
+    monkeypatch.setattr("skbayesnn.inference.choice._sampled_models.scout", counted)
     (drawn,) = draw_models(models, 0, AfterTheFirst())
     assert drawn.log_evidence == calls[0].log_evidence
 
@@ -193,7 +186,7 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
 
 def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
     """Also if all draws were made in time."""
-    monkeypatch.setattr("skbayesnn.inference._sampling.WARM_UP_SHARE", 0.0)
+    monkeypatch.setattr("skbayesnn.inference.sampling._sampling.WARM_UP_SHARE", 0.0)
     options = {"n_chains": 2, "n_warmup": 50, "n_draws": 4, "evidence": False, "random_state": 0}
     model = HMCMLPRegressor((2,), max_time=1000.0, **options)
     with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):

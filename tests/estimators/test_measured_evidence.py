@@ -10,9 +10,8 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.inference import scout
-from skbayesnn.inference._population import sample_after
-from skbayesnn.inference._sampling_starts import positions_of_minima
+from skbayesnn.inference.sampling._population import sample_after, scout
+from skbayesnn.inference.sampling._sampling_starts import positions_of_minima
 from skbayesnn.model_selection import EvidenceSearch, compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
@@ -191,7 +190,7 @@ def test_populations_that_miss_a_minimum_are_replaced_by_chains(monkeypatch):
     def missing(*args):
         return scout(*args)._replace(log_evidence=-1e4)
 
-    monkeypatch.setattr("skbayesnn.inference._sampled_models.scout", missing)
+    monkeypatch.setattr("skbayesnn.inference.choice._sampled_models.scout", missing)
     model = EvidenceMLPRegressor(
         (2,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
     ).fit(X, y)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import Scaling, canonical_rows
-from skbayesnn.estimators._outliers import outliers_of
+from skbayesnn.estimators.inputs._outliers import outliers_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SMALL = {"hidden_layer_sizes": (4,), "n_restarts": 3, "random_state": 0}

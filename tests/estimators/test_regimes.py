@@ -23,7 +23,9 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import Curvature, Method, SpectralPrecision
+from skbayesnn.inference import Method
+from skbayesnn.inference.curvature._method import Curvature
+from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
 from tests.tools import parts_of, result_of, set_limits
 
 

@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import DensePrecision, complete
+from skbayesnn.inference import DensePrecision
+from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 from skbayesnn.predictive import Member, Noise, leave_one_out
@@ -681,7 +682,7 @@ def test_trouble_is_reported_once(monkeypatch):
     def unfinished(*args):
         return replace(complete(*args), converged=False)
 
-    monkeypatch.setattr("skbayesnn.inference._search.complete", unfinished)
+    monkeypatch.setattr("skbayesnn.inference.minima._search.complete", unfinished)
     with pytest.warns(ConvergenceWarning, match="max_iter") as record:
         model = fit()
     assert len(record) == 1

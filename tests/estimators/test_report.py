@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.estimators._comparison import Comparison
-from skbayesnn.estimators._predictions import Predictions
-from skbayesnn.estimators._printed import WIDTH, Printed, Table
-from skbayesnn.estimators._verdict import (
+from skbayesnn.estimators.reports._comparison import Comparison
+from skbayesnn.estimators.reports._predictions import Predictions
+from skbayesnn.estimators.reports._printed import WIDTH, Printed, Table
+from skbayesnn.estimators.reports._verdict import (
     REMEDIES,
     overall,
     verdict_of_measurement,

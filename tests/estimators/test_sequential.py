@@ -18,7 +18,8 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.inference import NOISE_MODELS, Problem, Trained
+from skbayesnn.inference import NOISE_MODELS, Problem
+from skbayesnn.inference.minima._training import Trained
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters, JointPosterior
 from skbayesnn.samplers import bulk_ess

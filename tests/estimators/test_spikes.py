@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.estimators._spikes import Spike
+from skbayesnn.estimators.inputs._spikes import Spike
 from tests.tools import result_of
 
 RNG = np.random.default_rng(1)

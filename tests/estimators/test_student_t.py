@@ -8,16 +8,12 @@ from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import (
-    DEGREES_OF_FREEDOM,
-    FreeHyperparameters,
-    Method,
-    Settings,
-    Trained,
-    evidence_derivatives,
-    find_mode,
-    train,
-)
+from skbayesnn.inference import Method
+from skbayesnn.inference.evidence._ascent import evidence_derivatives
+from skbayesnn.inference.minima._training import Trained, train
+from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.optimise._steps import find_mode
+from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.posterior import Hyperparameters, LogUniform
 from tests.tools import assert_near, difference, make_problem
 
@@ -284,7 +280,7 @@ def test_improbable_minima_do_not_predict(monkeypatch):
         return [m.log_evidence for m in report.minima]
 
     probable = evidences()
-    monkeypatch.setattr("skbayesnn.inference._student_t_noise.IMPROBABLE", np.inf)
+    monkeypatch.setattr("skbayesnn.inference.noise._student_t_noise.IMPROBABLE", np.inf)
     everything = evidences()
     assert min(probable) > max(probable) - 12.0
     assert min(everything) < max(everything) - 50.0

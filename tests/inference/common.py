@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from skbayesnn.inference import FreeHyperparameters, Method, Settings, find_mode
+from skbayesnn.inference import Method
+from skbayesnn.inference.optimise._steps import find_mode
+from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.posterior import Hyperparameters, LogUniform
 
 

@@ -3,16 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skbayesnn.inference import (
+from skbayesnn.inference import well_determined
+from skbayesnn.inference.evidence._ascent import (
     BOLD,
     WARY,
-    FreeHyperparameters,
     ascend,
     evidence_derivatives,
-    log_evidence_fixed,
-    well_determined,
     without_idle_groups,
 )
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,

@@ -7,26 +7,16 @@ import pytest
 from scipy import stats
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import (
-    BatchSteps,
-    Candidate,
-    CheckedCounts,
-    HeldOut,
-    Limits,
-    Method,
-    Point,
-    Problem,
-    Search,
-    Trouble,
-    best_of,
-    find_minima,
-    fit_evidence,
-    grown_with_many_rows,
-    own_posterior,
-    seeds_of,
-    total_determined,
-)
-from skbayesnn.inference._constant_noise import NOISE_NETWORKS
+from skbayesnn.inference import Limits, Method, Problem, Trouble, fit_evidence, own_posterior
+from skbayesnn.inference._evidence_fit import seeds_of
+from skbayesnn.inference.choice._growth import Candidate, best_of, grown_with_many_rows
+from skbayesnn.inference.choice._held_out import HeldOut
+from skbayesnn.inference.curvature._method import Point
+from skbayesnn.inference.curvature._stochastic import CheckedCounts, total_determined
+from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.noise._constant_noise import NOISE_NETWORKS
+from skbayesnn.inference.optimise._batches import BatchSteps
+from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.posterior import Gaussian, Hyperparameters
 from tests.tools import result_of, set_limits
 
@@ -114,7 +104,7 @@ def test_well_determined_weights_are_counted_anew_only_after_a_change(monkeypatc
         calls.append(1)
         return total_determined(*given)
 
-    monkeypatch.setattr("skbayesnn.inference._stochastic.total_determined", counting)
+    monkeypatch.setattr("skbayesnn.inference.curvature._stochastic.total_determined", counting)
     point = method.point(posterior, minimum.theta, minimum.hyper)
     first = counts.total(posterior, point)
     covariance = np.linalg.inv(posterior.hessian(minimum.theta, minimum.hyper, exact=False))
@@ -196,8 +186,10 @@ def test_only_other_noise_has_fewer_restarts(monkeypatch, noise):
         return find_minima(posterior, settings, seeds, *args, **options)
 
     chosen = (2,), noise, (), {}, None
-    monkeypatch.setattr("skbayesnn.inference._engine.chosen_with_many_rows", lambda *args: chosen)
-    monkeypatch.setattr("skbayesnn.inference._engine.find_minima", counted)
+    monkeypatch.setattr(
+        "skbayesnn.inference._evidence_fit.chosen_with_many_rows", lambda *args: chosen
+    )
+    monkeypatch.setattr("skbayesnn.inference._evidence_fit.find_minima", counted)
     X, y = make_rows(60)
     problem = Problem(X, y, np.ones(60), Gaussian.per_output(1), limits=Limits(batch_rows=50))
     fit_evidence(problem, "auto", entropy=0, n_restarts=6, noise=noise)

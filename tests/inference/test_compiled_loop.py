@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skbayesnn.inference import BatchSteps, Deadline, Point, find_mode
-from skbayesnn.inference._compiled_loop import compiled_loop
-from skbayesnn.inference._damped import DampedSteps, Search
-from skbayesnn.inference._reestimation import Reestimation
-from skbayesnn.inference._steps import FixedPrecisions, lower
+from skbayesnn.inference import Deadline
+from skbayesnn.inference.curvature._method import Point
+from skbayesnn.inference.optimise._batches import BatchSteps
+from skbayesnn.inference.optimise._compiled_loop import compiled_loop
+from skbayesnn.inference.optimise._damped import DampedSteps, Search
+from skbayesnn.inference.optimise._reestimation import Reestimation
+from skbayesnn.inference.optimise._steps import FixedPrecisions, find_mode, lower
 from skbayesnn.posterior import (
     Gamma,
     GaussianPrior,
@@ -213,7 +215,7 @@ def after_stages(posterior, theta, hyper):
 @pytest.fixture(params=[7, 32, 256])
 def batch(request, monkeypatch):
     """Size of batches: less than are padded, some of the rows, all of them."""
-    monkeypatch.setattr("skbayesnn.inference._batches.BATCH", request.param)
+    monkeypatch.setattr("skbayesnn.inference.optimise._batches.BATCH", request.param)
 
 
 @each_kind
@@ -222,7 +224,7 @@ def batch(request, monkeypatch):
 def test_steps_by_batches_are_those_of_numpy(kind, hidden, monkeypatch):
     posterior, theta, hyper = problem(kind, hidden)
     found = after_stages(posterior, theta, hyper)
-    monkeypatch.setattr("skbayesnn.inference._batches._batch_loop", None)
+    monkeypatch.setattr("skbayesnn.inference.optimise._batches._batch_loop", None)
     expected = after_stages(in_numpy(posterior), theta, hyper)
     assert np.max(np.abs(expected - theta)) > 0.1
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)

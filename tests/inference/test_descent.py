@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference import (
-    Curvature,
-    DensePrecision,
-    Descents,
-    KroneckerPrecision,
-    Limits,
-    Method,
-    Point,
-    Search,
-    Trained,
-    complete,
-    fair_moves,
-    log_evidence_fixed,
-    random_starts,
-    total_determined,
-    train,
-)
+from skbayesnn.inference import DensePrecision, Limits, Method
+from skbayesnn.inference.curvature._method import Curvature, Point
+from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
+from skbayesnn.inference.curvature._stochastic import total_determined
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
+from skbayesnn.inference.minima._minimum import complete
+from skbayesnn.inference.minima._training import Trained, random_starts, train
+from skbayesnn.inference.optimise._damped import Search
+from skbayesnn.inference.optimise._reestimation import fair_moves
+from skbayesnn.inference.optimise._steps import Descents
 from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, LogUniform
 from tests.inference.common import free_all, method_of, mode_of, settings_of
 from tests.tools import make_problem
@@ -60,7 +53,7 @@ def test_a_descent_ends_where_newton_steps_do(name):
 def test_a_descent_ends_early_where_it_is_told_to(monkeypatch):
     posterior, theta, hyper = problem()
     rough, fine = (descended(posterior, theta, hyper, tol) for tol in (0.1, 1e-7))
-    monkeypatch.setattr("skbayesnn.inference._steps.DESCENT_STEPS", 2)
+    monkeypatch.setattr("skbayesnn.inference.optimise._steps.DESCENT_STEPS", 2)
     short = descended(posterior, theta, hyper)
     ends = [energy(posterior, end, hyper) for end in (theta, short, rough, fine)]
     assert np.all(np.diff(ends) < -1e-3)

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skbayesnn.inference import Method, Problem, distinct, find_minima, find_mode, own_posterior
+from skbayesnn.inference import Method, Problem, own_posterior
+from skbayesnn.inference.minima._search import distinct, find_minima
+from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Gaussian, Hyperparameters
 
 

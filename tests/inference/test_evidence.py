@@ -5,17 +5,17 @@ import pytest
 from scipy.linalg import eigh
 from scipy.special import logsumexp
 
-from skbayesnn.inference import (
+from skbayesnn.inference import well_determined
+from skbayesnn.inference.evidence._evidence import (
     EvidenceTerms,
-    FreeHyperparameters,
     alpha_occam,
     log_evidence_fixed,
     log_occam_gaussian,
     log_occam_profile,
     log_symmetry,
     noise_occam,
-    well_determined,
 )
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Gaussian,
@@ -130,7 +130,7 @@ def test_occam_factors_of_weight_precisions(solved):
 
 
 def test_occam_factors_of_the_noise(monkeypatch, solved):
-    monkeypatch.setattr("skbayesnn.inference._evidence.GAUSSIAN_FROM", np.inf)
+    monkeypatch.setattr("skbayesnn.inference.evidence._evidence.GAUSSIAN_FROM", np.inf)
     posterior, method, point, determined = solved
     for level in range(len(point.hyper.beta)):
         index = len(point.hyper.alpha) + level

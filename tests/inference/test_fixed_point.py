@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn.inference import FixedPoint
+from skbayesnn.inference.noise._fixed_point import FixedPoint
 
 
 @pytest.mark.parametrize("memory", [3, 6])

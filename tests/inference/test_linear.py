@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import FreeHyperparameters, Settings, linear_start
+from skbayesnn.inference.optimise._linear import linear_start
+from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior, weight_groups
 

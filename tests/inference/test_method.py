@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference import (
-    Curvature,
-    DensePrecision,
-    DualPrecision,
-    KroneckerPrecision,
-    Limits,
-    Method,
-    SpectralPrecision,
-)
+from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Method
+from skbayesnn.inference.curvature._method import Curvature
+from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
+from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Bernoulli,

@@ -7,18 +7,12 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from skbayesnn.inference import (
-    NOISE_MODELS,
-    FreeHyperparameters,
-    NoisePlan,
-    Problem,
-    complete,
-    find_minima,
-    fit_evidence,
-    log_evidence_fixed,
-    squared_residuals,
-    with_rows,
-)
+from skbayesnn.inference import NOISE_MODELS, Problem, fit_evidence
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
+from skbayesnn.inference.minima._minimum import complete
+from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residuals, with_rows
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
 from tests.inference.common import mode_of, settings_of
@@ -256,7 +250,7 @@ def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
     assert all(minimum.noise is not None for minimum in several)
     fitted = fit_evidence(problem, (4,), entropy=1, n_restarts=8, noise="input_dependent")
     assert [m.log_evidence for m in fitted.minima] == [m.log_evidence for m in several]
-    monkeypatch.setattr("skbayesnn.inference._constant_noise.NOISE_MINIMA", 1)
+    monkeypatch.setattr("skbayesnn.inference.noise._constant_noise.NOISE_MINIMA", 1)
     found = INPUT_DEPENDENT.search(problem, posed, plain)
     assert len(found) == 1
     assert found[0].log_evidence in [m.log_evidence for m in several]

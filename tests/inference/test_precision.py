@@ -9,12 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag, eigh
 
-from skbayesnn.inference import (
-    DensePrecision,
-    DualPrecision,
-    KroneckerPrecision,
-    SpectralPrecision,
-)
+from skbayesnn.inference import DensePrecision, DualPrecision
+from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
+from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.posterior import WeightGroups
 
 SHAPES = [(4, 3), (4, 2)]  # inputs and units of two layers

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.inference import (
-    Deadline,
-    Lines,
-    Problem,
-    Stage,
-    find_minima,
-    seconds_of_start,
-)
+from skbayesnn.inference import Deadline, Lines, Problem
+from skbayesnn.inference.minima._forecast import seconds_of_start
+from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.task._progress import Stage
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
 
@@ -25,7 +21,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr("skbayesnn.inference._progress.monotonic", lambda: self.now)
+        monkeypatch.setattr("skbayesnn.inference.task._progress.monotonic", lambda: self.now)
 
 
 def lines(capsys):

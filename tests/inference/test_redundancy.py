@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference import align, layers_switched_off, prune, same_minimum
+from skbayesnn.inference.minima._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 

@@ -1,13 +1,9 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference import (
-    DensePrecision,
-    log_evidence_fixed,
-    log_symmetry,
-    reestimate,
-    well_determined,
-)
+from skbayesnn.inference import DensePrecision, well_determined
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed, log_symmetry
+from skbayesnn.inference.optimise._reestimation import reestimate
 from skbayesnn.network import forward, jacobian
 from tests.inference.common import free_all, method_of, mode_of
 from tests.reference import CASES, MINIMA, POINTS, load

@@ -10,16 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp
 
 import tests.reference
-from skbayesnn.inference import (
-    Posed,
-    Problem,
-    SamplingSettings,
-    ScaleMoves,
-    _sampling_starts,
-    run_chains,
-    sample_population,
-    start_sampling,
-)
+from skbayesnn.inference import Problem
+from skbayesnn.inference.sampling import _sampling_starts
+from skbayesnn.inference.sampling._population import sample_population
+from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
+from skbayesnn.inference.sampling._sampling_starts import start_sampling
+from skbayesnn.inference.sampling._scale_moves import ScaleMoves
+from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
@@ -381,7 +378,7 @@ def test_chains_are_few_where_rows_are_many(n, n_chains, monkeypatch):
         position = np.zeros((8, schedule.n_last_moves, sampled.joint.dimension))
         return SimpleNamespace(log_evidences=np.arange(4.0), position=position)
 
-    monkeypatch.setattr("skbayesnn.inference._population.anneal", annealed)
+    monkeypatch.setattr("skbayesnn.inference.sampling._population.anneal", annealed)
     eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
     for more in (1, 4):
         sample_population(sampled.joint, eta, np.random.default_rng(0), more=more)

@@ -5,15 +5,11 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from skbayesnn.inference import (
-    DEGREES_OF_FREEDOM,
-    NOISE_MODELS,
-    Problem,
-    SamplingSettings,
-    run_chains,
-    sample_population,
-    start_sampling,
-)
+from skbayesnn.inference import NOISE_MODELS, Problem
+from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.sampling._population import sample_population
+from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
+from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.posterior import Gaussian, LogUniform
 from skbayesnn.samplers import Plan
 

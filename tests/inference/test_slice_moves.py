@@ -7,19 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
-from skbayesnn.inference import (
-    Deadline,
-    FreeHyperparameters,
-    Posed,
-    Problem,
-    SamplingSettings,
-    Settings,
-    SliceMoves,
-    run_chains,
-    serves_slices,
-    shapes_at_modes,
-    start_sampling,
-)
+from skbayesnn.inference import Deadline, Problem
+from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
+from skbayesnn.inference.sampling._sampling_starts import start_sampling
+from skbayesnn.inference.sampling._slice_moves import SliceMoves, serves_slices, shapes_at_modes
+from skbayesnn.inference.task._problem import Posed
+from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
@@ -216,7 +209,7 @@ def test_chains_agree_where_classes_are_separable(monkeypatch):
     posterior = make_posterior(*separable_rows())
     with_slices = np.log(sampled(posterior, n_draws=600).alpha)
     assert np.max(r_hat(with_slices)) < 1.02
-    monkeypatch.setattr("skbayesnn.inference._sampling.serves_slices", lambda *args: False)
+    monkeypatch.setattr("skbayesnn.inference.sampling._sampling.serves_slices", lambda *args: False)
     without = np.log(sampled(posterior, n_draws=600).alpha)
     assert bulk_ess(with_slices) > 1.3 * bulk_ess(without)
 

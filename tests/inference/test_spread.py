@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import Limits, Problem, find_minima, spread
+from skbayesnn.inference import Limits, Problem, spread
+from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Gaussian
 from tests.tools import parts_of, set_limits, shares_of
 

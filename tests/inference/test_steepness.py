@@ -5,7 +5,7 @@ import pytest
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.inference import Problem
-from skbayesnn.inference._training import STEEPER, random_starts, steepness
+from skbayesnn.inference.minima._training import STEEPER, random_starts, steepness
 from skbayesnn.posterior import Gaussian
 
 rng = np.random.default_rng(0)

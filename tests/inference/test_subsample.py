@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference import subsample
+from skbayesnn.inference.minima._subsample import subsample
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 from tests.inference.common import method_of
@@ -49,7 +49,7 @@ def hessian_rows(monkeypatch):
         return original(posterior, *args, **kwargs)
 
     monkeypatch.setattr(Posterior, "expansion", counting)
-    monkeypatch.setattr("skbayesnn.inference._steps.compiled_loop", lambda *args: None)
+    monkeypatch.setattr("skbayesnn.inference.optimise._steps.compiled_loop", lambda *args: None)
     return counts
 
 

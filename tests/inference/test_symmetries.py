@@ -5,7 +5,9 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from skbayesnn.inference import align, log_symmetry, same_minimum, symmetries
+from skbayesnn.inference.evidence._evidence import log_symmetry
+from skbayesnn.inference.evidence._symmetries import symmetries
+from skbayesnn.inference.minima._redundancy import align, same_minimum
 from skbayesnn.network import Network
 from skbayesnn.posterior import GaussianPrior, weight_groups
 

@@ -7,13 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
-from skbayesnn.inference import (
-    FreeHyperparameters,
-    NearPrecisions,
-    ScaleMoves,
-    Tempered,
-    UnitMoves,
-)
+from skbayesnn.inference.sampling._scale_moves import ScaleMoves
+from skbayesnn.inference.sampling._tempered import NearPrecisions, Tempered
+from skbayesnn.inference.sampling._unit_moves import UnitMoves
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.test_joint_noise import make_joint

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skbayesnn.inference import (
-    FreeHyperparameters,
-    NoisePlan,
-    PrecisionMoves,
-    ScaleMoves,
-    UnitMoves,
-)
+from skbayesnn.inference.noise._noise_network import NoisePlan
+from skbayesnn.inference.sampling._precision_moves import PrecisionMoves
+from skbayesnn.inference.sampling._scale_moves import ScaleMoves
+from skbayesnn.inference.sampling._unit_moves import UnitMoves
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     Gamma,
@@ -32,11 +30,13 @@ from skbayesnn.posterior import (
     instructions,
     weight_groups,
 )
-from skbayesnn.posterior._compiled import compiled_softmax_moments
+from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.tools import ALL_LIKELIHOODS, DEPTHS, LIKELIHOODS, make_problem
 
-core = pytest.importorskip("skbayesnn.posterior._core", reason="installed without a compiler")
+core = pytest.importorskip(
+    "skbayesnn.posterior.kernels._core", reason="installed without a compiler"
+)
 if instructions() is None:
     pytest.skip("the compiled core is switched off", allow_module_level=True)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
-from skbayesnn.inference import FreeHyperparameters
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import forward
 from skbayesnn.posterior import (
     CorrelatedJoint,

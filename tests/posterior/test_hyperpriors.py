@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import gamma, kstest, loguniform
 
-from skbayesnn.inference import FreeHyperparameters
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
 from tests.posterior.test_joint import make_joint
 from tests.tools import assert_near, difference

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, multivariate_normal, norm, t
 
-from skbayesnn.inference import FreeHyperparameters, NoisePlan
+from skbayesnn.inference.noise._noise_network import NoisePlan
+from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import forward, outputs
 from skbayesnn.posterior import (
     Gaussian,

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from skbayesnn.inference import DEGREES_OF_FREEDOM, DensePrecision
+from skbayesnn.inference import DensePrecision
+from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.network import Network
 from skbayesnn.posterior import Posterior, StudentT, weight_groups
 from skbayesnn.predictive import (

@@ -10,7 +10,8 @@ from scipy.special import expit, log_expit
 from sklearn.datasets import load_iris
 
 from skbayesnn import EvidenceMLPClassifier
-from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Problem, Settings
+from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Problem
+from skbayesnn.inference.task._settings import Settings
 from skbayesnn.network import forward
 from skbayesnn.posterior import Bernoulli, Categorical, Hyperparameters, Posterior
 from skbayesnn.predictive import (

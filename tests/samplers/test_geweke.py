@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference import PrecisionMoves, ScaleMoves, UnitMoves
+from skbayesnn.inference.sampling._precision_moves import PrecisionMoves
+from skbayesnn.inference.sampling._scale_moves import ScaleMoves
+from skbayesnn.inference.sampling._unit_moves import UnitMoves
 from skbayesnn.posterior import JointPosterior, instructions
 from skbayesnn.samplers import random_walk, transition
 from tests.samplers import geweke
@@ -191,7 +193,7 @@ def test_directions_of_wrong_length_are_noticed(monkeypatch):
         normal = np.stack([rng.standard_normal(state.z.shape[1]) for rng in rngs])
         return 1.3 * normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
-    monkeypatch.setattr("skbayesnn.inference._slice_moves._State._directions", longer)
+    monkeypatch.setattr("skbayesnn.inference.sampling._slice_moves._State._directions", longer)
     scores = geweke_scores("linear_classes", 300, 25, slices=True, dynamics=False)
     assert np.max(np.abs(scores)) > 6.0
 

@@ -1,0 +1,1 @@
+"""Inputs: validation of parameters and rows, and their conversion."""

@@ -1,0 +1,195 @@
+"""Conversion of a prior of the weights in the user's units to a `GaussianPrior`."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from skbayesnn.estimators.inputs._hyperpriors import hyperpriors_of_groups
+from skbayesnn.estimators.inputs._parameters import fixed_values
+from skbayesnn.posterior import GaussianPrior, WeightGroups, weight_groups
+
+SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
+ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
+
+
+def precision_factors(given, settled, names):
+    """Find `fixed_values` of ``weight_precision`` where some groups already have a precision.
+
+    These have the factor 1 unless another one is given, or ``"inferred"``.
+
+    Parameters
+    ----------
+    given : str, float, array-like or dict
+    settled : tuple of str
+        Names of these groups.
+    names : list of str
+    """
+    free, values = fixed_values(given, names, what="weight_precision")
+    if isinstance(given, str) and given == "inferred":
+        return free, values
+    return free & ~np.isin(names, settled), values
+
+
+def given_prior(estimator, network, feature_names, to_user):
+    """Build the prior from ``prior_mean`` and ``prior_precision``, in standardised units.
+
+    Parameters
+    ----------
+    estimator : EvidenceMLP
+    network : Network
+    feature_names : list of str or None
+    to_user : callable
+        Map from weights in standardised units to those in the units of X and y.
+
+    Returns
+    -------
+    prior : GaussianPrior
+    settled : tuple of str
+        Names of the groups whose precision is given.
+    """
+    groups, k = weight_groups(network, estimator.prior, feature_names), network.n_weights
+    origin = to_user(np.zeros(k))
+    change = np.column_stack([to_user(unit) - origin for unit in np.eye(k)])
+    mean, shape = np.zeros(k), np.ones(k)
+    if estimator.prior_mean is not None:
+        mean = np.linalg.solve(change, _mean(estimator.prior_mean, k) - origin)
+    precision, settled = estimator.prior_precision, ()
+    if isinstance(precision, dict):
+        shape, settled = _by_group(precision, groups, change), tuple(precision)
+    elif precision is not None:
+        settled = ("weights",)
+        groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
+        shape = _changed(_matrix(precision, k, "prior_precision"), change)
+    return GaussianPrior(groups.labels, groups.names, mean, shape), settled
+
+
+def _mean(given, k):
+    mean = _numbers(given, "prior_mean")
+    if mean.shape not in ((), (k,)):
+        raise ValueError(
+            f"prior_mean must be a number or an array of shape ({k},), one for every weight "
+            f"({ORDER}); got shape {mean.shape}."
+        )
+    return mean
+
+
+def _by_group(given, groups, change):
+    """Prior precision ``R`` from a dict by group, and 1 for the other groups."""
+    labels, names = groups.labels, groups.names
+    matrix, named = np.zeros(2 * labels.shape), np.zeros(len(labels), dtype=bool)
+    for name, value in given.items():
+        if name not in names:
+            raise ValueError(f"prior_precision names {name!r}, but this model has {names}.")
+        members = np.flatnonzero(labels == names.index(name))
+        block = _matrix(value, len(members), f"prior_precision[{name!r}]")
+        matrix[np.ix_(members, members)] = block if block.ndim == 2 else np.diag(block)
+        named[members] = True
+    shape = _changed(matrix, change)
+    if np.any(shape[labels[:, None] != labels]) or np.any(np.diag(shape)[~named]):
+        raise ValueError(
+            "prior_precision by group holds in the units of X and y, where the first layer's "
+            "intercepts depend on its standardised weights, which are another group. Use "
+            "standardize=False, or one precision matrix for all weights."
+        )
+    shape[~named, ~named] = 1.0
+    diagonal = np.diag(shape).copy()
+    return shape if np.count_nonzero(shape) > len(labels) else diagonal
+
+
+def _changed(precision, change):
+    """Transform a precision to other coordinates."""
+    if np.array_equal(change, np.eye(len(change))):
+        return precision
+    matrix = precision if precision.ndim == 2 else np.diag(precision)
+    matrix = change.T @ matrix @ change
+    return 0.5 * (matrix + matrix.T)
+
+
+def _numbers(given, name):
+    """Convert to an array of numbers; raise unless all are finite."""
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{name} must be finite.")
+    return numbers
+
+
+def _matrix(given, k, name):
+    """Convert to a precision of shape (k,) or (k, k); raise unless it is positive definite."""
+    precision = _numbers(given, name)
+    if precision.shape not in ((), (k,), (k, k)):
+        raise ValueError(
+            f"{name} must be a number or an array of shape ({k},) or ({k}, {k}), for {k} weights "
+            f"({ORDER}); got shape {precision.shape}."
+        )
+    if precision.ndim < 2:
+        if np.any(precision <= 0):
+            raise ValueError(f"{name} must be positive; its least element is {precision.min():g}.")
+        return np.broadcast_to(precision, k).copy()
+    if np.any(np.abs(precision - precision.T) > SYMMETRIC * np.max(np.abs(precision))):
+        raise ValueError(f"{name} must be a symmetric matrix.")
+    precision = 0.5 * (precision + precision.T)
+    try:
+        np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError as error:
+        least = np.linalg.eigvalsh(precision)[0]
+        raise ValueError(
+            f"{name} must be positive definite; its smallest eigenvalue is {least:g}."
+        ) from error
+    return precision
+
+
+def informed(estimator, problem, hidden_layer_sizes, earlier):
+    """Add a general Gaussian prior to the problem, if one is given or was learnt.
+
+    Parameters
+    ----------
+    estimator : BayesianMLP
+    problem : Problem
+    hidden_layer_sizes : tuple of int
+    earlier : Earlier or None
+    """
+    if earlier is not None:
+        factor = earlier.factor
+        problem = replace(
+            problem,
+            groups=earlier.learnt.prior,
+            hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}),
+            noise_hyperprior=_noise_after(estimator, problem, earlier.learnt.noise),
+        )
+        settled = tuple(problem.groups.names)
+    elif estimator.prior_mean is None and estimator.prior_precision is None:
+        return problem
+    else:
+        network, factor = problem.network(hidden_layer_sizes), estimator.weight_precision
+        to_user = estimator._units(network).weights
+        groups, settled = given_prior(estimator, network, problem.feature_names, to_user)
+        problem = replace(problem, groups=groups)
+        with np.errstate(all="ignore"):
+            usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))
+        if not usable:
+            raise ValueError(
+                "prior_precision is numerically singular in the units of the fit. Use a larger "
+                "prior_precision, or other units of X and y."
+            )
+    most, n_weights = problem.limits.dense, len(problem.groups.labels)
+    if problem.groups.coupled and n_weights > most:
+        raise ValueError(
+            f"prior_precision with elements off its diagonal, which standardize=True brings "
+            f"about, needs whole matrices. They are formed for up to {most} weights; this "
+            f"network has {n_weights}."
+        )
+    return replace(problem, weight_precision=partial(precision_factors, factor, settled))
+
+
+def _noise_after(estimator, problem, learnt):
+    """Prior of the inferred noise levels from earlier data."""
+    own, constant = problem.noise_hyperprior, ("auto", "constant", "shared")
+    known = learnt is not None and getattr(estimator, "noise", None) in constant
+    if not known or len(learnt) != problem.likelihood.n_levels:
+        return own
+    free = problem.noise_precision[0]
+    return tuple(np.where(free, np.array(learnt, object), np.array(own, object)))

@@ -1,0 +1,213 @@
+"""Checks of given rows, their weights and known errors, and random numbers for them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import validate_data
+
+from skbayesnn._typing import Array
+
+FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it they hardly count
+
+
+def generator(random_state):
+    """A NumPy generator from anything that scikit-learn takes as ``random_state``."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def numeric(y):
+    """Convert targets to finite numbers of shape (n, n_outputs)."""
+    try:
+        y = np.asarray(y).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "y must hold numbers; for class labels use a classifier, such as EvidenceMLPClassifier."
+        ) from error
+    if not np.all(np.isfinite(y)):
+        raise ValueError("Input y contains NaN or infinity.")
+    return y[:, None] if y.ndim == 1 else y
+
+
+def validated(estimator, X, *y, **options):
+    """Arrays of numbers from `validate_data`.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : array-like of shape (n, n_features)
+    *y : array-like
+        Targets, if there are any.
+    **options
+        Passed to `validate_data`.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+
+    Raises
+    ------
+    ValueError
+        The message names the columns of X that hold strings.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators.inputs._rows import validated
+    >>> validated(EvidenceMLPRegressor(), [[1], [2]])
+    array([[1.],
+           [2.]])
+    """
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, **options)
+    except ValueError:
+        found = _columns_of_strings(X)
+        if not found:
+            raise
+        names = ", ".join(map(repr, found))
+        raise ValueError(
+            f"X holds strings, such as {next(iter(found.values()))!r}, in these columns: {names}. "
+            "Encode them as numbers in a pipeline before this estimator: by OneHotEncoder or, if "
+            "there are many categories, TargetEncoder (sklearn.preprocessing), in a "
+            "ColumnTransformer with remainder='passthrough', or by skrub's "
+            "tabular_pipeline(estimator)."
+        ) from None
+
+
+def _columns_of_strings(X):
+    """The first string in every column that has strings which are not numbers, by name."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return {}
+    names = getattr(X, "columns", range(cells.shape[1]))
+    first = (next(filter(_is_word, column), None) for column in cells.T)
+    return {name: word for name, word in zip(names, first, strict=True) if word is not None}
+
+
+def _is_word(cell):
+    """Whether a cell is a string that is not a number."""
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return isinstance(cell, str)
+    return False
+
+
+def checked_weights(sample_weight: Any, n_rows: int) -> Array:
+    """How often each row counts; raise unless given numbers can mean that.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        As given by the user.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Ones for ``None``.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import checked_weights
+    >>> checked_weights([2, 0], 2)
+    array([2., 0.])
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    sample_weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if sample_weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_rows},), one weight per row; "
+            f"got {sample_weight.shape}."
+        )
+    if np.any(sample_weight < 0):
+        raise ValueError("sample_weight must not be negative: a weight counts repetitions.")
+    if not np.any(sample_weight > 0):
+        raise ValueError("All sample weights are zero; at least one must be positive.")
+    return sample_weight
+
+
+def checked_errors(measurement_std, shape):
+    """Known standard deviations of the measurement errors of all targets.
+
+    Parameters
+    ----------
+    measurement_std : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+        As given by the user.
+    shape : tuple of int
+        ``(n_samples, n_outputs)``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Raises
+    ------
+    TypeError
+        If they are no numbers.
+    ValueError
+        If they are negative or not finite, or of another number of rows.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators.inputs._rows import checked_errors
+    >>> checked_errors([0.1, 0.2], (2, 3))
+    array([[0.1, 0.1, 0.1],
+           [0.2, 0.2, 0.2]])
+    """
+    try:
+        errors = np.asarray(measurement_std, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"measurement_std must hold numbers, got {measurement_std!r}.") from error
+    n, n_outputs = shape
+    if errors.shape not in ((), (n,), (n, 1), (n, n_outputs)):
+        raise ValueError(
+            f"measurement_std must be one number, or have shape ({n},) or ({n}, {n_outputs}): a "
+            f"standard deviation for every row; got {errors.shape}."
+        )
+    if not np.all(np.isfinite(errors)):
+        raise ValueError(
+            "measurement_std contains NaN or infinity. Leave out rows whose error is not known, or "
+            "give them sample_weight 0."
+        )
+    if np.any(errors < 0):
+        raise ValueError("measurement_std must not be negative: it holds standard deviations.")
+    errors = errors[:, None] if errors.ndim == 1 else errors
+    return np.broadcast_to(errors, shape)
+
+
+def trouble_with_weights(sample_weight):
+    """A warning, with its category, of weights that are no repetition counts, or ``None``.
+
+    Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
+    observation, from which a Bayesian fit learns nothing.
+
+    Parameters
+    ----------
+    sample_weight : ndarray of shape (n_rows,)
+        Non-negative.
+
+    Returns
+    -------
+    tuple of (str, type) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.estimators.inputs._rows import trouble_with_weights
+    >>> print(trouble_with_weights(np.full(4, 0.25))[0][:62])
+    sample_weight adds up to 1 for 4 rows. A weight is the number
+    """
+    n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
+    normalised = n_rows > 1 and np.isclose(total, 1.0)
+    if not normalised and total >= FEW_REPETITIONS * n_rows:
+        return None
+    return (
+        f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
+        f"that a row was observed, so the fit learns as much as from {total:.3g} rows of weight 1. "
+        f"If the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
+    ), UserWarning

@@ -1,0 +1,182 @@
+"""Sequential learning: the posterior of one fit is the prior of the next."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skbayesnn._data import Scaling
+from skbayesnn.estimators.inputs._parameters import is_estimator, thawed
+from skbayesnn.inference import Learnt, learnt
+
+KEPT = ("n_features_in_", "feature_names_in_", "classes_")
+LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
+MOST_WAITING = 500  # most rows that are kept while they determine no weights
+
+
+class Waiting(NamedTuple):
+    """Rows of the batches seen so far, which are fitted again together with the next one.
+
+    Attributes
+    ----------
+    rows : tuple of ndarray
+        Result of `BayesianMLP._check_rows`: inputs, targets, weights, and known errors.
+    attributes : dict
+        Fitted attributes that describe the form of rows.
+    reason : str
+        Reason to wait, for the warning.
+    """
+
+    rows: tuple
+    attributes: dict
+    reason: str
+
+    @classmethod
+    def after(cls, fitted, rows):
+        """Keep rows after a fit that determines neither scaling nor precisions; else ``None``."""
+        free = bool(np.any(fitted._result.posed.settings.free.alpha))
+        y = rows[1]
+        if np.any(np.ptp(y, axis=0) == 0) and (free or fitted.standardize):
+            target = "class" if is_classifier(fitted) else "value of a target"
+            reason = f"the batches so far hold only one {target}"
+        elif free and len(y) <= MOST_WAITING and fitted.n_effective_weights_ < LEARNT:
+            reason = "the inputs explain nothing of the targets so far"
+        else:
+            return None
+        return cls(rows, _row_attributes(fitted), reason)
+
+    def joined(self, rows):
+        """Join the rows with those of the next batch."""
+        if rows[1].shape[1] != self.rows[1].shape[1]:
+            raise ValueError(
+                f"y has {rows[1].shape[1]} outputs, the earlier data had {self.rows[1].shape[1]}."
+            )
+        most = max((self.rows, rows), key=len)
+        padded = [
+            (*some, *(np.zeros_like(some[1]) for _ in most[len(some) :]))
+            for some in (self.rows, rows)
+        ]  # rows without known errors have errors of 0
+        return tuple(np.concatenate(pair) for pair in zip(*padded, strict=True))
+
+    def __str__(self):
+        return (
+            f"Scaling and precisions are not settled: {self.reason}. The {len(self.rows[0])} rows "
+            "are kept and fitted again together with the next batch."
+        )
+
+
+class Earlier(NamedTuple):
+    """Result of an earlier fit, which becomes the prior of the next, with its units.
+
+    Attributes
+    ----------
+    learnt : Learnt
+    X_scaling, y_scaling : Scaling
+        Scalings of the first batch; later batches use them again.
+    standardize : bool
+    n_outputs : int
+    attributes : dict
+        Fitted attributes that describe the form of rows.
+    log_evidences : tuple of float
+        Log evidence of every batch that ``partial_fit`` has seen.
+    factor : object
+        Parameter ``weight_precision``, as a factor of the precision that was learnt.
+    hyperprior : dict or None
+        Hyperprior of this factor.
+    """
+
+    learnt: Learnt
+    X_scaling: Scaling
+    y_scaling: Scaling
+    standardize: bool
+    n_outputs: int
+    attributes: dict
+    log_evidences: tuple
+    factor: object = "auto"
+    hyperprior: dict | None = None
+
+    @classmethod
+    def of(cls, fitted):
+        """Extract the result of a fitted evidence estimator."""
+        fit = fitted._result
+        n_weights, most = len(fit.best.theta), fit.posed.settings.limits.dense
+        if n_weights > most:
+            raise ValueError(
+                f"A posterior that is to be a prior needs its whole precision matrix, which is "
+                f"formed for up to {most} weights; this network has {n_weights}."
+            )
+        known = learnt(fit)
+        if known is None:
+            raise ValueError(
+                "The posterior of the earlier data cannot be a prior: its precision matrix is not "
+                "numerically positive definite. Use more rows at first, or stronger priors."
+            )
+        return cls(
+            known,
+            fitted._X_scaling,
+            fitted._y_scaling,
+            fitted.standardize,
+            fitted.n_outputs_,
+            _row_attributes(fitted),
+            tuple(vars(fitted).get("batch_log_evidences_", (fitted.log_evidence_,))),
+        )
+
+    def check(self, estimator, hidden_layer_sizes=None):
+        """Raise ``ValueError`` unless an estimator has the same network, in the same units."""
+        network = self.learnt.network
+        if estimator.activation != network.activation:
+            raise ValueError(
+                f"The prior was learnt with activation={network.activation!r}; got "
+                f"{estimator.activation!r}."
+            )
+        if bool(estimator.fit_intercept) != network.output_bias:
+            raise ValueError(
+                f"The prior was learnt with fit_intercept={network.output_bias}; got "
+                f"{estimator.fit_intercept}."
+            )
+        if bool(estimator.standardize) != self.standardize:
+            raise ValueError(
+                f"The prior was learnt with standardize={self.standardize}; got "
+                f"{estimator.standardize}."
+            )
+        sizes = network.hidden_layer_sizes
+        if hidden_layer_sizes not in (None, "auto", sizes):
+            raise ValueError(
+                f"The prior was learnt by a network with hidden layers {sizes} (after pruning); "
+                f"give hidden_layer_sizes={sizes} or 'auto', not {hidden_layer_sizes}."
+            )
+
+
+def _row_attributes(fitted):
+    """Fitted attributes that describe the form of rows."""
+    return {name: getattr(fitted, name) for name in KEPT if hasattr(fitted, name)}
+
+
+def earlier_of_prior(estimator, kind, hidden_layer_sizes):
+    """Extract the result of the estimator given as ``prior``; ``None`` if none is given.
+
+    Parameters
+    ----------
+    estimator : BayesianMLP
+    kind : type
+        Required class of the estimator.
+    hidden_layer_sizes : tuple of int or "auto"
+    """
+    if not is_estimator(estimator.prior):
+        return None
+    given = thawed(estimator.prior)
+    if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):
+        raise ValueError(
+            f"prior must be an evidence estimator of the same task if it is an estimator; got "
+            f"{given!r}."
+        )
+    check_is_fitted(
+        given,
+        msg="The estimator given as prior is not fitted. `clone`, and what uses it, unfits it "
+        "unless it is wrapped: prior=sklearn.frozen.FrozenEstimator(fitted).",
+    )
+    earlier = Earlier.of(given)
+    earlier.check(estimator, hidden_layer_sizes)
+    given = estimator.weight_precision, estimator.hyperprior
+    return earlier._replace(log_evidences=(), factor=given[0], hyperprior=given[1])

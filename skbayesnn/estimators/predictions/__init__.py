@@ -1,0 +1,1 @@
+"""Predictions: distributions of targets, derivatives, and novelty of inputs."""

@@ -1,0 +1,498 @@
+"""Predictive distributions of the targets of given rows, with the methods of SciPy's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.typing import ArrayLike
+from scipy.special import entr, ndtr
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from skbayesnn._data import Scaling
+from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
+from skbayesnn.estimators.inputs._rows import generator, numeric
+from skbayesnn.predictive import Ensemble
+
+KINDS = ("total", "epistemic", "aleatoric")
+TINY = np.finfo(float).tiny
+NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
+
+
+class Distribution:
+    """Methods that follow from others of a predictive distribution of numbers.
+
+    The names are those of SciPy's frozen distributions. Arrays have the shape of the targets,
+    ``(n_samples,)`` or ``(n_samples, n_outputs)``; with several outputs each one is described by
+    itself, unless a method says "joint".
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import Distribution, PredictiveDistribution
+    >>> issubclass(PredictiveDistribution, Distribution)
+    True
+    """
+
+    mean: Callable[..., Any]
+    std: Callable[..., Any]
+    logpdf: Callable[..., Any]
+    ppf: Callable[..., Any]
+
+    def var(self) -> Array:
+        """Compute the variance, of weights and noise together.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In squared units of y.
+        """
+        return self.std() ** 2
+
+    def pdf(self, y: ArrayLike) -> Array:
+        """Compute the density at targets, the exponential of `logpdf`.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In one over the units of y.
+        """
+        return np.exp(self.logpdf(y))
+
+    def entropy(self) -> Array:
+        """Compute the differential entropy, in nats, y in its own units.
+
+        It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
+        Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In nats.
+        """
+        quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
+        return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
+
+    def interval(self, coverage: ArrayLike = 0.95) -> Array:
+        """Compute central intervals.
+
+        Parameters
+        ----------
+        coverage : float or array-like of shape (n_coverages,), default=0.95
+            Probability inside, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
+        """
+        return self.ppf(tails(coverage))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PredictiveDistribution(Distribution):
+    """Predictive distribution of the targets of given rows: a mixture over networks.
+
+    ``p(t|x, D) = sum_i w_i p(t|x, i)`` with the networks ``i`` of an ensemble: Gaussians around
+    minima, linearised in the weights (Bishop 2006, equations 5.168-5.173), or networks drawn from
+    the posterior. The noise of each is part of it. Nothing is stored for the rows: every method
+    evaluates the ensemble, in blocks of rows.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        Networks that predict, in standardised units.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs, standardised.
+    scaling : Scaling
+        Scaling of the targets.
+    one_dimensional : bool
+        Whether arrays have no axis of outputs.
+    errors : ndarray of shape (n_samples, n_outputs), optional
+        Variances of known errors of measurement, in standardised units.
+    needs_errors : bool, default=False
+        Whether there is no other noise, and so no density without ``errors``.
+
+    See Also
+    --------
+    predictive_distribution : For a pipeline.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> X = np.linspace(0, 10, 30)[:, None]
+    >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
+    >>> at = EvidenceMLPRegressor((), random_state=0).fit(X, y).predict_distribution([[5.0]])
+    >>> at.mean().round(1), at.interval(0.5).shape, at.rvs(4).shape
+    (array([10.]), (1, 2), (4, 1))
+    >>> bool(np.isclose(at.cdf(at.ppf(0.2)), 0.2)[0])
+    True
+    """
+
+    ensemble: Ensemble
+    X: Array
+    scaling: Scaling
+    one_dimensional: bool
+    errors: Array | None = None
+    needs_errors: bool = False
+
+    def mean(self) -> Array:
+        """Compute the mean.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        """
+        return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X)))
+
+    def std(self, kind: str = "total") -> Array:
+        """Compute the standard deviation, or one of its parts, in units of y.
+
+        Parameters
+        ----------
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            The total; the part of the weights; the part of the noise. Their squares add up.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        """
+        return self._std_of(self._moments(kind)[1])
+
+    def var(self, kind: str = "total") -> Array:
+        """Compute the variance, or one of its parts.
+
+        Parameters
+        ----------
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty, as in `std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In squared units of y.
+        """
+        return self.std(kind) ** 2
+
+    def mean_and_std(self) -> tuple[Array, Array]:
+        """Compute the mean and the standard deviation together, in the time of the latter.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y.
+        """
+        mean, covariance = self._moments("total")
+        return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
+
+    def cov(self, kind: str = "total") -> Array:
+        """Compute the covariance between the outputs of each row.
+
+        Parameters
+        ----------
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty, as in `std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs, n_outputs)
+            Covariance, in units of y.
+        """
+        return self._moments(kind)[1] * self.scaling.scale[:, None] * self.scaling.scale
+
+    def logpdf(self, y: ArrayLike) -> Array:
+        """Compute the log density at targets, for each output by itself.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In nats, y in its own units.
+        """
+        y, log_scale = self._targets(y), np.log(self.scaling.scale)
+        return self._shaped(self.ensemble.marginal_log_density(self.X, y, self.errors) - log_scale)
+
+    def joint_logpdf(self, y: ArrayLike) -> Array:
+        """Compute the log density at targets, joint over the outputs.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats, y in its own units.
+        """
+        density = self.ensemble.log_density(self.X, self._targets(y), self.errors)
+        return density - np.sum(np.log(self.scaling.scale))
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Compute the probability of a target no larger than ``y``, for each output by itself.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Probabilities.
+        """
+        return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
+
+    def ppf(self, q: ArrayLike) -> Array:
+        """Compute quantiles, the inverse of `cdf`.
+
+        Parameters
+        ----------
+        q : float or array-like
+            Lower-tail probabilities, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
+        """
+        q = probabilities(q, "q")
+        found = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
+        found = np.stack([self._shaped(self.scaling.inverse(some)) for some in found], axis=-1)
+        return found.reshape(*found.shape[:-1], *q.shape)
+
+    def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
+        """Compute mean and standard deviation of a function of the target.
+
+        Parameters
+        ----------
+        function : callable
+            Function of `EvidenceMLPRegressor.predict_expectation`, which describes the quadrature.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of the function.
+
+        Raises
+        ------
+        ValueError
+            If most networks have Student-t noise; or if ``function`` does not return finite numbers
+            of the shape that it was given.
+        """
+        ensemble = self.ensemble.with_moments
+        if ensemble is None:
+            raise ValueError(
+                "Most of the networks that predict have Student-t noise, under which the mean of a "
+                "function of the target need not exist. Use predict_quantiles, or fit with "
+                "noise='constant'."
+            )
+
+        def of_standardised(targets):
+            given = self.scaling.inverse(targets).reshape(-1, targets.shape[-1])
+            return _applied(function, self._shaped(given)).reshape(targets.shape)
+
+        mean, variance = ensemble.function_moments(self.X, of_standardised, self.errors)
+        return self._shaped(mean), self._shaped(np.sqrt(variance))
+
+    def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
+        """Draw targets, noise included.
+
+        Parameters
+        ----------
+        size : int, optional
+            Number of draws, each by one network for all rows and outputs.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of y; with ``size`` of shape (size, n_samples) or (size, n_samples, n_outputs).
+        """
+        rng, number = generator(random_state), 1 if size is None else count(size, "size")
+        drawn = self.ensemble.draw(self.X, rng, number, noisy=True)
+        if self.errors is not None:
+            drawn = drawn + np.sqrt(self.errors) * rng.standard_normal(drawn.shape)
+        drawn = self.scaling.inverse(drawn)
+        drawn = drawn[..., 0] if self.one_dimensional else drawn
+        return drawn[0] if size is None else drawn
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Select rows by a slice, an index array or a mask."""
+        errors = None if self.errors is None else self.errors[rows]
+        return replace(self, X=self.X[rows], errors=errors)
+
+    def __len__(self):
+        return len(self.X)
+
+    def __repr__(self):
+        n = len(self.ensemble.member_weights)
+        return f"<{type(self).__name__}: {len(self)} rows, {n} networks>"
+
+    def _moments(self, kind):
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+        return self.ensemble.moments(self.X, kind, self.errors)
+
+    def _std_of(self, covariance):
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        return self._shaped(sd * self.scaling.scale)
+
+    def _targets(self, y):
+        """Check targets and standardise them: ``(n_samples, n_outputs)``."""
+        if self.needs_errors and self.errors is None:
+            raise ValueError(
+                "This model was fitted with noise_std=0: all noise is that of measurements. Give "
+                "measurement_std of these rows, too."
+            )
+        y, n_outputs = numeric(y), self.ensemble.n_outputs
+        if y.ndim == 0:
+            y = np.full((len(self.X), n_outputs), y)
+        check_consistent_length(self.X, y)
+        if y.shape[1] != n_outputs:
+            raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
+        return self.scaling.transform(y)
+
+    def _shaped(self, values):
+        """Drop the axis of outputs if y had none."""
+        return values[:, 0] if self.one_dimensional else values
+
+
+def _applied(function, targets):
+    """Apply a function of targets; raise unless it keeps their shape and is finite."""
+    values = np.asarray(function(targets), dtype=float)
+    if values.shape != targets.shape or not np.all(np.isfinite(values)):
+        raise ValueError(
+            "function must return finite numbers, an array of the shape that it is given; "
+            f"given {targets.shape}, it returned {values.shape}."
+        )
+    return values
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CategoricalDistribution:
+    """Predictive distribution of the classes of given rows.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        Moderated probabilities.
+    classes : ndarray of shape (n_classes,)
+        Labels, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.estimators import CategoricalDistribution
+    >>> at = CategoricalDistribution(np.array([[0.1, 0.9]]), np.array(["no", "yes"]))
+    >>> at.mode(), at.pmf(["no"])
+    (array(['yes'], dtype='<U3'), array([0.1]))
+    >>> at.entropy().round(3)
+    array([0.325])
+    """
+
+    probabilities: Array
+    classes: Array
+
+    def mean(self) -> Array:
+        """Return the probabilities, the mean of one-hot classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        return self.probabilities
+
+    def mode(self) -> Array:
+        """Find the most probable labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        return self.classes[np.argmax(self.probabilities, axis=1)]
+
+    def pmf(self, y: ArrayLike) -> Array:
+        """Probabilities of labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Probabilities.
+        """
+        return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
+
+    def logpmf(self, y: ArrayLike) -> Array:
+        """Log probabilities of labels, finite as in `predict_log_proba`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats.
+        """
+        return np.log(np.maximum(self.pmf(y), TINY))
+
+    def entropy(self) -> Array:
+        """Entropy ``-sum_c p_c ln p_c``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats.
+        """
+        return np.sum(entr(self.probabilities), axis=1)
+
+    def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
+        """Draw labels, each row by itself.
+
+        Parameters
+        ----------
+        size : int, optional
+            Number of draws of every row.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (size, n_samples)
+            Labels.
+        """
+        rng, number = generator(random_state), 1 if size is None else count(size, "size")
+        below = np.cumsum(self.probabilities, axis=1)[:, :-1]
+        drawn = np.sum(rng.uniform(size=(number, len(below), 1)) > below, axis=-1)
+        return self.classes[drawn[0] if size is None else drawn]
+
+    def _codes(self, y):
+        """Positions of labels among the classes."""
+        y = column_or_1d(y)
+        check_consistent_length(self.probabilities, y)
+        unknown = np.setdiff1d(y, self.classes)
+        if len(unknown):
+            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
+        return np.searchsorted(self.classes, y)

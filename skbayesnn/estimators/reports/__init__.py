@@ -1,0 +1,1 @@
+"""Reports: evidence, verdicts, diagnostics and comparisons in words."""

@@ -1,0 +1,199 @@
+"""Convergence diagnostics of chains, in function space and for the hyperparameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayesnn.estimators.reports._printed import Printed, Table
+from skbayesnn.network import outputs
+from skbayesnn.samplers import bulk_ess, r_hat, tail_ess
+
+ROWS = 200  # training rows, evenly spread, at which functions are compared
+LARGEST_R_HAT = 1.05
+LEAST_DRAWS = 8
+LARGEST_SHARE = 0.1  # of trajectories that may diverge where few are accepted
+LEAST_ACCEPTANCE = 0.5
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnostics(Printed):
+    """Convergence diagnostics of the chains of a sampler.
+
+    The printed form holds the verdict, advice, and the most important numbers; ``print(full())``
+    prints everything. In notebooks the tables of `full` fold.
+
+    The chains are compared by the outputs of their networks, not by their weights, because label
+    switching of hidden units changes the weights but not the outputs. R-hat and effective sample
+    sizes (ESS) follow Vehtari et al. (2021).
+
+    Attributes
+    ----------
+    r_hat : float
+        Largest rank-normalised split R-hat of any output at up to 200 training rows, outputs of a
+        noise network included.
+    bulk_ess, tail_ess : float
+        Smallest effective sample sizes, for means and for 5 % and 95 % quantiles.
+    median_bulk_ess : float
+        Median of the bulk ESS over the outputs and rows.
+    hyper_r_hat, hyper_ess : dict
+        R-hat and bulk ESS of the logarithm of every inferred precision, and of the degrees of
+        freedom of Student-t noise, by name.
+    n_chains, n_draws : int
+        Number of chains, and draws kept of each.
+    acceptance : float
+        Mean acceptance probability.
+    acceptance_by_chain : ndarray of shape (n_chains,)
+    divergences : int
+        Number of divergent trajectories, whose energy error became huge.
+    n_transitions : int
+        Trajectories of all chains after warm-up.
+    n_gradients : int
+        Leapfrog steps of all chains after warm-up.
+    step_size : ndarray of shape (n_chains,)
+    energy : ndarray of shape (n_chains, n_draws)
+        Minus log posterior density of the sampler's coordinates, up to the evidence.
+    """
+
+    r_hat: float
+    bulk_ess: float
+    tail_ess: float
+    median_bulk_ess: float
+    hyper_r_hat: dict
+    hyper_ess: dict
+    n_chains: int
+    n_draws: int
+    acceptance: float
+    acceptance_by_chain: np.ndarray
+    divergences: int
+    n_transitions: int
+    n_gradients: int
+    step_size: np.ndarray
+    energy: np.ndarray
+
+    @property
+    def converged(self):
+        """True if R-hat of the functions is at most 1.05."""
+        return bool(self.r_hat <= LARGEST_R_HAT)
+
+    @property
+    def stuck(self):
+        """True if more than a tenth of the trajectories diverged and most were rejected."""
+        many = self.divergences > LARGEST_SHARE * self.n_transitions
+        return many and not self.acceptance > LEAST_ACCEPTANCE
+
+    @property
+    def verdict(self):
+        """Verdict on the representation of the posterior by the draws, in words."""
+        if np.isnan(self.r_hat):
+            return f"NOT converged: {self.n_draws} draws per chain are too few to tell"
+        if not self.converged:
+            return f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}"
+        if self.stuck:
+            return f"doubtful: {self.divergences} trajectories diverged"
+        return "converged"
+
+    @property
+    def advice(self):
+        """Advice that follows from the verdict."""
+        if np.isnan(self.r_hat):
+            return "Raise n_draws."
+        if not self.converged:
+            return "Raise n_warmup and n_draws, or simplify the model."
+        if self.stuck:
+            return "Make step_size smaller, or raise n_warmup."
+        return "Use the predictions."
+
+    def _summary(self):
+        effective = f"{self.bulk_ess:.0f} for means, {self.tail_ess:.0f} for 5 % and 95 % quantiles"
+        return [
+            ("Verdict", self.verdict),
+            ("To do", self.advice),
+            ("Draws", f"{self.n_chains} chains of {self.n_draws} draws"),
+            ("Largest R-hat of outputs", f"{self.r_hat:.3f}"),
+            ("Effective sample size", effective),
+            (
+                "Error of posterior means",
+                f"at most {self.bulk_ess**-0.5:.2f} of their error bars",  # Vehtari et al. 2021
+            ),
+            ("Acceptance", f"{self.acceptance:.2f}"),
+            ("Divergent trajectories", f"{self.divergences} of {self.n_transitions}"),
+            ("Chains and hyperparameters", "print(diagnostics_.full())"),
+        ]
+
+    def _tables(self):
+        chains = [
+            (str(chain), f"{rate:.2f}", f"{step:.3g}")
+            for chain, (rate, step) in enumerate(
+                zip(self.acceptance_by_chain, self.step_size, strict=True)
+            )
+        ]
+        tables = [
+            Table(
+                f"Chains ({self.n_gradients} leapfrog steps)",
+                chains,
+                ("chain", "acceptance", "step size"),
+            )
+        ]
+        if self.hyper_r_hat:
+            rows = [
+                (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")
+                for name, value in self.hyper_r_hat.items()
+            ]
+            header = "name", "R-hat", "effective sample size"
+            tables.append(Table("Hyperparameters", rows, header))
+        return tables
+
+
+def spread_rows(n):
+    """Row numbers, evenly spread, at most `ROWS`."""
+    return np.unique(np.linspace(0, n - 1, ROWS).round().astype(int))
+
+
+def diagnose(fit):
+    """Compare the chains of a run.
+
+    Parameters
+    ----------
+    fit : SampledFit
+
+    Returns
+    -------
+    Diagnostics
+        Diagnostics, with ``nan`` for R-hat and ESS of fewer than 8 draws.
+    """
+    draws, joint, posterior = fit.draws, fit.sampled.joint, fit.posed.posterior
+    n_chains, n_draws = draws.energy.shape
+    rows = posterior.X[spread_rows(len(posterior.X))]
+    f = outputs(posterior.network, draws.theta.astype(float), rows)
+    f = posterior.likelihood.identified(f)
+    f = np.concatenate([f, joint.noise_functions(draws.noise, rows)], axis=-1)
+    levels = [f"noise_{level}" for level in range(posterior.likelihood.n_levels)]
+    names = zip([*joint.groups.names, *levels], joint.free.mask, strict=True)
+    chosen = [name for name, is_free in names if is_free]
+    logs = np.log(np.concatenate([draws.alpha, draws.beta], axis=-1))[..., joint.free.mask]
+    if joint.state_names:
+        chosen += joint.state_names
+        logs = np.concatenate([logs, np.log(draws.noise)], axis=-1)
+    enough = n_draws >= LEAST_DRAWS
+    step_size = np.concatenate([chains.steps.average for chains in fit.sampled.chains])
+    comparable = enough and len(chosen) > 0
+    hyper_r_hat = r_hat(logs) if comparable else np.full(len(chosen), np.nan)
+    hyper_ess = bulk_ess(logs) if comparable else np.full(len(chosen), np.nan)
+    bulk = bulk_ess(f) if enough else np.array([np.nan])
+    return Diagnostics(
+        r_hat=float(np.max(r_hat(f))) if enough else np.nan,
+        bulk_ess=float(np.min(bulk)),
+        tail_ess=float(np.min(tail_ess(f))) if enough else np.nan,
+        median_bulk_ess=float(np.median(bulk)),
+        hyper_r_hat=dict(zip(chosen, hyper_r_hat.tolist(), strict=True)),
+        hyper_ess=dict(zip(chosen, hyper_ess.tolist(), strict=True)),
+        n_chains=n_chains,
+        n_draws=n_draws,
+        acceptance=float(draws.acceptance.mean()),
+        acceptance_by_chain=draws.acceptance.mean(axis=1),
+        divergences=int(draws.diverged.sum()),
+        n_transitions=n_chains * n_draws * fit.settings.thin,
+        n_gradients=int(draws.n_steps.sum()),
+        step_size=step_size.reshape(n_chains, -1).mean(axis=1),
+        energy=draws.energy,
+    )

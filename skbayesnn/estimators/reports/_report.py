@@ -1,0 +1,435 @@
+"""Reports on evidence fits."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from skbayesnn.estimators.reports._predictions import Predictions
+from skbayesnn.estimators.reports._printed import Printed, Table
+from skbayesnn.estimators.reports._verdict import (
+    overall,
+    verdict_of_measurement,
+    verdict_of_minimum,
+)
+from skbayesnn.inference import SIGNIFICANT, sampled_sizes
+
+SUSPICIONS = {
+    "input_dependent": "larger at some inputs",
+    "student_t": "heavy tails",
+}
+UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
+
+
+@dataclass(frozen=True)
+class MinimumReport:
+    """Report on one distinct minimum of the energy.
+
+    Attributes
+    ----------
+    log_evidence : float
+        Log evidence in nats, for targets in their own units; ``nan`` if not available.
+    terms : EvidenceTerms
+        Terms of the log evidence.
+    weight : float
+        Share of this minimum in the predictions.
+    gamma : dict
+        Effective number of parameters (well-determined weights) of every group.
+    weight_precisions : dict
+        Precision ``alpha`` of every group (standardised units).
+    noise_std : ndarray of shape (n_outputs,) or None
+        Noise standard deviation, in units of y.
+    degrees_of_freedom : float
+        Degrees of freedom of the noise: infinite unless it is Student-t.
+    noise_correlation : ndarray of shape (n_outputs, n_outputs) or None
+        Correlation matrix of correlated noise.
+    log_precision_std : dict
+        Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
+        the contribution of a Gamma ``hyperprior``.
+    gradient_norm, smallest_eigenvalue : float
+        Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
+    hidden_layer_sizes : tuple of int
+        Hidden units after pruning.
+    pruned : tuple of Pruned
+        Deleted hidden units with the reason.
+    n_iter : int
+    converged : bool
+    bic : float
+        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
+    gpe : float
+        Moody's generalised prediction error, the squared error of new targets expected from
+        the training error and the effective number of parameters, mean over the outputs in units of
+        ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
+        classifiers and where the noise is not constant and Gaussian.
+    verdict : str
+        If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
+        Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
+    advice : str
+        Advice that follows from the verdict.
+    noise_network : MinimumReport or None
+        Report on the network of input-dependent noise; its ``log_evidence`` is ``nan``, because
+        only both networks together have an evidence.
+    """
+
+    log_evidence: float
+    terms: object
+    weight: float
+    gamma: dict
+    weight_precisions: dict
+    noise_std: object
+    degrees_of_freedom: float
+    noise_correlation: object
+    log_precision_std: dict
+    gradient_norm: float
+    smallest_eigenvalue: float
+    hidden_layer_sizes: tuple
+    pruned: tuple
+    n_iter: int
+    converged: bool
+    bic: float
+    gpe: float
+    verdict: str
+    advice: str
+    noise_network: object = None
+
+
+@dataclass(frozen=True, repr=False)
+class EvidenceReport(Printed):
+    """Evidence of a fitted model with its terms, and a verdict.
+
+    The printed form shows the quality of leave-one-out predictions, the accuracy of the evidence,
+    and the most important numbers; ``print(full())`` prints everything. In notebooks the tables of
+    `full` fold.
+
+    The terms of the best minimum are also attributes of the report: ``misfit``,
+    ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
+    ``noise_occam``, ``target_scale``; with Student-t noise ``degrees_of_freedom_occam``; with a
+    noise network ``noise_weight_prior``, ``noise_log_det``, ``noise_symmetry``,
+    ``noise_weight_precision_occam``.
+
+    Attributes
+    ----------
+    terms : EvidenceTerms
+        All terms of the log evidence of the best minimum.
+    advice : str
+        Advice that follows from the verdict.
+    log_evidence : float
+        Log evidence in nats, for targets in their own units: measured by sampling, or
+        ``laplace_log_evidence`` if nothing was measured or Laplace's approximation is exact.
+    log_evidence_std : float
+        Standard error of ``log_evidence``; ``nan`` if it was not measured.
+    laplace_log_evidence : float
+        ``logsumexp`` over the distinct minima of this network whose evidence is available.
+    verdict : str
+        ``"trusted"``: predictions are better than those of the simplest model, and the log evidence
+        is accurate to within a nat, because it was measured or Laplace's approximation is exact; so
+        are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
+        no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
+        with the reason. ``"not measured"``: its error is unknown.
+    minima : tuple of MinimumReport
+        Minima of this network, best evidence first; then those of other networks that predict
+        together with it.
+    n_targets : float
+        Rows (counted with their weights) times outputs.
+    n_weights : int
+        Weights of the best minimum.
+    noise_p_values : dict
+        P-values of tests at the best minimum under constant noise: for residuals that are larger at
+        some inputs than at others (``"input_dependent"``; `noise_trend`), and for tails heavier
+        than a Gaussian's (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
+        of these noise models, or ``noise_std``, is given.
+    noise_log_evidences : dict
+        Attribute ``noise_log_evidences_`` of the estimator; empty unless ``noise="auto"``.
+    informed : bool
+        Whether the prior of the weights has a mean or a precision matrix, given or learnt from
+        earlier data. The evidence is then the density of the present rows, given this prior.
+    predictions : Predictions
+        Predictions of left-out rows, compared with the simplest model.
+    noise : str
+        The noise model.
+    tried : tuple of tuple of int
+        Hidden layers that were tried, if they were chosen.
+    """
+
+    log_evidence: float
+    log_evidence_std: float
+    laplace_log_evidence: float
+    verdict: str
+    minima: tuple
+    n_targets: float
+    n_weights: int
+    noise_p_values: dict
+    noise_log_evidences: dict
+    informed: bool
+    predictions: Predictions
+    noise: str
+    tried: tuple
+
+    @property
+    def terms(self):
+        """Terms that add up to the log evidence of the best minimum (Laplace's approximation)."""
+        return self.minima[0].terms
+
+    @property
+    def advice(self):
+        """Advice that follows from the verdict."""
+        return self.minima[0].advice
+
+    def __getattr__(self, name):
+        minima = self.__dict__.get("minima", ())
+        if minima and any(field.name == name for field in fields(minima[0].terms)):
+            return getattr(minima[0].terms, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def of_transformed_targets(self, log_slopes):
+        """Convert to the report of a model whose targets were transformed before the fit.
+
+        Parameters
+        ----------
+        log_slopes : float
+            Sum of the logarithms of the slopes of the transformation at all training targets, which
+            is added to ``target_scale``.
+
+        Returns
+        -------
+        EvidenceReport
+            Report whose evidences and ``bic`` are densities of the original targets. The noise and
+            ``gpe`` are left out, because they are in units of the transformed targets.
+        """
+        minima = tuple(
+            replace(
+                minimum,
+                log_evidence=minimum.log_evidence + log_slopes,
+                terms=replace(minimum.terms, target_scale=minimum.terms.target_scale + log_slopes),
+                bic=minimum.bic + log_slopes,
+                gpe=np.nan,
+                noise_std=None,
+            )
+            for minimum in self.minima
+        )
+        noises = {name: value + log_slopes for name, value in self.noise_log_evidences.items()}
+        return replace(
+            self,
+            log_evidence=self.log_evidence + log_slopes,
+            laplace_log_evidence=self.laplace_log_evidence + log_slopes,
+            minima=minima,
+            noise_log_evidences=noises,
+        )
+
+    def _summary(self):
+        best = self.minima[0]
+        gamma = sum(best.gamma.values())
+        lines = [
+            ("Predictions", str(self.predictions)),
+            ("Evidence", self._accuracy()),
+            ("Log evidence", self._log_evidence_line()),
+            ("Network", self._network_line()),
+            (
+                "Weights",
+                f"{self.n_weights}; the {self.n_targets:g} targets determine {gamma:.1f} of them",
+            ),
+        ]
+        if self.informed:
+            lines.append(("Prior", "Informative prior: given, or learnt from earlier data"))
+        if best.noise_std is not None:
+            lines.append(("Noise", _noise_line(best)))
+        if best.noise_correlation is not None:
+            pairs = best.noise_correlation[np.tril_indices(len(best.noise_std), -1)]
+            lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))
+        lines += self._noise_lines()
+        return [*lines, ("All terms", "print(evidence_report_.full())")]
+
+    def _accuracy(self):
+        """Format the accuracy of the log evidence."""
+        kind, _, reason = self.minima[0].verdict.partition(": ")
+        words = {
+            "trusted": "exact for this model",
+            "not measured": "accuracy not checked",
+            "doubtful": f"may be off by several nats: {reason}",
+            "no evidence": f"none: {reason}",
+        }[kind]
+        if np.isfinite(self.log_evidence_std):
+            words = f"accurate to +- {self.log_evidence_std:.1f} nats (measured)"
+        return f"{words}. {self.advice}"
+
+    def _log_evidence_line(self):
+        if np.isnan(self.log_evidence_std):
+            method = "" if self.minima[0].verdict == "trusted" else " by Laplace's approximation"
+            return f"{self.log_evidence:.2f} nats{method}"
+        return (
+            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by sampling "
+            f"(Laplace: {self.laplace_log_evidence:.2f})"
+        )
+
+    def _network_line(self):
+        hidden, n = self.minima[0].hidden_layer_sizes, len(self.minima)
+        if hidden:
+            line = f"hidden units {hidden}"
+        elif any(m.hidden_layer_sizes for m in self.minima):
+            line = "No hidden layer was needed: linear model"
+        else:
+            line = "linear"
+        line = f"{line}; best of {n} distinct minima" if hidden and n > 1 else line
+        tried = f"; tried: {', '.join(map(str, self.tried))}" if self.tried else ""
+        return line + ("" if self.minima[0].noise_std is None else f"; {self.noise} noise") + tried
+
+    def _noise_lines(self):
+        """Format the tests that suggest other noise models, and the evidences of these."""
+        compared, lines = self.noise_log_evidences, []
+        advice = "" if compared else '; try noise="auto"'
+        found = [
+            f"{SUSPICIONS[noise]} (p = {p:.0e})"
+            for noise, p in self.noise_p_values.items()
+            if p < SIGNIFICANT
+        ]
+        if found:
+            lines.append(("Residuals", ", ".join(found) + advice))
+        if len(compared) > 1:
+            each = ", ".join(f"{noise} {value:.2f}" for noise, value in compared.items())
+            lines.append(("Noise models", f"{each} nats"))
+        return lines
+
+    def _tables(self):
+        best = self.minima[0]
+        terms = [(name, f"{value:.2f}") for name, value in best.terms.items()]
+        terms.append(("total", f"{best.log_evidence:.2f}"))
+        tables = [Table("Terms of the best minimum (nats)", terms), _groups("Weight groups", best)]
+        if best.noise_network is not None:
+            sizes = best.noise_network.hidden_layer_sizes
+            tables.append(
+                _groups(
+                    f"Weight groups of the noise network, hidden units {sizes}", best.noise_network
+                )
+            )
+        minima = [
+            (f"{m.log_evidence:.2f}", f"{m.weight:.3f}", str(m.hidden_layer_sizes), m.verdict)
+            for m in self.minima
+        ]
+        header = "log evidence", "share", "hidden units", "verdict"
+        return [*tables, Table("Minima", minima, header, left=(2, 3))]
+
+
+def make_report(fit, minima, shares, noise_std, predictions):
+    """Assemble the report of a fit.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    minima : list of Minimum
+        Minima that predict together, their terms in the user's units.
+    shares : ndarray of shape (len(minima),)
+    noise_std : callable
+        Function from a minimum to its noise sd in units of y, or ``None``.
+    predictions : Predictions
+
+    Returns
+    -------
+    EvidenceReport
+    """
+    posterior = fit.posed.posterior
+    n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
+    measured = None
+    if np.isfinite(fit.log_evidence_std):
+        measured = verdict_of_measurement(fit.log_evidence_std)
+    hidden = posterior.network.hidden_layer_sizes
+    kind = posterior.is_quadratic, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
+    reports = [
+        _report_of(
+            minimum,
+            float(share),
+            noise_std(minimum),
+            n_targets,
+            measured or verdict_of_minimum(minimum, n_targets, *kind),
+        )
+        for minimum, share in zip(minima, shares, strict=True)
+    ]
+    chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
+    return EvidenceReport(
+        fit.log_evidence,
+        fit.log_evidence_std,
+        fit.laplace_log_evidence,
+        overall(reports[0].verdict, predictions, chosen),
+        tuple(reports),
+        n_targets,
+        minima[0].network.n_weights,
+        fit.noise_p_values,
+        fit.noise_log_evidences,
+        not posterior.groups.centred,
+        predictions,
+        fit.noise,
+        tuple(candidate.hidden_layer_sizes for candidate in fit.growth),
+    )
+
+
+def _report_of(minimum, weight, noise_std, n_targets, verdict):
+    """Make the report on one minimum, and on the minimum of its noise network."""
+    names = minimum.groups.names
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_std = np.sqrt(2.0 / minimum.gamma)
+    noise = minimum.noise
+    if noise is not None:
+        noise = replace(_report_of(noise, weight, None, n_targets, verdict), log_evidence=np.nan)
+    return MinimumReport(
+        log_evidence=minimum.log_evidence,
+        terms=minimum.terms,
+        weight=weight,
+        gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
+        weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
+        noise_std=noise_std,
+        degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
+        noise_correlation=getattr(minimum.likelihood, "correlation", None),
+        log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
+        gradient_norm=minimum.gradient_norm,
+        smallest_eigenvalue=minimum.smallest_eigenvalue,
+        hidden_layer_sizes=minimum.network.hidden_layer_sizes,
+        pruned=minimum.pruned,
+        n_iter=minimum.n_iter,
+        converged=minimum.converged,
+        bic=_bic(minimum, n_targets),
+        gpe=_gpe(minimum, noise_std),
+        verdict=verdict.text,
+        advice=verdict.advice,
+        noise_network=noise,
+    )
+
+
+def _groups(title, report):
+    """Make the table with a line for every weight group."""
+    errors = [
+        f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
+        for error in report.log_precision_std.values()
+    ]
+    rows = [
+        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", error)
+        for (name, alpha), error in zip(report.weight_precisions.items(), errors, strict=True)
+    ]
+    header = "group", "gamma", "prior sd", "error bar of ln alpha"
+    return Table(title, rows, header, left=(0, 3))
+
+
+def _noise_line(best):
+    """Format noise levels and, for Student-t noise, the degrees of freedom."""
+    sds = ", ".join(f"{sd:.4g}" for sd in best.noise_std)
+    line = f"sd {sds} (units of y)"
+    if np.isfinite(best.degrees_of_freedom):
+        line += f", Student-t with {best.degrees_of_freedom:g} degrees of freedom"
+    if best.noise_network is not None:
+        line += ", depends on the inputs"
+    return line
+
+
+def _bic(minimum, n_targets):
+    """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
+    terms = minimum.terms
+    log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
+    networks = [minimum.network, *([] if minimum.noise is None else [minimum.noise.network])]
+    n_weights = sum(network.n_weights for network in networks)
+    return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
+
+
+def _gpe(minimum, noise_std):
+    """Expected squared error of a new target, mean over outputs; ``nan`` without noise."""
+    if noise_std is None or minimum.noise is not None or not minimum.likelihood.linear:
+        return np.nan
+    chi2 = 2.0 * minimum.hyper.beta * minimum.data_errors
+    relative = (chi2 + 2.0 * minimum.noise_gamma) / minimum.noise_counts  # MacKay 3.5
+    return float(np.mean(relative * noise_std**2))

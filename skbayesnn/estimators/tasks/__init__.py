@@ -1,0 +1,1 @@
+"""Tasks: regression and classification."""

@@ -1,0 +1,310 @@
+"""What classifiers share: classes as targets, and predictions from class probabilities."""
+
+import numbers
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from skbayesnn._data import Scaling
+from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.estimators.inputs._rows import checked_weights, generator, validated
+from skbayesnn.estimators.predictions._distribution import TINY, CategoricalDistribution
+from skbayesnn.estimators.tasks._networks import ClassificationNetwork
+from skbayesnn.posterior import Bernoulli, Categorical
+from skbayesnn.predictive import class_probabilities
+
+SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
+WANTED = (
+    "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
+    "every row."
+)
+
+
+def has_columns(y):
+    """Whether targets are a table of more than one column, not labels."""
+    try:
+        shape = np.asarray(y).shape
+    except ValueError:  # sequences of different lengths
+        return False
+    return len(shape) == 2 and shape[1] > 1
+
+
+def class_shares(y):
+    """Classes, sorted, and their probabilities in every row, ``(n, n_classes)``.
+
+    Raises
+    ------
+    ValueError
+        If a table of targets does not hold probabilities that sum to 1.
+    """
+    names = getattr(y, "columns", None)
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"y has several columns of the same name: {list(names)}.")
+    try:
+        shares = check_array(y, dtype=np.float64, input_name="y")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{WANTED} {error}") from error
+    if np.any(shares < 0) or np.any(np.abs(shares.sum(axis=1) - 1.0) > SUM_TOLERANCE):
+        raise ValueError(f"{WANTED} Several labels of a row are not supported.")
+    classes = np.arange(shares.shape[1]) if names is None else np.asarray(names)
+    order = np.argsort(classes, kind="stable")
+    return classes[order], shares[:, order]
+
+
+class Classification(ClassifierMixin):
+    """Predictions of classifiers, whatever the engine.
+
+    The class probabilities are those of ``_ensemble``, which takes standardised rows.
+    """
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Most probable class, by the moderated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        return self.predict_distribution(X).mode()
+
+    def predict_distribution(self, X: ArrayLike) -> CategoricalDistribution:
+        """Distribution of the classes, by the moderated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        CategoricalDistribution
+            Probabilities, entropy and draws, by the names of SciPy's distributions.
+        """
+        return CategoricalDistribution(self.predict_proba(X), self.classes_)
+
+    def predict_proba(self, X: ArrayLike, moderated: bool | str = True) -> Array:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        moderated : bool or "closed_form", default=True
+            ``True``: averaged over the posterior. Samplers: the mean over the drawn networks.
+            Evidence estimators: over Gaussian activations (MacKay 1992, equation 5.7), by
+            quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for
+            more (errors of the order of 0.001); ``"closed_form"`` is the approximation of equation
+            5.8, for two classes. ``False``: outputs of the most probable weights, or of the draw of
+            highest density.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        X = self._check_X(X)
+        averaged = moderated and not isinstance(moderated, str)
+        ensemble = self._ensemble if averaged else self._gaussians
+        probabilities = ensemble.probabilities(X, moderated)
+        return np.minimum(probabilities, 1.0)  # averages may round to more
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Finite: probabilities below the smallest normal number count as that.
+        """
+        return np.log(np.maximum(self.predict_proba(X), TINY))
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Logit of the second class's probability; log probabilities for more classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Large where the class is likely.
+        """
+        probabilities = np.maximum(self.predict_proba(X), TINY)
+        if len(self.classes_) == 2:
+            return np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
+        return np.log(probabilities)
+
+    def predict_std(self, X: ArrayLike) -> Array:
+        """Posterior standard deviation of each class probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        X = self._check_X(X)
+        return self._ensemble.probability_std(X)
+
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Log of the moderated probability of the true class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Class labels, or class probabilities as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats; for probabilities ``p`` the mean ``sum_c p_c ln P_c`` over the classes.
+        """
+        if has_columns(y):
+            log_proba = self.predict_log_proba(X)
+            check_consistent_length(log_proba, y)
+            classes, shares = class_shares(y)
+            if not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"y has columns for the classes {classes}, but the model was fitted with "
+                    f"{self.classes_}."
+                )
+            return np.sum(shares * log_proba, axis=1)
+        return self.predict_distribution(X).logpmf(y)
+
+    def sample_prior(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
+    ) -> Array:
+        """Class probabilities of networks drawn from the prior at the inferred precisions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of networks.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_classes, n_samples)
+            Probabilities, summing to 1 over the classes.
+        """
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
+        activations = self._draw_prior(X, n_samples, generator(random_state))
+        return np.moveaxis(class_probabilities(activations), 0, -1)
+
+    def _network_of_task(self, *given):
+        return ClassificationNetwork(*given, self.classes_)
+
+    def _output_names(self, n_outputs):
+        return self.classes_[-n_outputs:]
+
+    def _check_class_weight(self):
+        """Raise unless it is None, "balanced" or a dict of positive numbers."""
+        given = self.class_weight
+        if given is None or (isinstance(given, str) and given == "balanced"):
+            return
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"class_weight must be None, 'balanced' or a dict of weights, got {given!r}."
+            )
+        for label, weight in given.items():
+            if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
+                raise ValueError(
+                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. "
+                    "To exclude a class, leave out its rows."
+                )
+
+    def _check_rows(self, X, y, sample_weight):
+        if not has_columns(y):
+            return super()._check_rows(X, y, sample_weight)
+        classes, shares = class_shares(y)
+        X, shares = validated(self, X, shares, multi_output=True)
+        self.classes_ = classes
+        return X, shares, checked_weights(sample_weight, len(X))
+
+    def _canonical(self, X, y, sample_weight, errors=None):
+        """A row with class probabilities becomes a row for each class, with them as weights."""
+        shares = None
+        if y.shape[1] > 1:
+            shares, (n, n_classes) = y, y.shape
+            X, y = np.repeat(X, n_classes, axis=0), np.tile(np.arange(n_classes), n)[:, None]
+            sample_weight = (sample_weight[:, None] * shares).ravel()
+        rows = super()._canonical(X, y.astype(float), sample_weight)
+        return rows._replace(weight=rows.weight * self._class_factors(rows), shares=shares)
+
+    def _class_factors(self, rows):
+        """What ``class_weight`` multiplies the weight of every row by."""
+        given, codes = self.class_weight, rows.y[:, 0].astype(int)
+        if given is None:
+            return 1.0
+        if isinstance(given, str):
+            counts = np.bincount(codes, rows.weight, len(self.classes_))
+            with np.errstate(divide="ignore"):
+                return (np.sum(counts) / (np.count_nonzero(counts) * counts))[codes]
+        unknown = set(given) - set(self.classes_.tolist())
+        if unknown:
+            raise ValueError(
+                f"class_weight has weights for {sorted(unknown, key=repr)}, which are no classes "
+                f"of y: {self.classes_.tolist()}."
+            )
+        return np.array([given.get(label, 1.0) for label in self.classes_.tolist()])[codes]
+
+    def _encode(self, y):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if not hasattr(self, "classes_"):
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            return codes[:, None].astype(float)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y holds classes {unknown.tolist()} that are not among those of the first batch, "
+                f"{self.classes_.tolist()}."
+            )
+        return np.searchsorted(self.classes_, y)[:, None].astype(float)
+
+    def _check_domain(self, rows, known):
+        present = np.unique(rows.y)
+        if len(present) < 2 and "classes_" not in known:
+            found = self.classes_.tolist()[int(present[0])]
+            raise ValueError(
+                "This classifier needs samples of at least 2 classes in the data (with positive "
+                f"sample_weight), but found only one class: {found!r}."
+            )
+        super()._check_domain(rows, known)
+
+    def _targets(self, rows, scaling=None):
+        codes = rows.y[:, 0].astype(int)
+        if len(self.classes_) == 2:
+            return rows.y, Scaling.none(1), Bernoulli()
+        y = np.eye(len(self.classes_))[codes]
+        return y, Scaling.none(len(self.classes_)), Categorical()
+
+    def _noise_options(self, y_scaling, likelihood, rows):
+        """Classes have no noise."""
+        return {}

@@ -1,0 +1,396 @@
+"""Predictions of all regressors, from mixtures of Gaussians."""
+
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+
+from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.estimators.inputs._rows import checked_errors, generator
+from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
+from skbayesnn.estimators.tasks._networks import RegressionNetwork
+from skbayesnn.inference import check_memory
+
+NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
+COPIES = 3  # covariance matrices of rows in memory while one is computed
+
+
+class Predictions:
+    """Mixin of the predictions that are one method of ``predict_distribution(X)``.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import Predictions
+    >>> issubclass(EvidenceMLPRegressor, Predictions)
+    True
+    """
+
+    predict_distribution: Callable[..., Any]
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        coverage: ArrayLike = 0.95,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict a central interval of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        coverage : float or array-like of shape (n_coverages,), default=0.95
+            Probability inside, between 0 and 1.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
+        """
+        return self.predict_distribution(X, measurement_std).interval(coverage)
+
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike = 0.5,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        q : float or array-like, default=0.5
+            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
+        """
+        return self.predict_distribution(X, measurement_std).ppf(q)
+
+    def predict_expectation(
+        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
+    ) -> Any:
+        """Predict the mean of a function of the target, such as a cost or a change of units.
+
+        The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
+        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
+        under which such means need not exist, are left out as long as they have less than half of
+        the weight.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        function : callable
+            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
+            that shape; it treats every target by itself, and is smooth.
+        return_std : bool, default=False
+            Also return the standard deviation of the function.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Mean, in units of the function.
+        std : ndarray of the same shape
+            Standard deviation; only with ``return_std``.
+
+        Raises
+        ------
+        ValueError
+            If most networks have Student-t noise; or if ``function`` does not return finite numbers
+            of the shape that it was given.
+        """
+        mean, std = self.predict_distribution(X).expect(function)
+        return (mean, std) if return_std else mean
+
+    def log_predictive_density(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Compute the log density of targets under their predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`; needed if the model was fitted with
+            ``noise_std=0``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log density in nats, y in its own units; joint over the outputs.
+        """
+        return self.predict_distribution(X, measurement_std).joint_logpdf(y)
+
+    def predictive_cdf(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Compute the predictive probability of a target no larger than ``y``.
+
+        At the true targets of a calibrated model these values, the probability integral transform,
+        are uniform (Dawid 1984).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `log_predictive_density`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Probabilities between 0 and 1, for each output by itself.
+        """
+        return self.predict_distribution(X, measurement_std).cdf(y)
+        errors = self._needed_variances(X, measurement_std)
+        return self._shaped(self._ensemble.cdf(X, y, errors))
+
+
+class Regression(Predictions, RegressorMixin):
+    """Mixin of the prediction methods of regressors, independent of the engine.
+
+    Predictions come from ``_ensemble``, a map from rows to targets in standardised units.
+    """
+
+    def __sklearn_tags__(self):
+        """Declare support for several outputs."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[Array, Array]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[Array, Array]: ...
+
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Predict the mean, and optionally its standard deviation or covariance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Also return the total standard deviation, of weights and noise (Bishop 5.172-5.173).
+        return_cov : bool, default=False
+            Also return the covariance between rows, noise included on its diagonal.
+
+        Returns
+        -------
+        y_mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Mean, in units of y.
+        y_std : ndarray of the same shape
+            Standard deviation, in units of y; only with ``return_std``.
+        y_cov : ndarray of shape (n_samples, n_samples) or (n_samples, n_samples, n_outputs)
+            Covariance; only with ``return_cov``.
+        """
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std and return_cov can be requested.")
+        if not return_cov:
+            distribution = self.predict_distribution(X)
+            return distribution.mean_and_std() if return_std else distribution.mean()
+        X, scaling = self._check_X(X), self._y_scaling
+        check_memory(
+            COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
+            f"The covariance of {len(X)} rows",
+            "Ask for fewer rows at a time, or for return_std.",
+        )
+        mean, covariance = self._ensemble.joint_moments(X)
+        covariance = covariance * scaling.scale**2
+        mean = self._shaped(scaling.inverse(mean))
+        return mean, (covariance[..., 0] if self._y_is_1d else covariance)
+
+    def predict_distribution(
+        self, X: ArrayLike, measurement_std: float | ArrayLike | None = None
+    ) -> PredictiveDistribution:
+        """Predict the distribution of the targets, from which all other predictions follow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        PredictiveDistribution
+            Mean, density, quantiles, draws and more, by the names of SciPy's distributions.
+        """
+        X = self._check_X(X)
+        errors = self._variances(X, measurement_std)
+        given = self._ensemble, X, self._y_scaling, self._y_is_1d, errors
+        return PredictiveDistribution(*given, self._noise_is_measured)
+
+    def predict_std(
+        self,
+        X: ArrayLike,
+        kind: str = "total",
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict the standard deviation, or one of its parts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty: the total; the part of the weights; the part of the noise.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known standard deviations of measurement errors at these rows, in units of y, which add
+            to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
+            training rows do not carry over to other rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Standard deviation, in units of y. The squares of the parts sum to that of the total.
+        """
+        return self.predict_distribution(X, measurement_std).std(kind)
+
+    def predict_output_cov(
+        self,
+        X: ArrayLike,
+        kind: str = "total",
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict the covariance between the outputs of each row (MacKay 1992, figure 3.1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty, as in `predict_std`.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs, n_outputs)
+            Covariance, in units of y.
+        """
+        return self.predict_distribution(X, measurement_std).cov(kind)
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
+        """Draw functions from the posterior, without noise.
+
+        Evidence estimators return the networks sampled to measure the evidence, or functions
+        linear in Gaussian weights. Samplers return sampled networks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of functions; each is drawn jointly over all rows.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+            Function values, in units of y.
+        """
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
+        return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
+
+    def sample_prior(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
+    ) -> Array:
+        """Draw functions from the prior at the inferred precisions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of functions.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+            Function values, in units of y.
+        """
+        X, n_samples = self._check_X(X), count(n_samples, "n_samples")
+        return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
+
+    def _network_of_task(self, *given):
+        return RegressionNetwork(*given, self._y_is_1d)
+
+    def _output_names(self, n_outputs):
+        return range(n_outputs)
+
+    def _variances(self, X, measurement_std):
+        """Variances of known errors at rows to predict, in standardised units, or ``None``."""
+        if measurement_std is None:
+            return None
+        if "student_t" in self._noise_models:
+            raise ValueError(
+                "measurement_std in predictions is for Gaussian noise; this model was fitted with "
+                "Student-t noise."
+            )
+        errors = checked_errors(measurement_std, (len(X), self.n_outputs_))
+        return (errors / self._y_scaling.scale) ** 2
+
+    @property
+    def _noise_models(self):
+        """Names of the noise models that predict."""
+        return {self.noise_}
+
+    @property
+    def _noise_is_measured(self):
+        """True if an output has no noise but known errors."""
+        return bool(np.any(without_noise(self._result.problem)))
+
+    def _functions(self, draws):
+        """Convert ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""
+        values = np.moveaxis(self._y_scaling.inverse(draws), 0, -1)
+        return values[:, 0] if self._y_is_1d else values
+
+    def _shaped(self, values):
+        """Drop the axis of outputs if y had none."""
+        return values[:, 0] if self._y_is_1d else values
+
+
+def without_noise(problem):
+    """Mask of the outputs without noise but known errors, ``(n_outputs,)``."""
+    free, precision = problem.noise_precision
+    return (~free & (precision >= NO_NOISE))[problem.likelihood.levels]

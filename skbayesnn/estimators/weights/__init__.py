@@ -1,0 +1,1 @@
+"""Weights in the units of the user, and their posterior."""

@@ -1,0 +1,349 @@
+"""Posterior of the weights for users: a Gaussian around a minimum, or draws."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.estimators.inputs._rows import generator
+from skbayesnn.estimators.weights._units import WeightUnits
+from skbayesnn.inference import check_memory
+
+UNITS = ("user", "standardised")
+COPIES = 4  # matrices of all weights in memory while one is computed
+SINGULAR = (
+    "The curvature at this minimum is numerically singular, so there is no Gaussian around it. "
+    "Use fewer hidden units, or another activation where units can be rotated into each other."
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class WeightPosterior:
+    """Base class of `GaussianPosterior` and `DrawnPosterior`.
+
+    Parameters
+    ----------
+    names, weight, log_evidence, noise, units, user_units
+        Parameters described at `GaussianPosterior`.
+    """
+
+    names: tuple
+    weight: float
+    log_evidence: float
+    noise: Any
+    units: str
+    user_units: WeightUnits
+
+    def in_units(self, units: str) -> Any:
+        """Convert the posterior to other units.
+
+        Parameters
+        ----------
+        units : {"user", "standardised"}
+            Units of the weights.
+
+        Returns
+        -------
+        GaussianPosterior or DrawnPosterior
+            Converted posterior, its ``noise`` included.
+        """
+        if units not in UNITS:
+            raise ValueError(f"units must be 'user' or 'standardised', got {units!r}.")
+        return replace(self, units=units, noise=self.noise and self.noise.in_units(units))
+
+    @property
+    def std(self):
+        """Standard deviation of every weight, ``(k,)``: ``coefs_std_`` and ``intercepts_std_``."""
+        raise NotImplementedError
+
+    def __repr__(self):
+        parts = [f"{len(self.names)} weights in {self.units} units", *self._facts()]
+        return f"<{type(self).__name__}: {', '.join(parts)}>"
+
+    @property
+    def _units(self):
+        return self.user_units if self.units == "user" else WeightUnits.none(self._network)
+
+    @property
+    def _network(self):
+        return self.user_units.network
+
+    def _in_both(self, matrix):
+        """Convert a covariance ``(k, k)`` from standardised units to the present ones."""
+        change = self._units.deviations
+        return change(change(matrix).T)
+
+    def _check_memory(self, what):
+        """Raise ``MemoryError`` if a matrix of all weights is too large."""
+        k = len(self.names)
+        check_memory(COPIES * 8.0 * k**2, f"The {what} of {k} weights", "Use std or sample.")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GaussianPosterior(WeightPosterior):
+    """Gaussian approximation of the posterior around one minimum.
+
+    The mean is the most probable weight vector, the precision is the Hessian ``A`` of minus the log
+    posterior there (MacKay 1992, equation 3.6; Bishop 2006, equation 5.167), at the precisions of
+    weights and noise that were inferred. For a linear model with Gaussian noise it is exact. The
+    equivalent minima that arise by label switching have the same Gaussian, up to the order.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the weights, such as ``hidden1[x0 -> 2]`` (from input ``x0`` to unit 2 of the first
+        hidden layer, counted from 0), ``hidden1[bias -> 2]`` and ``output[2]``; with several
+        outputs or classes ``output[2 -> 1]``.
+    weight : float
+        Share in the predictions.
+    log_evidence : float
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
+    noise : WeightPosterior or None
+        Posterior of the noise network, with input-dependent noise; its output is the logarithm of
+        one over the noise variance.
+    units : {"user", "standardised"}
+        Units of the weights: for X and y as given, like ``coefs_`` and ``intercepts_``; or for
+        inputs and targets of mean 0 and standard deviation 1.
+    user_units : WeightUnits
+        Map from standardised units to those of X and y.
+    theta : ndarray of shape (k,)
+        Most probable weights, in standardised units.
+    gaussian : Precision or None
+        ``A`` in standardised units; ``None`` where it is numerically singular.
+    prior : ndarray of shape (k,) or None
+        Prior precision of every weight, in standardised units; ``None`` if the prior couples them.
+    exact : bool
+        Whether ``A`` is the exact Hessian or the Gauss-Newton approximation, see ``form``.
+
+    Notes
+    -----
+    Classifiers predict with another Gaussian, the one closest to the posterior, whose centre may
+    lie away from the most probable weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> X = np.linspace(0, 10, 30)[:, None]
+    >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
+    >>> model = EvidenceMLPRegressor(()).fit(X, y)
+    >>> posterior = model.posterior_[0]
+    >>> posterior.names
+    ('output[x0]', 'output[bias]')
+    >>> bool(np.allclose(posterior.mean, [model.coefs_[0][0, 0], model.intercepts_[0][0]]))
+    True
+    >>> bool(np.isclose(posterior.gamma.sum(), model.n_effective_weights_))
+    True
+    """
+
+    theta: np.ndarray
+    gaussian: object
+    prior: np.ndarray | None
+    exact: bool
+
+    @property
+    def mean(self):
+        """Most probable weights, ``(k,)``."""
+        return self._units.weights(self.theta)
+
+    @property
+    def std(self):
+        """Standard deviation of every weight, ``(k,)``: ``coefs_std_`` and ``intercepts_std_``."""
+        return self._units.standard_deviations(self._definite)
+
+    @property
+    def precision(self):
+        """Hessian ``A`` of minus the log posterior, ``(k, k)``."""
+        self._check_memory("precision")
+        to_standardised = self._units.standardised(np.eye(len(self.names)))
+        return to_standardised @ self._definite.dense() @ to_standardised.T
+
+    @property
+    def covariance(self):
+        """Covariance ``A^-1`` of the weights, ``(k, k)``."""
+        self._check_memory("covariance")
+        return self._in_both(self._definite.covariance())
+
+    @cached_property
+    def eigenvalues(self):
+        """Eigenvalues of the Hessian in coordinates where the prior precision is 1, ``(k,)``.
+
+        ``mu_a = 1 + lambda_a``, largest first, with ``A u_a = mu_a diag(alpha) u_a``. With a single
+        ``alpha`` the eigenvalues of ``A`` are ``alpha mu_a``, and MacKay's, of the likelihood
+        alone, ``alpha (mu_a - 1)``. They do not depend on the units.
+        """
+        return self._definite.eigenvalues(self._diagonal_prior)
+
+    @property
+    def directions(self):
+        """Directions ``u_a`` of the eigenvalues, the columns of an ndarray of shape ``(k, k)``.
+
+        Their length in standard deviations of the prior is 1: ``u_a^T diag(alpha) u_a = 1``. The
+        weights are distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard
+        normal.
+        """
+        self._check_memory("matrix of eigenvectors")
+        return self._units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T
+
+    @property
+    def gamma(self):
+        """Effective number of parameters along every direction, ``(k,)``.
+
+        ``gamma_a = lambda_a / (lambda_a + 1) = 1 - 1 / mu_a`` (MacKay 1992, equation 2.23), from 1
+        (well determined by the data) to 0 (by the prior alone); negative where the misfit curves
+        downwards. The sum is the effective number of parameters. ``n_effective_weights_``, which
+        uses the Gauss-Newton Hessian, differs from it where ``A`` is exact and the network has
+        hidden units, and in Kronecker factors.
+        """
+        return 1.0 - 1.0 / self.eigenvalues
+
+    @property
+    def form(self):
+        """Form of the precision.
+
+        ``"DensePrecision"``, ``"DualPrecision"`` or ``"SpectralPrecision"``: a full matrix.
+        ``"KroneckerPrecision"``: layers are independent, each with Kronecker factors.
+        """
+        return type(self._definite).__name__
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
+        """Draw weights from the Gaussian.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            Weights, in the order of ``names``.
+        """
+        rng, size = generator(random_state), count(n_samples, "n_samples")
+        return self._units.weights(self.theta + self._definite.draw(rng, size))
+
+    @property
+    def _definite(self):
+        if self.gaussian is None:
+            raise AttributeError(SINGULAR)
+        return self.gaussian
+
+    def _facts(self):
+        facts = [f"share {self.weight:.3g}"]
+        if np.isfinite(self.log_evidence):
+            facts.append(f"log evidence {self.log_evidence:.2f}")
+        if self.gaussian is None:
+            return [*facts, "no Gaussian"]
+        curvature = "exact Hessian" if self.exact else f"Gauss-Newton Hessian ({self.form})"
+        if self.prior is not None:
+            gamma = len(self.names) - self.prior @ self.gaussian.variances()
+            facts.append(f"gamma {gamma:.2f}")
+        return [*facts, curvature]
+
+    @property
+    def _diagonal_prior(self):
+        if self.prior is None:
+            raise ValueError(
+                "The prior couples weights, so that eigenvalues, directions and gamma are not "
+                "defined. Use precision and covariance."
+            )
+        return self.prior
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DrawnPosterior(WeightPosterior):
+    """Draws of the weights from the posterior by a sampler.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the weights, as in `GaussianPosterior`.
+    weight : float
+        Share in the predictions: 1.
+    log_evidence : float
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
+    noise : DrawnPosterior or None
+        Posterior of the noise network, with input-dependent noise.
+    units : {"user", "standardised"}
+        Units of the weights.
+    user_units : WeightUnits
+        Map from standardised units to those of X and y.
+    theta : ndarray of shape (n_draws, k)
+        Drawn weights, in standardised units.
+
+    Notes
+    -----
+    Chains may move between equivalent networks by label switching or sign changes of hidden units.
+    Mean and covariance are computed from the draws as they are: for weights of hidden units they
+    are meaningful only in the absence of such moves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import HMCMLPRegressor
+    >>> X = np.linspace(0, 10, 30)[:, None]
+    >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
+    >>> model = HMCMLPRegressor((), evidence=False, random_state=0).fit(X, y)
+    >>> print(model.posterior_[0].mean.round(1)[0])  # the slope
+    2.0
+    >>> model.posterior_[0].draws.shape
+    (2000, 2)
+    """
+
+    theta: np.ndarray
+
+    @property
+    def draws(self):
+        """All drawn weights, ``(n_draws, k)``, chain by chain."""
+        return self._units.weights(self.theta.astype(float))
+
+    @property
+    def mean(self):
+        """Mean of the drawn weights, ``(k,)``."""
+        return self._units.weights(self.theta.astype(float).mean(axis=0))
+
+    @property
+    def std(self):
+        """Standard deviations of the drawn weights, ``(k,)``."""
+        return self.draws.std(axis=0, ddof=1)
+
+    @property
+    def covariance(self):
+        """Covariance of the drawn weights, ``(k, k)``."""
+        self._check_memory("covariance")
+        return self._in_both(np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),)))
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
+        """Choose drawn weights at random, with replacement.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the choice.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            Weights, in the order of ``names``.
+        """
+        rng, size = generator(random_state), count(n_samples, "n_samples")
+        chosen = self.theta[rng.integers(len(self.theta), size=size)]
+        return self._units.weights(chosen.astype(float))
+
+    def __getattr__(self, name):
+        if name in ("precision", "eigenvalues", "directions", "gamma"):
+            raise AttributeError(
+                f"A posterior of drawn weights has no {name}, which belongs to a Gaussian at given "
+                "precisions. Fit an evidence estimator for it, or use covariance."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _facts(self):
+        return [f"{len(self.theta)} draws"]

@@ -1,0 +1,333 @@
+"""Sampling engine: from a problem to networks drawn from its posterior.
+
+The order of calls::
+
+    fit_models                  selects models and starts by populations if affordable; else
+    grown, with_chosen_noise    select hidden layers and noise by evidence if they are "auto"
+    start_sampling              starts chains near minima
+    run_chains                  warms chains up and draws, or continues those of the last fit
+    sample_population           estimates the evidence if requested and not estimated before
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference._evidence_fit import (
+    N_SCOUTS,
+    EvidenceFit,
+    fit_models,
+    sampled_sizes,
+    seeds_of,
+)
+from skbayesnn.inference.choice._growth import best_of, grown
+from skbayesnn.inference.choice._noise_choice import with_chosen_noise
+from skbayesnn.inference.minima._search import ALONE, find_minima
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.sampling._population import sample_population
+from skbayesnn.inference.sampling._sampling import (
+    Sampled,
+    SamplingSettings,
+    is_linear,
+    run_chains,
+    tuned_plan,
+)
+from skbayesnn.inference.sampling._sampling_starts import start_chains, start_sampling
+from skbayesnn.inference.task._problem import Posed, Problem
+from skbayesnn.network import outputs
+from skbayesnn.samplers import Plan
+
+MORE = 4  # factor of the number of particles
+N_PARTS = 16  # short chains of each chain that starts from draws of a population
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """User's settings of the chains.
+
+    Parameters
+    ----------
+    plan : Plan, optional
+        Plan of one of the classic samplers; by default the sampler tunes itself.
+    n_chains, n_warmup, n_draws : int
+    thin : int, optional
+        Transitions per draw; by default more for small data sets and networks.
+    dtype : str
+    from_prior : bool
+        Whether chains start at draws from the prior.
+    evidence : bool
+        Whether to estimate the evidence.
+    """
+
+    plan: Plan | None = None
+    n_chains: int = 4
+    n_warmup: int = 150
+    n_draws: int = 500
+    thin: int | None = None
+    dtype: str = "float64"
+    from_prior: bool = False
+    evidence: bool = True
+
+    def settings(self, problem, posed, noise):
+        """`SamplingSettings` for a posterior."""
+        tuned = self.plan is None
+        linear = is_linear(problem, posed, noise)
+        plan, thin = tuned_plan(posed, linear, noise) if tuned else (self.plan, 1)
+        counts = self.n_warmup, self.n_draws, self.thin or thin
+        return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
+
+
+@dataclass(frozen=True)
+class SampledFit:
+    """Result of the sampling engine.
+
+    Attributes
+    ----------
+    problem : Problem
+    posed : Posed
+    noise : str
+    sampled : Sampled
+    settings : SamplingSettings
+    origin : object
+        Key that identifies the random numbers and the starting points.
+    log_evidence, log_evidence_std : float
+        Log evidence and its standard error in the user's units; ``nan`` if not requested.
+    growth : tuple of Candidate
+    noise_log_evidences : dict
+        Log evidences of noise models, see `EvidenceFit`.
+    """
+
+    problem: Problem
+    posed: Posed
+    noise: str
+    sampled: Sampled
+    settings: SamplingSettings
+    origin: object
+    log_evidence: float = np.nan
+    log_evidence_std: float = np.nan
+    growth: tuple = ()
+    noise_log_evidences: dict = field(default_factory=dict)
+
+    @property
+    def draws(self):
+        """`Draws` of all chains."""
+        settings = self.settings
+        return self.sampled.draws.joined(settings.n_parts).first(settings.n_draws)
+
+    def draw_prior(self, X, size, rng):
+        """Draw outputs of networks from the prior at sampled precisions, see `EvidenceFit`."""
+        alpha = self.draws.alpha.reshape(-1, self.draws.alpha.shape[-1])
+        posterior, chosen = self.posed.posterior, alpha[rng.integers(len(alpha), size=size)]
+        return outputs(posterior.network, posterior.groups.draw(chosen, rng), X)
+
+    def continues(self, other, n_chains):
+        """Return True if ``other`` requests the same run with at least as many draws."""
+        mine, theirs = self.settings, other.settings
+        same = self.noise == other.noise and self.origin == other.origin
+        same = same and self.draws.energy.shape[0] == n_chains
+        same = same and self.draws.energy.shape[1] <= theirs.n_draws
+        unlike = {"n_draws": 0, "search": None, "n_parts": 1}
+        same = same and mine._replace(**unlike) == theirs._replace(**unlike)
+        same = same and (
+            self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
+        )
+        posed = (fit.posed.without_deadline() for fit in (self, other))
+        return same and _same_values(*posed)
+
+
+def _same_values(one, other):
+    """Return True if two nested tuples or dataclasses hold the same numbers."""
+    if hasattr(one, "__dataclass_fields__"):
+        names = [f.name for f in fields(one)] if type(one) is type(other) else [None]
+        return names != [None] and all(
+            _same_values(getattr(one, name), getattr(other, name)) for name in names
+        )
+    if isinstance(one, tuple | list):
+        same = len(one) == len(other)
+        return same and all(_same_values(a, b) for a, b in zip(one, other, strict=True))
+    return bool(np.array_equal(one, other))
+
+
+def fit_by_sampling(
+    problem,
+    hidden_layer_sizes,
+    recipe,
+    entropy,
+    noise="constant",
+    init=None,
+    origin=None,
+    previous=None,
+    workers=ALONE,
+):
+    """Draw networks from the posterior of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+    recipe : Recipe
+    entropy : int
+        Entropy of the seeds of all random numbers.
+    noise : str
+        One of `NOISE_MODELS`, or ``"auto"``.
+    init : EvidenceFit, optional
+        Fit that selects what is ``"auto"``, and at whose minima the first chains start.
+    origin : object
+        Key of the starting points; if it differs from that of ``previous``, the fit starts anew.
+    previous : SampledFit, optional
+        Earlier fit. Its selected models are kept; its chains continue if they lack only draws.
+    workers : Workers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> fit = fit_by_sampling(problem, (), Recipe(n_chains=2, n_draws=50), entropy=0)
+    >>> bool(np.isfinite(fit.log_evidence))
+    True
+    """
+    given = hidden_layer_sizes, noise, entropy, init, previous, workers
+    chosen = _chosen(problem, *given, not recipe.from_prior)
+    settings = recipe.settings(problem, chosen.posed, chosen.noise)
+    seeds = np.random.SeedSequence(entropy).spawn(2)
+    fit = SampledFit(problem, chosen.posed, chosen.noise, None, settings, origin)
+    if previous is not None and previous.continues(fit, recipe.n_chains):
+        settings = settings._replace(n_parts=previous.settings.n_parts)
+        sampled = _continued(previous.sampled, settings, workers)
+        evidence = previous.log_evidence, previous.log_evidence_std
+    else:
+        settings, sampled, evidence = _begun(chosen, recipe, settings, seeds, workers)
+    fit = replace(
+        fit,
+        settings=settings,
+        sampled=sampled,
+        growth=chosen.growth,
+        noise_log_evidences=chosen.noise_log_evidences,
+    )
+    if not recipe.evidence or sampled.interrupted:
+        return fit
+    if np.isfinite(evidence[1]):
+        return replace(fit, log_evidence=evidence[0], log_evidence_std=evidence[1])
+    return fit if problem.deadline.passed else _with_evidence(fit, seeds[1], workers)
+
+
+def _begun(chosen, recipe, settings, seeds, workers):
+    """Run new chains, from draws of a population if there is one, and else from near minima.
+
+    Each of the former chains consists of short ones that start at different draws, most of them
+    from one of the independent populations. R-hat thus compares populations (Margossian et al.
+    2024), and regions between which chains hardly move have the probability that populations give
+    them.
+
+    Returns
+    -------
+    settings : SamplingSettings
+    sampled : Sampled
+    evidence : tuple of float
+        Log evidence and its standard error, ``nan`` without a population.
+    """
+    problem, chain_seeds, found = chosen.problem, seeds[0].spawn(recipe.n_chains), None
+    if chosen.drawn and settings.tuned and not recipe.from_prior:
+        found = _populated(chosen.drawn[0], seeds[1], problem.deadline)
+    if found is None:
+        given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
+        started = start_sampling(problem, chosen.posed, settings, chain_seeds, *given)
+        return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
+    settings = settings._replace(n_parts=N_PARTS)
+    started = found.joint, _started(found, settings, chain_seeds, workers)
+    evidence = found.log_evidence + problem.log_scale, found.log_evidence_std
+    return settings, run_chains(*started, settings, True, workers), evidence
+
+
+def _populated(drawn, seed, deadline):
+    """Draw a large population of a model, given a small one; ``None`` if there is no time."""
+    joint, rng = drawn.joint, np.random.default_rng(seed)
+    eta = drawn.position[:, joint.n_sampled : joint.dimension]
+    return sample_population(joint, eta, rng, deadline, MORE)
+
+
+def _started(found, settings, seeds, workers):
+    """Start the short chains at final states of the populations, in the order of these."""
+    rngs = [np.random.default_rng(s) for seed in seeds for s in seed.spawn(settings.n_parts)]
+    last = found.position[:, -1]
+    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]
+    with blas_threads(found.joint.posterior.network.n_weights):
+        given = rngs, settings.grouped_plan, workers.n_jobs
+        return start_chains(found.joint, position, *given)
+
+
+def _with_evidence(fit, seed, workers):
+    """Add the evidence to a fit, if there is time."""
+    sampled, problem = fit.sampled, fit.problem
+    with workers.progress.over("evidence") as step:
+        try:
+            eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
+            rng = np.random.default_rng(seed)
+            found = sample_population(sampled.joint, eta, rng, problem.deadline)
+        except KeyboardInterrupt:
+            return replace(fit, sampled=replace(sampled, interrupted=True))
+        if found is None:
+            return fit
+        log_evidence, error = found.log_evidence + problem.log_scale, found.log_evidence_std
+        step(f"log evidence {log_evidence:.2f} +- {error:.2f}")
+    return replace(fit, log_evidence=log_evidence, log_evidence_std=error)
+
+
+def _continued(old, settings, workers):
+    """Continue an earlier run up to the requested number of draws."""
+    done = old.draws.energy.shape[1]
+    if done == settings.of_parts(settings.n_draws):
+        return replace(old, interrupted=False)
+    rest = settings._replace(n_draws=settings.n_draws - done * settings.n_parts)
+    chains = [batch._replace(rngs=deepcopy(batch.rngs)) for batch in old.chains]  # they advance
+    more = run_chains(old.joint, chains, rest, False, workers)
+    return more.after(old)
+
+
+def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):
+    """Select hidden layers and noise: as given, as in an earlier fit, or by evidence.
+
+    Parameters
+    ----------
+    populated : bool
+        Draw populations where they are affordable, even if nothing is to be selected.
+
+    Returns
+    -------
+    EvidenceFit
+        Fit whose minima, if any, are the starting points of chains.
+    """
+    kept, growth, minima = init or previous, (), []
+    if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
+        sizes = sampled_sizes(problem, hidden_layer_sizes, noise)
+        if sizes is not None:
+            given = hidden_layer_sizes, sizes, entropy, N_SCOUTS, noise, None, workers
+            return fit_models(problem, *given)
+    if hidden_layer_sizes == "auto" and kept is not None:
+        hidden_layer_sizes = kept.posed.posterior.network.hidden_layer_sizes
+        growth = kept.growth if init is None else ()
+    elif hidden_layer_sizes == "auto":
+        growth, tried = grown(problem, seeds_of(entropy, "some", N_SCOUTS), workers)
+        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
+        minima = tried[hidden_layer_sizes][1]
+    posed = problem.posed(hidden_layer_sizes)
+    fit = EvidenceFit(problem, posed, minima, growth=growth)
+    if init is not None:
+        fit = replace(fit, minima=init.minima)
+    if noise == "auto":
+        noise = "constant" if problem.noise_is_given else None
+        if kept is not None and noise is None:
+            noise = "constant" if NOISE_MODELS[kept.noise].plain else kept.noise
+    if noise is not None:
+        return replace(fit, posed=NOISE_MODELS[noise].pose(posed), noise=noise)
+    seeds = seeds_of(entropy, hidden_layer_sizes, N_SCOUTS)
+    found = minima or find_minima(*posed, seeds, workers=workers)
+    best = with_chosen_noise(replace(fit, minima=found), workers=workers)
+    unchanged = best.noise == "constant"
+    return replace(best, minima=minima if unchanged else best.minima, others=[])

@@ -1,0 +1,259 @@
+"""Choice of width and depth: networks grow while the evidence or held-out density increases."""
+
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skbayesnn.inference.minima._forecast import seconds_of_start
+from skbayesnn.inference.minima._search import ALONE, find_minima
+
+
+class Ladder(NamedTuple):
+    """Sequence of architectures to be tried.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        Widths of networks with one hidden layer, all of which are tried.
+    narrow : int
+        Units per layer at which depths are compared; one of the widths.
+    deepest : int
+        Maximum number of hidden layers.
+    least_gain : float
+        Least difference that counts as an improvement, in units of the criterion.
+    """
+
+    widths: tuple
+    narrow: int
+    deepest: int
+    least_gain: float
+
+    @property
+    def first(self):
+        """Hidden layer sizes that are always tried, in this order."""
+        return [(), *((width,) for width in self.widths), (self.narrow, self.narrow)]
+
+
+BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), narrow=4, deepest=2, least_gain=1.0)
+OF_MANY_ROWS = Ladder(widths=(4, 8, 16), narrow=16, deepest=3, least_gain=0.01)
+
+
+class Candidate(NamedTuple):
+    """Architecture that was tried.
+
+    Attributes
+    ----------
+    hidden_layer_sizes : tuple of int
+    log_evidence : float
+        Log evidence of its best minimum in nats, for targets in their own units; ``nan`` if not
+        available, or if training was stopped far below other networks.
+    n_weights : int
+        Number of weights before pruning.
+    held_out_log_density : float
+        Mean held-out log density (nats per row), the criterion where there are many rows; else
+        ``nan``.
+    """
+
+    hidden_layer_sizes: tuple
+    log_evidence: float
+    n_weights: int
+    held_out_log_density: float = np.nan
+
+    def __str__(self):
+        known = not np.isnan(self.log_evidence)
+        found = f"log evidence {self.log_evidence:.2f}" if known else "no evidence"
+        if not np.isnan(self.held_out_log_density):
+            found = f"log density of rows held out {self.held_out_log_density:.4f} per row"
+        return f"hidden layers {self.hidden_layer_sizes}: {found}"
+
+    @property
+    def value(self):
+        """Criterion by which networks are compared; minus infinity if not available."""
+        known = [v for v in (self.held_out_log_density, self.log_evidence) if not np.isnan(v)]
+        return known[0] if known else -np.inf
+
+
+def grow(attempt, allowed, ladder=BY_EVIDENCE):
+    """Try one narrow layer, and deeper or wider networks while these are better.
+
+    Two layers are compared with one at a small width. Then the better depth is widened, all layers
+    equally, until doubling the units brings no improvement. If two layers are better than one,
+    further layers of the best width are tried.
+
+    Parameters
+    ----------
+    attempt : callable
+        Function of hidden layer sizes and those of the narrower network of the same depth tried
+        before (or ``None``); returns a `Candidate`.
+    allowed : callable
+        Function of hidden layer sizes; returns whether they may be tried.
+    ladder : Ladder
+
+    Returns
+    -------
+    list of Candidate
+        Candidates in the order in which they were tried.
+    """
+    path = [attempt((), None)]
+
+    def widen(tried, sizes):
+        """Try a network if allowed, and append it to the narrower ones of its depth."""
+        if not allowed(sizes):
+            return False
+        tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
+        path.append(tried[-1])
+        return True
+
+    def rises(tried):
+        """Return True if the last network is better than all others by ``least_gain``."""
+        best = max((candidate.value for candidate in tried[:-1]), default=-np.inf)
+        return tried[-1].value > best + ladder.least_gain
+
+    shallow, deep = [], []
+    for width in ladder.widths:
+        widen(shallow, (width,))
+    narrow = (ladder.narrow,)
+    rivals = [candidate for candidate in shallow if candidate.hidden_layer_sizes == narrow]
+    is_better = widen(deep, 2 * narrow) and rises([*rivals, *deep])
+    tried = deep if is_better else shallow
+    while tried and rises(tried):
+        if not widen(tried, tuple(2 * size for size in tried[-1].hidden_layer_sizes)):
+            break
+    for depth in range(3, ladder.deepest + 1):
+        best = best_of(path)
+        deeper = [best]
+        sizes = depth * best.hidden_layer_sizes[:1]
+        if len(best.hidden_layer_sizes) < depth - 1 or not widen(deeper, sizes):
+            break
+    return path
+
+
+def best_of(path, margin=0.0):
+    """Candidate of highest evidence or held-out density; the first one if none has any.
+
+    Parameters
+    ----------
+    path : sequence of Candidate
+    margin : float, default=0.0
+        Difference up to which the candidate with fewest weights is preferred to the best one.
+    """
+    best = max(path, key=lambda candidate: candidate.value)
+    good = [candidate for candidate in path if candidate.value >= best.value - margin]
+    return min(good, key=lambda candidate: candidate.n_weights) if margin else best
+
+
+def grown(problem, seeds, workers=ALONE):
+    """Choose the architecture for a problem by `grow`, under constant noise.
+
+    Parameters
+    ----------
+    problem : Problem
+    seeds : list of numpy.random.SeedSequence
+        Seeds of the starts of every network with hidden layers. Except for the first network of
+        each depth, the last start is the narrower network with random units added.
+    workers : Workers
+
+    Returns
+    -------
+    path : tuple of Candidate
+    tried : dict
+        Posterior and its minima, by hidden layer sizes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem
+    >>> from skbayesnn.inference.choice._growth import grown
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 6)[:, None]
+    >>> problem = Problem(X, X, np.ones(6), Gaussian.per_output(1))
+    >>> path, tried = grown(problem, np.random.SeedSequence(0).spawn(1))
+    >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
+    [()]
+    """
+    tried, limits, rival = {}, problem.limits, -np.inf
+
+    def attempt(sizes, narrower):
+        nonlocal rival
+        posterior, settings = problem.posed(sizes)
+        start = next(iter(tried[narrower][1]), None) if narrower else None
+        some = seeds if sizes else seeds[:1]
+        minima = find_minima(posterior, settings, some, (), start, workers, rival)
+        tried[sizes] = posterior, minima
+        evidence = minima[0].log_evidence if minima else np.nan
+        rival = np.fmax(rival, evidence)
+        return Candidate(sizes, evidence + problem.log_scale, posterior.network.n_weights)
+
+    def allowed(sizes):
+        usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths
+        return _supported(problem, sizes, np.inf if usual else limits.growth_work)
+
+    with growing(problem, allowed, BY_EVIDENCE, len(seeds), workers) as told:
+        return tuple(grow(told(attempt), allowed)), tried
+
+
+def grown_with_many_rows(held, seeds, workers=ALONE):
+    """Choose the architecture for a problem by `grow` with the held-out log density.
+
+    Parameters
+    ----------
+    held : HeldOut
+    seeds : list of numpy.random.SeedSequence
+        Seeds of the starts of every network with hidden layers.
+    workers : Workers
+
+    Returns
+    -------
+    path : tuple of Candidate
+    tried : dict
+        Minima on the training rows, by hidden layer sizes.
+    """
+    tried, limits = {}, held.kept.limits
+
+    def attempt(sizes, narrower):
+        posed = held.kept.posed(sizes)
+        same_depth = narrower and len(narrower) == len(sizes)
+        start = tried[narrower][0] if same_depth else None
+        some = seeds if sizes else seeds[:1]
+        tried[sizes] = find_minima(*posed, some, narrower=start, workers=workers)
+        density = held.log_density(tried[sizes])
+        n_weights = posed.posterior.network.n_weights
+        return Candidate(sizes, np.nan, n_weights, density)
+
+    def allowed(sizes):
+        few = held.kept.network(sizes).n_weights <= limits.growth_weights
+        return few and _supported(held.kept, sizes, np.inf)
+
+    with growing(held.kept, allowed, OF_MANY_ROWS, len(seeds), workers) as told:
+        return tuple(grow(told(attempt), allowed, OF_MANY_ROWS)), tried
+
+
+@contextmanager
+def growing(problem, allowed, ladder, n_starts, workers):
+    """Open a stage of `Progress`; yields a decorator that reports the candidates of a function."""
+    works = []
+    if workers.progress.listens:
+        n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
+        sizes = [some for some in ladder.first if not some or allowed(some)]
+        works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
+    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as step:
+
+        def told(attempt):
+            def telling(sizes, narrower):
+                candidate = attempt(sizes, narrower)
+                step(str(candidate))
+                return candidate
+
+            return telling
+
+        yield told
+
+
+def _supported(problem, sizes, most_work):
+    """Return True if a network has no more weights than targets and is affordable."""
+    k, n_outputs = problem.network(sizes).n_weights, problem.y.shape[1]
+    n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
+    allowed = k <= n_targets and n_targets * k**2 <= most_work
+    return allowed and not problem.deadline.passed

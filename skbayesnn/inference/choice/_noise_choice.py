@@ -1,0 +1,120 @@
+"""Choice of the noise model by evidence, among those that tests of the residuals suggest."""
+
+from dataclasses import replace
+from itertools import takewhile
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.minima._minimum import total_log_evidence
+from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, own_posterior
+from skbayesnn.inference.noise._constant_noise import noise_minima
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._noise_network import residuals_and_gamma
+
+SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
+CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
+HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
+LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
+CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
+
+
+def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
+    """Choose the noise model by the evidence, among those that tests of the residuals suggest.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+        Fit under constant noise.
+    previous : EvidenceFit, optional
+    workers : Workers
+    models : list of str, optional
+        Noise models to be tried regardless of the tests.
+
+    Returns
+    -------
+    EvidenceFit
+        Fit under the noise of highest evidence; minima under other noise models join ``others``.
+    """
+    p_values = p_values_of(fit)
+    comparable = np.isfinite(fit.best.log_evidence)
+    names = models or suspected(fit.problem, p_values) if comparable else []
+    found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
+    behind = max(HOPELESS, LITTLE_WORSE * fit.posed.posterior.n_rows)
+    with workers.progress.over("noise models", np.ones(len(names))) as step:
+        for noise in while_there_is_time(names, fit.problem):
+            found[noise] = under_noise(noise, fit, previous, workers, at_least=best - behind)
+            total = total_log_evidence(found[noise][1])
+            step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
+            best = np.fmax(best, total)
+        further = [minima[0] for name, (_, minima) in found.items() if name != "constant"]
+        if further and not fit.problem.deadline.passed:
+            # minima found under other noise may lead to new ones under constant noise
+            minima = find_minima(*fit.posed, (), further, workers=workers)
+            found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
+    totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
+    handicap = {"constant": CLEARLY}  # the simpler one where they agree
+    noise = max(totals, key=lambda n: np.nan_to_num(totals[n], nan=-np.inf) + handicap.get(n, 0))
+    posed, minima = found.pop(noise)
+    others = [(other.posterior, m) for other, some in found.values() for m in some]
+    return replace(
+        fit,
+        posed=posed,
+        minima=minima,
+        others=[*fit.others, *others],
+        noise=noise,
+        noise_p_values=p_values,
+        noise_log_evidences=totals,
+    )
+
+
+def suspected(problem, p_values):
+    """Noise models that are allowed and suggested by tests; none if the deadline has passed."""
+    if problem.deadline.passed:
+        return []
+    found = [noise for noise, p in p_values.items() if p < NOISE_MODELS[noise].tried_below]
+    return [noise for noise in found if problem.laws is None or noise in problem.laws]
+
+
+def while_there_is_time(names, problem):
+    """Iterate over names until the deadline has passed."""
+    return takewhile(lambda _: not problem.deadline.passed, names)
+
+
+def under_noise(noise, fit, previous, workers, at_least=None):
+    """Posed problem and its minima under a noise model other than constant noise.
+
+    If the best starting minimum leads to a log evidence below ``at_least``, the others are skipped.
+    """
+    model = NOISE_MODELS[noise]
+    posed = model.pose(fit.posed)
+    starts = [*continuing(noise, fit.problem, posed, previous), *fit.minima[: noise_minima(posed)]]
+    n_first = len(starts) if at_least is None else 1
+    minima = model.search(fit.problem, posed, starts[:n_first], workers)
+    hopeless = at_least is not None and total_log_evidence(minima) < at_least
+    if starts[n_first:] and not hopeless and not fit.problem.deadline.passed:
+        others = model.search(fit.problem, posed, starts[n_first:], workers)
+        minima = distinct([*minima, *others], posed)
+    return posed, minima
+
+
+def continuing(noise, problem, posed, previous):
+    """Minima of an earlier fit that can start this one."""
+    old = [] if previous is None else previous.minima
+    return [m for m in old if NOISE_MODELS[noise].continues(problem, posed, m)]
+
+
+def p_values_of(fit):
+    """P values of tests of constant noise against each of the other noise models."""
+    posterior, best = fit.posed.posterior, fit.best
+    testable = posterior.likelihood.quadratic and not fit.problem.noise_is_given
+    if not testable or best.precision is None:
+        return {}
+    own = own_posterior(posterior, best)
+    with Method.choose(*fit.posed).threads():
+        residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
+    beta = own.likelihood.precisions(best.hyper.beta)
+    residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
+    given = posterior.X, residuals, posterior.sample_weight
+    found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())
+    return {name: p_value for name, p_value in found if p_value is not None}

@@ -1,0 +1,1 @@
+"""Curvature: Hessians in dense, dual and Kronecker-factored form, and the choice among them."""

@@ -1,0 +1,266 @@
+"""Choice of the numerical method of a search, from problem size and settings."""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn._threads import blas_threads, one_blas_thread
+from skbayesnn.inference.curvature._precision import DensePrecision
+from skbayesnn.inference.curvature._precision_dual import DualPrecision, SpectralPrecision
+from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
+from skbayesnn.inference.curvature._stochastic import total_determined
+from skbayesnn.inference.task._deadline import NEVER, Deadline
+from skbayesnn.posterior import Energies, Hyperparameters
+
+TINY = np.finfo(float).tiny
+NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
+
+
+class Curvature(Enum):
+    """Representation of the curvature matrix in training steps and error bars."""
+
+    DENSE = "Gauss-Newton curvature"
+    DUAL = "Gauss-Newton curvature in dual form, as weights outnumber the targets"
+    KRONECKER = "Gauss-Newton curvature of every layer in Kronecker factors"
+
+
+class Point(NamedTuple):
+    """Current point of a search, with energies and derivatives.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    energies : Energies
+    gradient : ndarray of shape (k,)
+    precision : Precision
+        ``A`` at ``theta``, exact or Gauss-Newton.
+    """
+
+    theta: np.ndarray
+    hyper: Hyperparameters
+    energies: Energies
+    gradient: np.ndarray
+    precision: object
+
+    @property
+    def energy(self):
+        """Energy ``M(w)``, minus the log posterior density up to a constant."""
+        return float(self.energies.total(self.hyper))
+
+
+@dataclass(frozen=True)
+class Method:
+    """Numerical method of a search: curvature, training algorithm, exactness of the evidence.
+
+    Attributes
+    ----------
+    curvature : Curvature
+        Form of the curvature in training steps.
+    dense : bool
+        Whether the exact Hessian is formed at the minimum.
+    exact : bool
+        Whether the log determinant in the evidence uses the exact Hessian.
+    by_gradients : bool
+        Whether training uses gradients, with one curvature for each re-estimation.
+    by_batches : bool
+        Whether these are gradients of batches of rows.
+    early : bool
+        Whether training of a large network on many rows uses early stopping: its weights are not
+        at a minimum, and have no evidence.
+    cheap : bool
+        Whether a fit can use hundreds of Hessians.
+    profiled : bool
+        Whether the evidence can be evaluated along a precision.
+    refines : bool
+        Whether precisions are refined by the gradient of the evidence.
+    part_rows : int
+        Number of rows on which training starts; 0 for all rows.
+    n_rows, n_weights : int
+    informed : bool
+        Whether the prior has a mean or a precision matrix; the output layer is then trained as the
+        other layers are, not solved for.
+    deadline : Deadline
+        Deadline of the search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
+    >>> from skbayesnn.inference import Method
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
+    >>> from skbayesnn.posterior import weight_groups
+    >>> network = Network((1, 2, 1))
+    >>> groups, X = weight_groups(network, "single"), np.zeros((50, 1))
+    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, X, np.ones(50))
+    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
+    >>> settings = Settings(free, Hyperparameters(np.ones(1), np.ones(1)))
+    >>> print(Method.choose(posterior, settings))
+    50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima
+    """
+
+    curvature: Curvature
+    dense: bool
+    exact: bool
+    by_gradients: bool
+    by_batches: bool
+    early: bool
+    cheap: bool
+    profiled: bool
+    refines: bool
+    part_rows: int
+    n_rows: int
+    n_weights: int
+    informed: bool = False
+    deadline: Deadline = NEVER
+
+    @classmethod
+    def choose(cls, posterior, settings):
+        """Choose the method for the network and rows of a posterior.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        settings : Settings
+            Settings with the `Limits`.
+        """
+        network, limits = posterior.network, settings.limits
+        n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
+        hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
+        many = hidden and limits.many_rows(n, network.layer_sizes[0])
+        dense = k <= limits.dense and work <= limits.dense_work
+        needed = limits.batch_rows_per_weight * k
+        plenty = n >= needed and n * limits.cheap_work >= needed * work
+        early = many and not (dense and plenty)
+        softmax = n_outputs > 1 and not posterior.likelihood.n_levels
+        creeps = hidden and softmax and work > limits.softmax_work
+        dense &= not early or (work <= limits.early_work and not creeps)
+        pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
+        dual = pays and not early and targets * k <= limits.dual_doubles
+        # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise
+        dense &= hidden or not dual or k <= limits.dense_linear
+        curvature = Curvature.DUAL if dual else Curvature.DENSE
+        if not (dense or dual):
+            curvature = Curvature.KRONECKER
+        by_gradients = curvature is Curvature.KRONECKER or (dense and creeps)
+        if posterior.groups.coupled:  # no other form holds a matrix of the prior
+            dense, curvature, by_gradients, early = True, Curvature.DENSE, False, False
+        exact = dense and settings.exact and not early
+        cheap = dense and not early and work <= limits.cheap_work and not by_gradients
+        part = max(limits.part_rows, limits.part_rows_per_weight * k)
+        return cls(
+            curvature=curvature,
+            dense=dense,
+            exact=exact,
+            by_gradients=by_gradients,
+            by_batches=many and curvature is Curvature.KRONECKER,
+            early=early,
+            cheap=cheap,
+            profiled=cheap and exact and work <= limits.profile_work,
+            refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
+            part_rows=part if hidden and n >= limits.part_worth * part else 0,
+            n_rows=n,
+            n_weights=k,
+            informed=not posterior.groups.centred,
+            deadline=settings.deadline,
+        )
+
+    def __str__(self):
+        training = "gradients of batches" if self.by_batches else "gradients"
+        training = training if self.by_gradients else f"steps with {self.curvature.value}"
+        begun = f", begun on {self.part_rows} of the rows" if self.part_rows else ""
+        minima = "exact Hessian" if self.exact else Curvature.DENSE.value
+        if not self.dense:
+            minima = self.curvature.value
+        none = "" if self.has_evidence else ", no evidence"
+        none += ", informative prior" if self.informed else ""
+        return (
+            f"{self.n_rows} rows, {self.n_weights} weights: training by {training}{begun}, "
+            f"{minima} at the minima{none}"
+        )
+
+    @property
+    def resolution(self):
+        """Differences of ``M`` (nats) that are negligible: zero if there is an evidence."""
+        return 0.0 if self.has_evidence else NOTHING_PER_ROW * self.n_rows
+
+    @property
+    def has_evidence(self):
+        """True if log determinants are accurate enough for an evidence."""
+        return not (self.early or self.curvature is Curvature.KRONECKER)
+
+    def threads(self):
+        """Context manager that sets the efficient number of BLAS threads."""
+        return one_blas_thread() if self.by_gradients else blas_threads(self.n_weights)
+
+    def point(self, posterior, theta, hyper, exact=False):
+        """Evaluate a `Point` with the curvature of training steps or the ``exact`` Hessian.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        theta : ndarray of shape (k,)
+        hyper : Hyperparameters
+            Precisions of one network.
+        exact : bool, default=False
+        """
+        if self.forms(exact):
+            energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
+            precision = DensePrecision(hessian)
+            by_rounding = self.loses_definiteness(posterior, exact) and not posterior.groups.coupled
+            if not precision.definite and by_rounding:
+                root = posterior.triangular_root(theta, hyper)
+                precision = SpectralPrecision(posterior.groups.diagonal(hyper.alpha), root)
+            return Point(theta, hyper, energies, gradient, precision)
+        energies, gradient = posterior.energies_and_gradient(theta, hyper)
+        if self.curvature is Curvature.KRONECKER:
+            precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
+        else:
+            S = posterior.weighted_jacobian(theta, hyper)
+            precision = DualPrecision(posterior.groups.diagonal(hyper.alpha), S)
+            if not precision.definite:
+                precision = SpectralPrecision(precision.prior, precision.S)
+        return Point(theta, hyper, energies, gradient, precision)
+
+    def gauss_newton(self, posterior, theta, hyper):
+        """Evaluate a `Point` with the Gauss-Newton ``A``, dense where such matrices are formed."""
+        method = replace(self, curvature=Curvature.DENSE) if self.dense else self
+        return method.point(posterior, theta, hyper)
+
+    def determined(self, posterior, point):
+        """Effective number of parameters of every group (MacKay 1992, equation 2.23).
+
+        Parameters
+        ----------
+        posterior : Posterior
+        point : Point
+            Point with the Gauss-Newton ``A``.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,)
+        """
+        gamma = point.precision.determined(posterior.groups, point.hyper.alpha)
+        if self.curvature is not Curvature.KRONECKER:
+            return gamma
+        return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
+
+    def traces(self, posterior, ends, hyper, precision):
+        """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
+        if self.forms(exact=False):
+            return posterior.traces(ends, hyper, precision.covariance(), exact=False)
+        points = (self.point(posterior, end, hyper) for end in ends)
+        return np.array([point.precision.trace_under(precision) for point in points])
+
+    def forms(self, exact):
+        """Return True if points have a dense matrix: the ``exact`` Hessian or that of steps."""
+        return exact or (self.dense and self.curvature is Curvature.DENSE)
+
+    @staticmethod
+    def loses_definiteness(posterior, exact):
+        """Return True if an indefinite matrix can only be due to rounding."""
+        linear = not posterior.network.hidden_layer_sizes
+        return not exact or (linear and posterior.likelihood.one_curvature)

@@ -1,0 +1,224 @@
+"""Precision matrices of low-rank data curvature, without a matrix over the weights."""
+
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.inference.curvature._precision import EPS, DensePrecision, Precision
+
+
+class DualPrecision(Precision):
+    """Precision ``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
+
+    Parameters
+    ----------
+    prior : ndarray of shape (k,)
+        Prior precisions ``a``.
+    S : ndarray of shape (m, k)
+        Weighted Jacobian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DensePrecision, DualPrecision
+    >>> a, S = np.ones(5), np.arange(10.0).reshape(2, 5)
+    >>> dense = DensePrecision(np.diag(a) + S.T @ S)
+    >>> np.allclose(DualPrecision(a, S).variances(), dense.variances())
+    True
+    """
+
+    def __init__(self, prior, S):
+        self.prior, self.S = prior, S
+
+    @cached_property
+    def diagonal(self):
+        """Diagonal of ``A``."""
+        return self.prior + np.sum(self.S**2, axis=0)
+
+    @cached_property
+    def _scaled(self):
+        return self.S / self.prior
+
+    @cached_property
+    def _inner(self):
+        """Inner matrix ``1 + S diag(a)^-1 S^T`` of the Woodbury identity."""
+        inner = self._scaled @ self.S.T
+        inner[np.diag_indices(len(self.S))] += 1.0
+        return DensePrecision(inner)
+
+    def __getstate__(self):
+        """State without derived arrays."""
+        return {"prior": self.prior, "S": self.S}
+
+    @property
+    def definite(self):
+        """True if the inner matrix ``1 + S diag(a)^-1 S^T`` keeps its 1, the prior, in rounding."""
+        largest = np.max(self._inner.diagonal, initial=1.0)
+        return self._inner.definite and bool(EPS * len(self.S) * largest < 1.0)
+
+    @property
+    def log_det(self):
+        """Log determinant ``log det A`` by the matrix determinant lemma."""
+        return np.sum(np.log(self.prior)) + self._inner.log_det
+
+    def damped(self, damping, metric):
+        return DualPrecision(self.prior + damping * metric, self.S) if damping else self
+
+    def dense(self):
+        return np.diag(self.prior) + self.S.T @ self.S
+
+    def eigenvalues(self, prior):
+        """Eigenvalues relative to ``diag(prior)``, see `Precision.eigenvalues`.
+
+        No matrix of shape (k, k) is formed if ``prior`` is the prior of this precision.
+        """
+        if not np.array_equal(prior, self.prior):
+            return super().eigenvalues(prior)
+        return self._one_plus(np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False))
+
+    def spectrum(self, prior):
+        """Eigenvalues and eigenvectors relative to ``diag(prior)``, see `Precision.spectrum`.
+
+        A singular value decomposition, which does not square the condition number, serves if
+        ``prior`` is the prior of this precision.
+        """
+        if not np.array_equal(prior, self.prior):
+            return super().spectrum(prior)
+        root = np.sqrt(prior)
+        _, singular, vectors = np.linalg.svd(self.S / root)
+        return self._one_plus(singular), (vectors / root).T
+
+    def _one_plus(self, singular):
+        """Eigenvalues ``(k,)`` of ``1 + T^T T`` from the singular values of ``T``."""
+        values = np.ones(len(self.prior))
+        values[: len(singular)] += singular**2
+        return values
+
+    def quadratic(self, vector):
+        return self.prior @ vector**2 + np.sum((self.S @ vector) ** 2)
+
+    def solve(self, vectors):
+        prior = (vectors.T / self.prior).T
+        return prior - self._scaled.T @ self._inner.solve(self.S @ prior)
+
+    @cached_property
+    def _shrinkage(self):
+        """Matrix ``X`` with ``(1 + T^T T)^(-1/2) = 1 + T^T X T``, ``T = S diag(a)^(-1/2)``."""
+        values, vectors = np.linalg.eigh(self._scaled @ self.S.T)
+        root = np.sqrt(1.0 + np.maximum(values, 0.0))
+        return -(vectors / (root * (1.0 + root))) @ vectors.T
+
+    def whiten(self, vectors):
+        root = np.sqrt(self.prior)
+        white = (vectors.T / root).T
+        T = self.S / root
+        return white + T.T @ (self._shrinkage @ (T @ white))
+
+    def covariance(self):
+        white = self._inner.whiten(self._scaled)
+        return np.diag(1.0 / self.prior) - white.T @ white
+
+    def variances(self):
+        white = self._inner.whiten(self._scaled)
+        return 1.0 / self.prior - np.sum(white**2, axis=0)
+
+    def trace_under(self, other):
+        return self.prior @ other.variances() + np.sum(other.project(self.S[:, None]))
+
+    def project(self, J):
+        n, m, k = J.shape
+        prior = (J / self.prior) @ np.swapaxes(J, -1, -2)
+        white = self._inner.whiten(self._scaled @ J.reshape(n * m, k).T).T.reshape(n, m, -1)
+        return prior - white @ np.swapaxes(white, -1, -2)
+
+    def draw(self, rng, size):
+        """Draw deviations with covariance ``A^-1``, shape (size, k) (Matheron's rule)."""
+        w = rng.standard_normal((size, len(self.prior))) / np.sqrt(self.prior)
+        noise = rng.standard_normal((size, len(self.S)))
+        return w - (self._scaled.T @ self._inner.solve((w @ self.S.T + noise).T)).T
+
+
+class SpectralPrecision(DualPrecision):
+    """Precision ``A = diag(a) + S^T S`` by the singular values of ``S diag(a)^(-1/2)``.
+
+    Slower than `DualPrecision`, but suited to any number of rows and definite for any condition
+    number: rounding errors are relative to the singular values, not to their squares.
+
+    Parameters
+    ----------
+    prior, S
+        See `DualPrecision`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import DensePrecision
+    >>> from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
+    >>> S = np.array([[1e9, 1e9], [0.0, 0.5]])  # S^T S loses the difference of the columns
+    >>> DensePrecision(np.eye(2) + S.T @ S).definite
+    False
+    >>> SpectralPrecision(np.ones(2), S).variances().round(3)
+    array([0.444, 0.444])
+    """
+
+    @property
+    def definite(self):
+        """True for any ``S``."""
+        return True
+
+    @cached_property
+    def _spectrum(self):
+        """Singular values, right singular vectors (r, k), and True if these span all weights."""
+        T = self.S / np.sqrt(self.prior)
+        _, values, vectors = np.linalg.svd(T, full_matrices=False)
+        return values, vectors, len(vectors) == T.shape[1]
+
+    @property
+    def log_det(self):
+        """Log determinant ``log det A``."""
+        values = self._spectrum[0]
+        with np.errstate(divide="ignore"):
+            spread = np.logaddexp(0.0, 2.0 * np.log(values))
+        return np.sum(np.log(self.prior)) + np.sum(spread)
+
+    def damped(self, damping, metric):
+        return SpectralPrecision(self.prior + damping * metric, self.S) if damping else self
+
+    def whiten(self, vectors):
+        """Whitened vectors ``A^(-1/2) b`` up to a rotation; longer than ``b`` if rows are few."""
+        values, basis, complete = self._spectrum
+        white = (vectors.T / np.sqrt(self.prior)).T
+        along = basis @ white
+        inside = (along.T / np.hypot(1.0, values)).T
+        return inside if complete else np.concatenate([inside, white - basis.T @ along])
+
+    def solve(self, vectors):
+        values, basis, complete = self._spectrum
+        root = np.sqrt(self.prior)
+        white = (vectors.T / root).T
+        along = basis @ white
+        result = basis.T @ (along.T / np.hypot(1.0, values) ** 2).T
+        if not complete:
+            result = result + white - basis.T @ along
+        return (result.T / root).T
+
+    def covariance(self):
+        return self.solve(np.eye(len(self.prior)))
+
+    def variances(self):
+        values, basis, complete = self._spectrum
+        variances = (basis**2).T @ (1.0 / np.hypot(1.0, values) ** 2)
+        if not complete:
+            variances += np.maximum(1.0 - np.sum(basis**2, axis=0), 0.0)
+        return variances / self.prior
+
+    def project(self, J):
+        return Precision.project(self, J)
+
+    def draw(self, rng, size):
+        """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
+        values, basis, complete = self._spectrum
+        normal = rng.standard_normal((size, len(self.prior)))
+        along = normal @ basis.T
+        draws = (along / np.hypot(1.0, values)) @ basis
+        return (draws if complete else draws + normal - along @ basis) / np.sqrt(self.prior)

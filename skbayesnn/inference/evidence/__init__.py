@@ -1,0 +1,1 @@
+"""Evidence: its terms, Occam factors and symmetries, and its maximisation."""

@@ -1,0 +1,1 @@
+"""Minima: starting points, training, and the distinct minima that are found."""

@@ -1,0 +1,294 @@
+"""One minimum of the energy: search from trained weights, and evaluation of its evidence.
+
+Order of calls in `complete`::
+
+    needed = prune, find_mode, prune, ...       until no unit is redundant
+    ascend (Gauss-Newton evidence), needed      where the `Method` refines precisions
+    find_mode, ascend (exact evidence)
+    evaluate                                    all terms of the evidence
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._ascent import BOLD, WARY, ascend, without_idle_groups
+from skbayesnn.inference.evidence._evidence import (
+    EvidenceTerms,
+    alpha_occam,
+    log_symmetry,
+    noise_occam,
+    well_determined,
+)
+from skbayesnn.inference.minima._redundancy import layers_switched_off, prune
+from skbayesnn.inference.optimise._steps import find_mode
+
+ASCENT = 20.0  # tolerance of the first ascent, relative to that of the exact one after it
+PRUNING = 1e-6  # nats above the minimum at which redundant units are identified
+TO_ROUNDING = 1e-12  # final tolerance in nats, of the energy and the evidence
+APPROXIMATELY = 1e-8  # final tolerance with the Gauss-Newton approximation
+TRIALS, FEW_TRIALS = 120, 30  # trial steps to a minimum, where Hessians are cheap or not
+TRIALS_BENT = 1000  # where Hessians are cheap and the energy has negative curvature near minima
+
+
+class Trouble(Enum):
+    """Reason why a minimum has no evidence."""
+
+    ROTATION = "linear hidden units have no isolated minimum"
+    INDEFINITE = "the Hessian is not positive definite"
+    NOT_REACHED = "training did not reach the minimum"
+    SINGULAR = "the curvature is numerically singular"
+    STRUCTURED = "the curvature of so large a network is approximated by Kronecker factors"
+    EARLY = "training on many rows ends before the minimum"
+    NOISE_NETWORK = "the noise network has no evidence"
+
+
+OF_SIZE = Trouble.STRUCTURED, Trouble.EARLY  # due to problem size, whatever the search
+LOST = Trouble.INDEFINITE, Trouble.NOT_REACHED  # where another start may help
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """One minimum of ``M(w)`` with its hyperparameters and Gaussian approximation.
+
+    All quantities are in standardised units.
+
+    Attributes
+    ----------
+    network : Network
+        Network after pruning.
+    groups : WeightGroups
+    likelihood : Likelihood
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    precision : Precision or None
+        Posterior precision matrix of the weights; ``None`` if not positive definite.
+    terms : EvidenceTerms
+    data_errors : ndarray of shape (n_levels,)
+        Error ``E_D`` of every noise level.
+    gamma : ndarray of shape (n_groups,)
+        Effective number of parameters of every group.
+    noise_gamma : ndarray of shape (n_levels,)
+        Effective number of parameters determined by targets of every noise level.
+    noise_counts : ndarray of shape (n_levels,)
+        Number of targets of every noise level.
+    gradient_norm : float
+    smallest_eigenvalue : float
+        Smallest eigenvalue of the exact Hessian.
+    pruned : tuple of Pruned
+    n_iter : int
+    converged : bool
+    exact : bool
+        Whether the log determinant uses the exact Hessian.
+    trouble : Trouble or None
+        Reason why the evidence is ``nan``.
+    noise : Minimum or None
+        Minimum of the noise network, if there is one.
+    """
+
+    network: object
+    groups: object
+    likelihood: object
+    theta: np.ndarray
+    hyper: object
+    precision: object
+    terms: EvidenceTerms
+    data_errors: np.ndarray
+    gamma: np.ndarray
+    noise_gamma: np.ndarray
+    noise_counts: np.ndarray
+    gradient_norm: float
+    smallest_eigenvalue: float
+    pruned: tuple
+    n_iter: int
+    converged: bool
+    exact: bool
+    trouble: Trouble | None
+    noise: object = None
+
+    @property
+    def fits_everything(self):
+        """True if almost no residual degrees of freedom are left to determine a noise level."""
+        return bool(np.any(self.noise_gamma > 0.9 * self.noise_counts))
+
+    @property
+    def log_evidence(self):
+        """Log evidence of this minimum, including its symmetric copies; ``nan`` if it has none."""
+        return self.terms.total if self.trouble is None else np.nan
+
+
+def complete(posterior, theta, hyper, settings):
+    """Move from trained weights to a minimum without redundant units; evaluate its evidence.
+
+    If there is no minimum at the precisions of highest Gauss-Newton evidence, the one at the
+    precisions of training is used.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    settings : Settings
+    """
+    free = settings.free
+    posterior, search, pruned = _needed(posterior, theta, hyper, settings)
+    method, settled = Method.choose(posterior, settings), search.converged
+    before = posterior, method, search, pruned
+    if method.refines and np.any(free.mask) and not settings.deadline.passed:
+        tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
+        found = ascend(posterior, method, search, free, BOLD, tol)
+        search, settled = without_idle_groups(posterior, method, found, free), found.settled
+        posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
+        pruned, method = pruned + more, Method.choose(posterior, settings)
+    search = _polished(posterior, method, search, settings, refine=True)
+    found = evaluate(posterior, method, search, settings, pruned, settled)
+    if found.trouble in LOST and before[2].converged and not settings.deadline.overdue:
+        posterior, method, search, pruned = before
+        search = _polished(posterior, method, search, settings, refine=False)
+        again = evaluate(posterior, method, search, settings, pruned, settled=False)
+        found = found if again.trouble else again
+    return found
+
+
+def polish(posterior, theta, hyper, settings, refine):
+    """Find and evaluate the minimum near a given one after a small change of the problem.
+
+    In contrast to `complete`, no units are pruned, and precisions are fixed unless ``refine``.
+    """
+    method = Method.choose(posterior, settings)
+    search = find_mode(posterior, method, theta, hyper, FEW_TRIALS, PRUNING)
+    search = _polished(posterior, method, search, settings, refine)
+    return evaluate(posterior, method, search, settings, ())
+
+
+def evaluated(posterior, theta, hyper, settings):
+    """Find and evaluate the minimum near given weights, with fixed precisions and units."""
+    method = Method.choose(posterior, settings)
+    search = find_mode(posterior, method, theta, hyper, TRIALS, TO_ROUNDING)
+    return evaluate(posterior, method, search, settings, ())
+
+
+def _needed(posterior, theta, hyper, settings, search=None):
+    """Find the minimum of a network without redundant units, by repeated pruning.
+
+    Returns
+    -------
+    posterior : Posterior
+        Posterior of the pruned network.
+    search : Search
+        Search at the minimum; the given one, unchanged, if no unit is redundant.
+    pruned : tuple of Pruned
+    """
+    pruned = ()
+    while True:
+        tolerance = posterior.likelihood.noise_sd(hyper.beta)
+        posterior, theta, units = prune(posterior, theta, tolerance)
+        if search is not None and not units:
+            return posterior, search, pruned
+        pruned, method = pruned + tuple(units), Method.choose(posterior, settings)
+        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), PRUNING)
+        theta = search.point.theta
+
+
+def _polished(posterior, method, search, settings, refine):
+    """Converge to the minimum up to rounding; with ``refine``, also maximise the evidence."""
+    free, (theta, hyper) = settings.free, search.point[:2]
+    if method.dense:
+        tol = TO_ROUNDING if method.exact else APPROXIMATELY
+        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
+    if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:
+        return _solved(posterior, method, search)
+    refine = refine and method.refines and method.exact and np.any(free.mask)
+    if refine and search.point.precision.definite:
+        return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
+    return search
+
+
+def _solved(posterior, method, search):
+    """Take one more Newton step, which is exact for quadratic energies up to rounding."""
+    point = search.point
+    theta = point.theta - point.precision.solve(point.gradient)
+    solved = method.point(posterior, theta, point.hyper, method.dense)
+    if not np.linalg.norm(solved.gradient) <= np.linalg.norm(point.gradient):
+        return search  # rounding errors dominate the gradient
+    return search._replace(point=solved)
+
+
+def _trials(posterior, method):
+    """Maximum number of trial steps to a minimum."""
+    if not method.cheap:
+        return FEW_TRIALS
+    return TRIALS_BENT if posterior.likelihood.bends else TRIALS
+
+
+def evaluate(posterior, method, search, settings, pruned, settled=True):
+    """Evaluate all terms of the evidence at a minimum.
+
+    ``settled`` tells whether its precisions have converged.
+    """
+    free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
+    point = search.point
+    theta, hyper, energies, gradient, precision = point
+    determined = well_determined(posterior, method, theta, hyper)
+    if determined is not None and not method.exact:
+        precision = determined.precision
+    off = layers_switched_off(posterior, theta, likelihood.noise_sd(hyper.beta))
+    occam = np.full(2, np.nan)
+    if determined is not None:
+        given = posterior, method, point, free, determined
+        occam = alpha_occam(*given), noise_occam(*given)
+    terms = EvidenceTerms(
+        misfit=-float(energies.misfit),
+        noise_normaliser=float(posterior.noise_normaliser(hyper.beta)),
+        weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
+        log_det=-0.5 * precision.log_det if precision.definite else np.nan,
+        symmetry=log_symmetry(posterior.network, groups, off),
+        weight_precision_occam=occam[0],
+        noise_occam=occam[1],
+    )
+    usable = precision if precision.definite else determined and determined.precision
+    eigenvalue = precision.smallest_eigenvalue() if method.dense else np.nan
+    missing = np.full(len(hyper.alpha), np.nan), np.full(len(hyper.beta), np.nan)
+    return Minimum(
+        network=posterior.network,
+        groups=groups,
+        likelihood=likelihood,
+        theta=theta,
+        hyper=hyper,
+        precision=usable and usable.condensed(),
+        terms=terms,
+        data_errors=energies.errors,
+        gamma=missing[0] if determined is None else determined.gamma,
+        noise_gamma=missing[1] if determined is None else determined.noise_gamma,
+        noise_counts=posterior.level_counts,
+        gradient_norm=float(np.linalg.norm(gradient)),
+        smallest_eigenvalue=eigenvalue,
+        pruned=pruned,
+        n_iter=1,
+        converged=bool(settled and search.converged),
+        exact=method.exact,
+        trouble=_trouble(method, search, terms, determined),
+    )
+
+
+def _trouble(method, search, terms, determined):
+    """Reason why there is no evidence, or ``None``."""
+    if np.isnan(terms.symmetry):
+        return Trouble.ROTATION
+    if not method.has_evidence:
+        return Trouble.EARLY if method.early else Trouble.STRUCTURED
+    if np.isnan(terms.log_det):
+        return Trouble.INDEFINITE
+    if not search.converged:
+        return Trouble.NOT_REACHED
+    return Trouble.SINGULAR if determined is None else None
+
+
+def total_log_evidence(minima):
+    """Log of the summed evidence of minima; ``nan`` if none has an evidence."""
+    evidences = np.array([m.log_evidence for m in minima])
+    known = ~np.isnan(evidences)
+    return float(logsumexp(evidences[known])) if known.any() else np.nan

@@ -1,0 +1,286 @@
+"""Multi-start search for the distinct minima of a model, each with its evidence."""
+
+import itertools
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._profile import integrated, minimum_at
+from skbayesnn.inference.evidence._symmetries import symmetries
+from skbayesnn.inference.minima._forecast import seconds_of_start
+from skbayesnn.inference.minima._minimum import complete, evaluated
+from skbayesnn.inference.minima._redundancy import same_minimum
+from skbayesnn.inference.minima._subsample import subsample
+from skbayesnn.inference.minima._training import Trained, random_starts, train, train_on_part_first
+from skbayesnn.inference.minima._widening import widened
+from skbayesnn.inference.optimise._linear import linear_start, scannable
+from skbayesnn.inference.task._progress import Progress
+from skbayesnn.network import outputs
+
+FAR_BEHIND = 50.0  # nats behind a rival network at which training is given up
+LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
+
+
+class Workers(NamedTuple):
+    """Parallel workers, and the receivers of their progress.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Number of joblib processes.
+    announce : callable or None
+        Called with the posterior, the settings and the number of starts before a search; may return
+        a text.
+    progress : Progress
+    log_scale : float
+        Constant that converts log evidences to the user's units of the targets in reports.
+    """
+
+    n_jobs: int | None = None
+    announce: Callable | None = None
+    progress: Progress = Progress()
+    log_scale: float = 0.0
+
+    def announced(self, posterior, settings, n_starts):
+        """Announce the beginning of a search."""
+        if self.announce is not None:
+            self.progress.say(self.announce(posterior, settings, n_starts))
+
+    def run(self, function, tasks):
+        """Apply a function to each tuple of arguments, and return the results in order."""
+        return list(self.results(function, tasks))
+
+    def results(self, function, tasks):
+        """Yield the results of `run` one by one, as soon as they are available."""
+        return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
+
+    def told_of(self, told, function, tasks):
+        """Collect the results other than ``None``, reporting each as soon as it is available."""
+        found = []
+        for result in self.results(function, tasks):
+            told(result)
+            if result is not None:
+                found.append(result)
+        return found
+
+    @contextmanager
+    def searching(self, posterior, settings, n_starts):
+        """Open a progress stage over starts; yields a function that reports each minimum."""
+        works = [1.0] * n_starts
+        seconds = np.nan
+        if self.progress.listens:
+            n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
+            seconds = n_rounds * seconds_of_start(posterior, settings)
+        with self.progress.over("starts", works, seconds=seconds) as step:
+            count = itertools.count(1)
+            yield lambda minimum: step(self._described(minimum, next(count), n_starts))
+
+    def _described(self, minimum, number, n_starts):
+        """Describe a start in a line; ``None``: training given up, or not begun in time."""
+        if minimum is None:
+            return f"start {number} of {n_starts}: given up"
+        evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
+        return (
+            f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
+            f"{minimum.n_iter} iterations, {len(minimum.pruned)} units pruned"
+        )
+
+
+def in_order(n_jobs, calls):
+    """Yield the results of delayed calls in order, each as soon as it is available.
+
+    Joblib backends without generators return all results at the end.
+    """
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:
+        parallel = Parallel(n_jobs=n_jobs)
+    return parallel(calls)
+
+
+ALONE = Workers()
+
+
+def find_minima(
+    posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, rival=-np.inf
+):
+    """Train from several starts and return the distinct minima, best evidence first.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    settings : Settings
+    seeds : list of numpy.random.SeedSequence
+        One per random start.
+    previous : sequence of Minimum
+        Minima to continue from, in addition to the random starts.
+    narrower : Minimum, optional
+        Minimum of a network of the same depth, no layer of which is wider. The start of the last
+        seed is this network with random units added.
+    workers : Workers
+    rival : float, default=-inf
+        Log evidence of another network. Training that falls far behind it is given up, see `train`;
+        the first start is given up only if its minimum would have a negligible weight in
+        predictions.
+    """
+    n_starts = len(seeds) + len(previous)
+    workers.announced(posterior, settings, n_starts)
+    tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
+    if seeds:
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        method = Method.choose(posterior, settings)
+        low_noise = None if method.has_evidence else not method.by_gradients
+        starts = random_starts(posterior, rngs, low_noise)
+        if narrower is not None:
+            theta = widened(narrower, posterior.network, rngs[-1])
+            starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
+        part = subsample(posterior, method.part_rows, rngs[0])
+        least = np.full(len(starts), rival - FAR_BEHIND)
+        least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
+        given = zip(starts, least, strict=True)
+        trained = [(posterior, part, *some, settings, i > 0) for i, some in enumerate(given)]
+    with workers.searching(posterior, settings, n_starts) as told:
+        found = workers.told_of(told, continued, tasks)
+        found += workers.told_of(told, _trained, trained)
+    minima = distinct(found, (posterior, settings))
+    return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
+
+
+def _integrated(posterior, minimum, settings):
+    """Integrate Occam factors in a worker, if there is time; see `integrated`."""
+    if settings.deadline.passed:
+        return minimum
+    with Method.choose(posterior, settings).threads():
+        return integrated(own_posterior(posterior, minimum), minimum, settings)
+
+
+def distinct(minima, posed):
+    """Drop minima that repeat a better one; sort by evidence, best first, ``nan`` last."""
+    kept = []
+    for minimum in ranked(minima):
+        if not is_repeated(minimum, kept, *posed):
+            kept.append(minimum)
+    return kept
+
+
+def ranked(minima):
+    """Sort minima by evidence, best first, ``nan`` last."""
+    return sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
+
+
+def is_repeated(minimum, others, posterior, settings):
+    """Return True if a minimum equals one of others up to symmetry.
+
+    Only minima that both have an evidence, or both have none, are compared. As minima are curves
+    parametrised by the precisions, a minimum also counts as repeated if its continuation to the
+    precisions of another minimum ends there.
+    """
+    return any(
+        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence)
+        and (_same(minimum, other) or _leads_to(minimum, other, posterior, settings))
+        for other in others
+    )
+
+
+def _same(minimum, other):
+    """Return True if two minima, noise networks included, are equal up to symmetry."""
+    if minimum is None or other is None:
+        return minimum is other
+    same = minimum.network == other.network
+    same = same and _same_weights(minimum, minimum.theta, other)
+    return same and _same(minimum.noise, other.noise)
+
+
+def _leads_to(minimum, other, posterior, settings):
+    """Return True if a minimum under constant noise continues to another at its precisions."""
+    noises = [m.likelihood.variance_factor for m in (minimum, other)]
+    if minimum.network != other.network or minimum.noise or other.noise or noises[0] != noises[1]:
+        return False
+    own = own_posterior(posterior, minimum)
+    method = Method.choose(own, settings)
+    if not method.cheap:
+        return False
+    there = minimum_at(own, method, minimum.theta, other.hyper)
+    return there is not None and _same_weights(minimum, there[0].theta, other)
+
+
+def _same_weights(minimum, theta, other):
+    """Return True if weights in the layout of a minimum equal those of another up to symmetry."""
+    allowed = None if minimum.groups.centred else symmetries(minimum.network, minimum.groups)
+    return same_minimum(minimum.network, theta, other.theta, allowed=allowed)
+
+
+def fits(minimum, network, groups):
+    """Return True if a minimum can be continued in a network of this layout, equal or wider."""
+    if minimum is None:
+        return False
+    theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
+    return (
+        minimum.groups.names == groups.names
+        and (theirs == sizes or not groups.one_size)
+        and len(theirs) == len(sizes)
+        and theirs[0] == sizes[0]
+        and theirs[-1] == sizes[-1]
+        and bool(np.all(np.less_equal(theirs, sizes)))
+        and minimum.network.activation == network.activation
+        and minimum.network.output_bias == network.output_bias
+    )
+
+
+def _trained(posterior, part, start, least, settings, optional):
+    """Train a network, then complete it.
+
+    Returns ``None`` if the start is optional and there is no time, or if training is given up.
+    """
+    if optional and settings.deadline.passed:
+        return None
+    with Method.choose(posterior, settings).threads():
+        if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
+            hyper = linear_start(posterior, settings)
+            start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
+        trained = train_on_part_first(posterior, part, start, settings, least)
+        if trained is None:
+            return None
+        minimum = complete(posterior, trained.theta, trained.hyper, settings)
+        return replace(minimum, n_iter=int(trained.n_iter))
+
+
+def trained_further(posterior, old, settings):
+    """Train further from an earlier minimum, for methods that stop early."""
+    start = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
+    trained = train(posterior, start, settings)
+    return complete(posterior, trained.theta, trained.hyper, settings)
+
+
+def continued(posterior, old, settings, optional=False):
+    """Continue the minimum of an earlier fit to the nearest one for the present data.
+
+    The old precisions are kept if their evidence is higher than that of the re-estimated ones.
+    Returns ``None`` if the continuation is optional and there is no time.
+    """
+    if optional and settings.deadline.passed:
+        return None
+    posterior = posterior.with_network(old.network, old.groups.labels)
+    hyper, method = settings.with_fixed(old.hyper), Method.choose(posterior, settings)
+    with method.threads():
+        if method.early:
+            return trained_further(posterior, old, settings)
+        moved = complete(posterior, old.theta, hyper, settings)
+        stayed = evaluated(posterior, old.theta, hyper, settings)
+    return ranked([moved, stayed])[0]
+
+
+def own_posterior(posterior, minimum):
+    """Posterior with the layout, the likelihood and the noise of every row of a minimum."""
+    own = posterior.with_network(minimum.network, minimum.groups.labels)
+    factors = None
+    if minimum.noise is not None:
+        log_precision = outputs(minimum.noise.network, minimum.noise.theta, posterior.X)
+        level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))
+        factors = np.exp(log_precision - level)
+    return replace(own, likelihood=minimum.likelihood, factors=factors)

@@ -1,0 +1,224 @@
+"""Training of networks from random starts by evidence maximisation."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Method, Point
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed, log_symmetry
+from skbayesnn.inference.evidence._layer_search import LayerSearch
+from skbayesnn.inference.evidence._symmetries import tells_apart
+from skbayesnn.inference.optimise._batches import (
+    FURTHER,
+    SHORTER,
+    STAGES,
+    BatchSteps,
+    SampledReestimation,
+)
+from skbayesnn.inference.optimise._damped import DampedSteps, Search
+from skbayesnn.inference.optimise._reestimation import Reestimation
+from skbayesnn.inference.optimise._steps import Descents, lower
+from skbayesnn.network import forward
+from skbayesnn.posterior import Hyperparameters
+
+LOW_NOISE = 100.0  # noise precision of every other start: noise sd a tenth of the targets' sd
+STRONG_PRIOR = 10.0  # weight precision of the starts in between
+STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary quickly
+STEEPLY = 10.0  # nats by which features with such weights must fit better
+UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
+LOOKED_AT = 500  # rows on which features are compared
+FIRST_DAMPING = 1e-2
+LOOK = 20  # steps between evaluations of the evidence
+EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
+FALLEN = 50.0  # nats below the best evidence of the training at which it may be given up
+
+
+class Trained(NamedTuple):
+    """State of a network before or after training.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    n_iter : int
+    converged : bool
+    tau_factor : float or ndarray of shape (n_groups,)
+        Factor of `reestimate`, if the training method uses it.
+    """
+
+    theta: np.ndarray
+    hyper: Hyperparameters
+    n_iter: int = 0
+    converged: bool = True
+    tau_factor: object = 1.0
+
+
+def random_starts(posterior, rngs, low_noise=None):
+    """Draw random weights, with hyperparameters of a strong prior (MacKay 1992, section 3.3).
+
+    Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998).
+    Low-noise starts, with a noise sd of a tenth of the targets' sd and weight precision 1,
+    alternate with high-noise starts, with a noise sd equal to that of the targets and a stronger
+    prior: the former may end in an overfit, the latter in a minimum that treats everything as
+    noise. High-noise starts come first if weights outnumber the data. With more than two hidden
+    layers only every third start is of this kind, as a strong prior of every layer switches such a
+    network off. Without an evidence to choose between them, all starts are of one kind. Without
+    noise levels all start with weight precision 1. Low-noise starts have larger weights into the
+    first hidden layer if that fits clearly better (`steepness`). Under a prior with a mean the
+    weights start near the mean, and the first start is the mean itself if it breaks all symmetries
+    of hidden units.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    rngs : list of numpy.random.Generator
+        One per start, so that a start does not depend on how many others there are.
+    low_noise : bool, optional
+        Whether all starts have low noise; by default the two kinds alternate.
+    """
+    network, n_levels = posterior.network, posterior.likelihood.n_levels
+    sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
+    few = len(posterior.X) * network.n_outputs <= network.n_weights
+    deep = len(network.hidden_layer_sizes) > 2
+    told_apart = not posterior.groups.centred and tells_apart(network, posterior.groups)
+    starts = []
+    for i, rng in enumerate(rngs):
+        alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
+        low = low_noise
+        if low is None:
+            low = i % 3 < 2 if deep else i % 2 == few
+        if n_levels and low:
+            beta[:] = LOW_NOISE
+        elif n_levels:
+            alpha[:] = STRONG_PRIOR
+        theta = posterior.groups.start(rng, sd)
+        if i == 0 and told_apart:
+            theta = posterior.groups.mean.copy()
+        elif low or not n_levels:
+            first = slice(0, network.shapes[0][0] * network.shapes[0][1])
+            factor = steepness(posterior, theta)
+            theta[first] *= factor
+            alpha[posterior.groups.labels[first]] *= factor**-2.0
+        starts.append(Trained(theta, Hyperparameters(alpha, beta)))
+    return starts
+
+
+def steepness(posterior, theta):
+    """Factor of the initial weights into the first hidden layer for targets that vary quickly.
+
+    Random hidden units are features of a linear model. If features with larger weights fit the
+    targets clearly better by least squares, as for several periods, training from usual weights
+    would end in a flat function. Otherwise the factor is 1.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+        Weights of a random start.
+
+    Returns
+    -------
+    float
+    """
+    network, groups = posterior.network, posterior.groups
+    rows = np.unique(np.linspace(0, len(posterior.X) - 1, LOOKED_AT).round().astype(int))
+    if not network.hidden_layer_sizes or not groups.centred:
+        return 1.0
+    if len(rows) <= 2 * (network.hidden_layer_sizes[-1] + 1):
+        return 1.0
+    X, y, first = posterior.X[rows], posterior.y[rows], network.shapes[0][0] * network.shapes[0][1]
+    weight = np.sqrt(posterior.sample_weight[rows])[:, None]
+    misfits = []
+    for factor in (1.0, *STEEPER):
+        steep = theta.copy()
+        steep[:first] *= factor
+        features = weight * forward(network, steep, X).inputs[-1]
+        basis = np.linalg.qr(features)[0]
+        target = weight * y
+        rest = np.sum(target**2) - np.sum((basis.T @ target) ** 2)
+        misfits.append(max(rest, np.finfo(float).tiny))
+    gains = 0.5 * len(rows) * np.log(misfits[0] / np.array(misfits))  # nats at the best noise level
+    best, most = int(np.argmax(gains)), np.sum(target**2)
+    missed = misfits[0] > UNEXPLAINED * most  # otherwise training from usual weights succeeds
+    return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
+
+
+def train(posterior, start, settings, least=-np.inf):
+    """Minimise ``M(w)``, re-estimating the precisions during training.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    start : Trained
+    settings : Settings
+    least : float, default=-inf
+        Log evidence below which training may be given up.
+
+    Returns
+    -------
+    Trained or None
+        ``None`` if the evidence has fallen that low. Networks with too many weights for their rows
+        reach their highest evidence early, and lose hundreds of nats by overfitting the noise.
+    """
+    method = Method.choose(posterior, settings)
+    theta, hyper = start.theta, settings.with_fixed(start.hyper)
+    tol = max(settings.tolerance(len(theta)), method.resolution)
+    if method.by_gradients:
+        energies = posterior.energies(theta, hyper.beta)
+        search = Search(Point(theta, hyper, energies, None, None))
+    if method.by_batches:
+        stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
+        n_stages = min(stages, settings.max_iter)
+        rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
+        steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES, shorter)
+    elif method.by_gradients:
+        rule = LayerSearch(posterior, method, settings.free, tol)
+        steps = Descents(lambda: rule.descent_tol, settings.deadline)
+    else:
+        rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
+        search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
+        search = rule.begun(search, start.tau_factor)
+    given, max_iter = (posterior, steps, rule), settings.max_iter
+    if method.by_gradients:
+        search = lower(*given, search, max_iter, settings.deadline)
+    else:
+        if method.early:
+            max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
+        search = _unless_fallen(given, search, max_iter, settings.deadline, least)
+    if search is None:
+        return None
+    tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
+    point = search.point
+    return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
+
+
+def _unless_fallen(given, search, max_iter, deadline, least):
+    """Run `lower`; return ``None`` if the evidence has `FALLEN` below its best and ``least``."""
+    posterior, best = given[0], -np.inf
+    copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
+    while not search.done and search.n_iter < max_iter and not deadline.passed:
+        until = min(search.n_iter + LOOK, max_iter)
+        search = lower(*given, search, until, deadline)
+        point = search.point
+        if point.precision.definite:
+            fixed = posterior, point.hyper, point.energies, point.precision.log_det
+            evidence = copies + log_evidence_fixed(*fixed)
+            best = max(best, evidence)
+            if evidence < min(best - FALLEN, least):
+                return None
+    return search
+
+
+def train_on_part_first(posterior, part, start, settings, least=-np.inf):
+    """Train on a subsample of the rows first if there are many, then on all rows.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    part : Posterior or None
+        Posterior of the subsample, see `subsample`.
+    start, settings, least
+        See `train`.
+    """
+    start = start if part is None else train(part, start, settings)
+    return train(posterior, start, settings, least)

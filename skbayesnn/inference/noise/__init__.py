@@ -1,0 +1,1 @@
+"""Noise models: fits of every likelihood of regression, and tests of residuals."""

@@ -1,0 +1,145 @@
+"""Noise of constant level, and the interface of all noise models: see `ConstantNoise`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.minima._search import ALONE, find_minima, fits
+from skbayesnn.posterior import (
+    Hyperparameters,
+    JointPosterior,
+    MeasuredGaussian,
+    MeasuredJoint,
+)
+
+NOISE_MINIMA = 3  # modes under constant noise that start searches under other noise models
+NOISE_NETWORKS = 5  # their number with early stopping, where no evidence ranks them
+
+
+def noise_minima(posed):
+    """Number of modes under constant noise that start searches under another noise model."""
+    return NOISE_NETWORKS if Method.choose(*posed).early else NOISE_MINIMA
+
+
+class ConstantNoise:
+    """Gaussian noise with a level per output or shared by outputs; or classes, without noise."""
+
+    tried_below = 0.0  # p value below which the model is tried
+    plain = True  # whether modes under constant noise are modes of this model
+    hides = False  # whether such noise masks structure that larger networks could learn
+    sampled = True  # whether the posterior under this noise is sampled by default
+
+    def p_value(self, X, residuals, sample_weight):
+        """P value of a test for this noise; ``None`` if there is no test.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        residuals : ndarray of shape (n, n_outputs)
+            Residuals under constant noise, divided by their expected standard deviations.
+        sample_weight : ndarray of shape (n,)
+            Number of repetitions of every row.
+        """
+        return None
+
+    def hidden_layer_sizes(self, problem):
+        """Hidden layer sizes of the noise network; empty, as there is none."""
+        return ()
+
+    def pose(self, posed):
+        """Convert posterior and settings under constant noise to those under this noise."""
+        return posed
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """Find minima from given ones.
+
+        There are no random starts, as misfit of an untrained network of the means would be
+        attributed to noise.
+
+        Parameters
+        ----------
+        problem : Problem
+        posed : Posed
+            Result of `pose`.
+        previous : list of Minimum
+            Minima under this noise from an earlier fit, then minima under constant noise; best
+            first.
+        workers : Workers
+        """
+        return find_minima(*posed, (), previous, workers=workers)
+
+    def continues(self, problem, posed, old):
+        """Return True if a minimum of an earlier fit has this noise and a compatible network."""
+        same = type(old.likelihood) is type(posed.posterior.likelihood) and old.noise is None
+        return same and fits(old, posed.posterior.network, posed.posterior.groups)
+
+    def joint(self, posed, tuned):
+        """Joint posterior that is sampled, in non-centred coordinates."""
+        posterior, search = posed
+        information = np.zeros(len(posterior.groups.names))
+        measured = isinstance(posterior.likelihood, MeasuredGaussian)
+        kind = MeasuredJoint if measured else JointPosterior
+        return kind(posterior, search.free, search.fixed, information, tuned)
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """Build the starting points of chains under this noise.
+
+        Parameters
+        ----------
+        problem : Problem
+        posed : Posed
+            Result of `pose`.
+        tuned : bool
+            See `SamplingSettings`.
+        starts : list of Trained
+            Network of the means for every chain.
+        minima : sequence of Minimum
+            Minima at which the first of these networks are.
+        seeds : list of numpy.random.SeedSequence
+            One seed per chain.
+        from_prior : bool
+            Whether the weights will be drawn from the prior.
+        """
+        joint, (theta, hyper) = self.joint(posed, tuned), stacked(starts)
+        known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
+        return Positions(joint, theta, hyper, known)
+
+
+class Positions(NamedTuple):
+    """Starting points of chains.
+
+    Attributes
+    ----------
+    joint : JointPosterior
+    theta : ndarray of shape (n_chains, m)
+        Weights of all networks of the joint posterior.
+    hyper : Hyperparameters
+        Precisions of all groups of the joint posterior.
+    known : ndarray of shape (n_chains, n_groups)
+        Information of the data about a weight of every group, ``h_c``.
+    """
+
+    joint: JointPosterior
+    theta: np.ndarray
+    hyper: Hyperparameters
+    known: np.ndarray
+
+
+def stacked(starts):
+    """Stack weights and hyperparameters of several networks along a leading axis."""
+    hyper = zip(*(start.hyper for start in starts), strict=True)
+    return np.stack([start.theta for start in starts]), Hyperparameters(*map(np.stack, hyper))
+
+
+def what_data_tell(posterior, settings, n_sampled, theta, hyper):
+    """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start."""
+    if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
+        return np.zeros_like(hyper.alpha)
+    matrix = posterior.groups.white_matrix(posterior.hessian(theta, hyper, exact=False))
+    variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
+    member = posterior.groups.membership[:n_sampled]
+    sizes = member.sum(axis=0)
+    return np.maximum(sizes / np.maximum(variances @ member, 1e-300) - hyper.alpha, 0.0) * (
+        sizes > 0
+    )

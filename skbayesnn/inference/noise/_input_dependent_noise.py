@@ -1,0 +1,130 @@
+"""Gaussian noise whose level is a function of the inputs (heteroscedastic)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.minima._search import ALONE, distinct, fits, own_posterior
+from skbayesnn.inference.minima._training import Trained
+from skbayesnn.inference.minima._widening import embedded, widened
+from skbayesnn.inference.noise._constant_noise import (
+    ConstantNoise,
+    Positions,
+    noise_minima,
+    stacked,
+    what_data_tell,
+)
+from skbayesnn.inference.noise._noise_network import NoisePlan, expected_noise_posterior
+from skbayesnn.inference.noise._noise_pair import Pair, settle, train_with_noise
+from skbayesnn.inference.noise._residual_tests import noise_trend
+from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
+
+
+class InputDependentNoise(ConstantNoise):
+    """Heteroscedastic Gaussian noise, whose log precision is the output of a second network."""
+
+    tried_below = 0.05  # lenient, as the evidence decides on models that are tried
+    plain = False
+
+    def p_value(self, X, residuals, sample_weight):
+        """P value of a test for input-dependent noise, by `noise_trend`."""
+        return noise_trend(X, residuals, sample_weight)
+
+    def hidden_layer_sizes(self, problem):
+        """Hidden layer sizes of the noise network."""
+        return problem.noise_hidden_layer_sizes
+
+    def plan(self, problem):
+        """Build the noise network and its weight groups."""
+        prior = problem.prior if isinstance(problem.prior, str) else "layer"
+        return NoisePlan.build(
+            problem.network(()), problem.noise_hidden_layer_sizes, prior, problem.feature_names
+        )
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """Find minima from given ones; those under constant noise get a noise network each."""
+        pairs = [old for old in previous if old.noise is not None]
+        plain = distinct([old for old in previous if old.noise is None], posed)
+        starts = [*pairs, *plain[: max(0, noise_minima(posed) - len(pairs))]]
+        plan = self.plan(problem)
+        workers.announced(*posed, len(starts))
+        tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
+        with workers.searching(*posed, len(starts)) as told:
+            found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
+        return distinct([minimum for some in found for minimum in some], posed)
+
+    def continues(self, problem, posed, old):
+        """Return True if network and noise network of a minimum are compatible."""
+        means = fits(old, posed.posterior.network, posed.posterior.groups)
+        return means and fits(old.noise, *self.plan(problem))
+
+    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
+        """Build starting points as `ConstantNoise` does, with a noise network for every chain."""
+        posterior, search = posed
+        plan = self.plan(problem)
+        network, groups = plan
+        noises = [minimum.noise for minimum in minima]
+        noises = [noise if fits(noise, *plan) else None for noise in noises]
+        v = np.empty((len(seeds), network.n_weights))
+        alpha = np.empty((len(seeds), len(groups.names)))
+        for i, seed in enumerate(seeds):
+            noise = noises[i] if i < len(noises) else None
+            if noise is not None:
+                v[i], alpha[i] = embedded(noise, network), noise.hyper.alpha
+                continue
+            pair = Pair.start(posterior, starts[i], search, plan, seed)
+            if not from_prior:
+                pair = train_with_noise(pair)
+            hyper = starts[i].hyper._replace(alpha=pair.mean.hyper.alpha)
+            starts[i] = starts[i]._replace(theta=pair.mean.theta, hyper=hyper)
+            v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha
+        theta, hyper = stacked(starts)
+        beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
+        own = np.ones(len(groups.names) - 1)
+        joint = InputDependentJoint(
+            posterior,
+            search.free.with_groups(own > 0, LogUniform()),
+            search.fixed._replace(alpha=np.append(search.fixed.alpha, own)),
+            np.zeros(len(search.free.alpha) + len(own)),
+            tuned,
+            *plan,
+        )
+        expected = expected_noise_posterior(posterior, *plan)
+        noise_hyper = Hyperparameters(alpha, np.ones((len(seeds), 0)))
+        known = [
+            what_data_tell(posterior, search, joint.n_mean, theta, hyper),
+            what_data_tell(expected, search, joint.n_noise, v, noise_hyper)[:, :-1],
+        ]
+        hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
+        return Positions(joint, joint.merged(theta, v), hyper, np.hstack(known))
+
+
+def _with_noise(posed, plan, old, optional):
+    """Train a minimum together with its noise network, or with a new one if it has none.
+
+    Where a new noise network finds little noise, the network of the means may resolve more of the
+    function. So a second start restores the units that were pruned under constant noise, with
+    random weights. Returns ``None`` for an ``optional`` minimum if the deadline has passed.
+    """
+    posterior, settings = posed
+    if optional and settings.deadline.passed:
+        return None
+    with Method.choose(posterior, settings).threads():
+        own = own_posterior(posterior, old)
+        if old.noise is not None:
+            return [settle(Pair.resume(own, old, settings, plan))]
+        seed = np.random.SeedSequence(0)  # starts differ enough in the means
+        starts = [(own, old.theta, old.pruned)]
+        if old.network != posterior.network and not Method.choose(own, settings).early:
+            wide = widened(old, posterior.network, np.random.default_rng(seed))
+            starts.append((posterior, wide, ()))
+        found = []
+        for there, theta, pruned in starts:
+            if found and settings.deadline.passed:
+                break
+            trained = Trained(theta, old.hyper, old.n_iter, old.converged)
+            pair = train_with_noise(Pair.start(there, trained, settings, plan, seed))
+            minimum = settle(pair)
+            found.append(replace(minimum, pruned=pruned + minimum.pruned))
+        return found

@@ -1,0 +1,276 @@
+"""Alternating training of the network of the means and of the noise network.
+
+See `_noise_network.py` for the quantities that each network takes from the other.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._profile import integrated
+from skbayesnn.inference.minima._minimum import Minimum, Trouble, complete, polish
+from skbayesnn.inference.minima._training import Trained, random_starts, train
+from skbayesnn.inference.noise._fixed_point import FixedPoint
+from skbayesnn.inference.noise._noise_evidence import NoiseNetworkTerms, occam_of_idle
+from skbayesnn.inference.noise._noise_network import (
+    NoisePlan,
+    expected_noise_posterior,
+    squared_residuals,
+    with_rows,
+)
+from skbayesnn.network import outputs
+from skbayesnn.posterior import Hyperparameters, Posterior
+
+ROUNDS = 10
+ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
+WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
+REFINING_ROUNDS = 4  # rounds of polishing that re-estimate the precisions as well
+STILL = 1e-3  # change of ln alpha below which the precisions of a side are kept fixed
+POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends polishing
+CLOSE = 0.01  # largest change of any log precision at which the fixed point is extrapolated
+WINDOW = 5  # number of rounds used for the extrapolation
+ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
+OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
+
+
+@dataclass(frozen=True)
+class Side:
+    """State of the search for one of the two networks.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+    settings : Settings
+    minimum : Minimum or None
+        ``None`` during training.
+    moved : float
+        Largest change of any ``ln alpha`` by the last step.
+    n_iter : int
+        0 if the network has not been trained before.
+    """
+
+    posterior: Posterior
+    theta: np.ndarray
+    hyper: Hyperparameters
+    settings: object
+    minimum: Minimum | None = None
+    moved: float = np.inf
+    n_iter: int = 0
+
+    @property
+    def method(self):
+        """`Method` of the search for this network."""
+        return Method.choose(self.posterior, self.settings)
+
+    def outputs(self):
+        """Outputs of the network at all rows."""
+        return outputs(self.posterior.network, self.theta, self.posterior.X)
+
+    def trained(self, tol_factor=1.0):
+        """Train the network from its present weights and precisions."""
+        settings = self.settings._replace(tol=tol_factor * self.settings.tol)
+        found = train(self.posterior, Trained(self.theta, self.hyper, self.n_iter), settings)
+        return replace(self, theta=found.theta, hyper=found.hyper, n_iter=1)
+
+    def completed(self, finish=complete):
+        """Move to the nearest minimum, and delete redundant units."""
+        hyper = self.settings.with_fixed(self.hyper)
+        found = finish(self.posterior, self.theta, hyper, self.settings)
+        if self.minimum is not None:
+            found = replace(found, pruned=self.minimum.pruned + found.pruned)
+        posterior = self.posterior.with_network(found.network, found.groups.labels)
+        moved = np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha)))
+        return Side(posterior, found.theta, found.hyper, self.settings, found, moved, 1)
+
+    def integrated(self):
+        """Integrate the Occam factors of the precisions numerically where that is needed."""
+        return replace(self, minimum=integrated(self.posterior, self.minimum, self.settings))
+
+    def polished(self, refine):
+        """Converge to the minimum to rounding, refining precisions that still change."""
+        return self.completed(partial(polish, refine=refine and self.moved > STILL))
+
+
+class Pair(NamedTuple):
+    """Network of the means and noise network.
+
+    Attributes
+    ----------
+    mean, noise : Side
+    plan : NoisePlan
+    n_iter : int
+        Number of training steps under constant noise.
+    """
+
+    mean: Side
+    noise: Side
+    plan: NoisePlan
+    n_iter: int = 1
+
+    @classmethod
+    def start(cls, posterior, trained, settings, plan, seed):
+        """Start from means trained under constant noise and a random noise network.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            Posterior of the means, with `Gaussian` noise.
+        trained : Trained
+        settings : Settings
+        plan : NoisePlan
+        seed : numpy.random.SeedSequence
+            Seed of the start, from which the seed of the noise network is derived.
+        """
+        noise = expected_noise_posterior(posterior, *plan)
+        seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
+        (start,) = random_starts(noise, [np.random.default_rng(seed)])
+        level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
+        start.theta[-plan.network.n_outputs :] = level
+        return cls(
+            Side(posterior, trained.theta, trained.hyper, settings, n_iter=1),
+            Side(noise, start.theta, start.hyper, plan.settings(settings)),
+            plan,
+            int(trained.n_iter),
+        )
+
+    @classmethod
+    def resume(cls, posterior, old, settings, plan):
+        """Resume from both networks of an earlier fit.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            Posterior of the means, with the layout and the noise of ``old``.
+        old : Minimum
+        settings : Settings
+        plan : NoisePlan
+        """
+        noise = expected_noise_posterior(posterior, old.noise.network, old.noise.groups)
+        return cls(
+            Side(posterior, old.theta, old.hyper, settings, n_iter=1),
+            Side(noise, old.noise.theta, old.noise.hyper, plan.settings(settings), n_iter=1),
+            plan,
+        )
+
+    @property
+    def out_of_time(self):
+        """True if the deadline of the fit has passed."""
+        return self.mean.settings.deadline.passed
+
+    def round(self, advance, extrapolated=lambda log_precision: log_precision):
+        """Advance the noise network given the residuals, then the means given the noise."""
+        mean, noise = self.mean, self.noise
+        y, gamma = squared_residuals(mean.posterior, mean.theta, mean.hyper, mean.settings)
+        noise = advance(replace(noise, posterior=replace(noise.posterior, y=y, factors=gamma)))
+        mean = _given_noise(mean, extrapolated(noise.outputs()))
+        return self._replace(mean=advance(mean), noise=noise)
+
+    @property
+    def minimum(self):
+        """Joint minimum of both networks, with its evidence (MacKay 1992, equation 6.1).
+
+        The minimum of the means, whose ``noise`` is the minimum of the noise network.
+        """
+        mean, noise = self.mean.minimum, self.noise.minimum
+        biases = noise.groups.labels == len(noise.groups.names) - 1
+        pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
+        occam = noise.terms.weight_precision_occam
+        if np.sum(noise.gamma[:-1]) < OFF:
+            levels = self.mean.settings.free.beta_prior
+            given = self.noise.posterior, self.noise.settings.free.alpha_prior, levels
+            occam = occam_of_idle(*self.plan, *given)
+        terms = NoiseNetworkTerms(
+            **vars(mean.terms),
+            noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases
+            noise_log_det=noise.terms.log_det,
+            noise_symmetry=noise.terms.symmetry,
+            noise_weight_precision_occam=occam,
+        )
+        return replace(
+            mean,
+            terms=terms,
+            noise=noise,
+            converged=mean.converged and noise.converged,
+            trouble=mean.trouble or (noise.trouble and Trouble.NOISE_NETWORK),
+            n_iter=self.n_iter,
+        )
+
+
+def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
+    """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
+    advance = partial(Side.trained, tol_factor=tol_factor)
+    for _ in range(ROUNDS):
+        before, pair = pair.noise.outputs(), pair.round(advance)
+        change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
+        if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
+            break
+    return pair
+
+
+def settle(pair):
+    """Converge both networks to their minima, in turns.
+
+    Parameters
+    ----------
+    pair : Pair
+        Both networks after `train_with_noise`.
+
+    Returns
+    -------
+    Minimum
+        Minimum of the means, whose ``noise`` is the minimum of the noise network.
+    """
+    if pair.mean.method.early:  # early stopping ends before a minimum
+        return pair.round(Side.completed).minimum
+    pair = train_with_noise(pair, SETTLED, 1.0)
+    best, highest = None, -np.inf
+    for _ in range(ROUNDS):
+        pair = pair.round(Side.completed)
+        value = pair.minimum.log_evidence
+        gain = value - highest
+        if best is None or gain > 0.0:
+            best, highest = pair, value
+        if not gain > WORTH_A_ROUND or pair.out_of_time:  # true for a gain of nan as well
+            break
+    for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
+        best = best.round(partial(Side.polished, refine=True))
+    point = _Extrapolated(best.noise.outputs())
+    for _ in range(POLISHING_ROUNDS):
+        best = best.round(partial(Side.polished, refine=False), point.next)
+        if point.change < POLISHED or best.out_of_time:
+            break
+    found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
+    return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
+
+
+class _Extrapolated:
+    """Log noise precisions for the next round, extrapolated to their fixed point."""
+
+    def __init__(self, log_precision):
+        self._found, self.change = log_precision, np.inf
+        self._point = FixedPoint(log_precision.ravel(), WINDOW, 1e-10)
+
+    def next(self, found):
+        """Extrapolate the fixed point from the log precisions just found."""
+        move = found.ravel() - self._point.x
+        self.change = np.max(np.abs(move))
+        still, self._found = np.array_equal(found, self._found), found
+        if self.change > CLOSE or still:  # too far off, or the change is mere rounding
+            self._point = FixedPoint(found.ravel(), WINDOW, 1e-10)
+            return found
+        return self._point.move(move).reshape(found.shape)
+
+
+def _given_noise(mean, log_precision):
+    """Side of the means, with the noise of every row fixed."""
+    posterior, level = with_rows(mean.posterior, log_precision)
+    free, fixed = mean.settings.free, mean.settings.fixed
+    settings = mean.settings._replace(
+        free=free._replace(beta=np.zeros_like(free.beta)), fixed=fixed._replace(beta=np.exp(level))
+    )
+    return replace(mean, posterior=posterior, settings=settings)

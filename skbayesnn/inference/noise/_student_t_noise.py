@@ -1,0 +1,89 @@
+"""Noise model for targets with outliers: Student-t noise."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._profile import integrated
+from skbayesnn.inference.minima._minimum import polish
+from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
+from skbayesnn.inference.noise._constant_noise import ConstantNoise
+from skbayesnn.inference.noise._degrees_of_freedom import (
+    FIRST,
+    best_degrees_of_freedom,
+    grid_with,
+)
+from skbayesnn.inference.noise._residual_tests import heavy_tails
+from skbayesnn.posterior import StudentT, StudentTJoint
+
+IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
+
+
+class StudentTNoise(ConstantNoise):
+    """Noise model with a Student-t density, whose degrees of freedom maximise the evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import NOISE_MODELS
+    >>> residuals = np.random.default_rng(0).standard_t(2, (100, 1))
+    >>> bool(NOISE_MODELS["student_t"].p_value(None, residuals, np.ones(100)) < 0.001)
+    True
+    """
+
+    tried_below = 0.5  # p value: the model is cheap, and networks that fit outliers hide them
+    hides = True
+    plain = False
+
+    def p_value(self, X, residuals, sample_weight):
+        """P value of the test for this noise, `heavy_tails`."""
+        return heavy_tails(residuals, sample_weight)
+
+    def pose(self, posed):
+        """Pose the model, see `ConstantNoise.pose`; convert fixed noise levels to scales."""
+        posterior, settings = posed
+        old = posterior.likelihood
+        if isinstance(old, StudentT):  # already chosen because of gross outliers
+            return posed
+        likelihood = StudentT(old.levels, old.relative, FIRST)
+        beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
+        settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
+        return posed._replace(
+            posterior=replace(posterior, likelihood=likelihood), settings=settings
+        )
+
+    def search(self, problem, posed, previous, workers=ALONE):
+        """Search for minima, see `ConstantNoise.search`, and optimise degrees of freedom."""
+        minima = super().search(problem, posed, previous, workers)
+        # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
+        minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
+        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
+
+    def joint(self, posed, tuned):
+        """Joint posterior, see `ConstantNoise.joint`, with a factor of every row's precision."""
+        plain = super().joint(posed, tuned)
+        given = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        first = posed.posterior.likelihood.degrees_of_freedom
+        return StudentTJoint(**given, degrees_of_freedom=grid_with(first))
+
+
+def _over_degrees_of_freedom(posed, minimum):
+    """Optimise the degrees of freedom of a minimum with Student-t noise."""
+    posterior, settings = posed
+
+    def at(degrees_of_freedom, start):
+        likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
+        own = replace(own_posterior(posterior, start), likelihood=likelihood)
+        ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
+        fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
+        there = settings._replace(fixed=fixed)
+        if Method.choose(own, there).early:
+            return trained_further(own, start, there)
+        found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
+        return replace(found, n_iter=start.n_iter, pruned=start.pruned)
+
+    with Method.choose(posterior, settings).threads():
+        first = posterior.likelihood.degrees_of_freedom
+        found = best_degrees_of_freedom(minimum, first, at)
+        return integrated(own_posterior(posterior, found), found, settings)

@@ -1,0 +1,1 @@
+"""Optimisation: Levenberg-Marquardt steps, quasi-Newton steps and batches."""

@@ -1,0 +1,166 @@
+"""Training on mini-batches, for large networks on many rows where curvature is too expensive.
+
+Order of calls::
+
+    steps, rule = BatchSteps(...), SampledReestimation(...)
+    lower(posterior, steps, rule, search, rule.n_stages)
+
+A stage consists of some hundred steps at fixed precisions, each with the gradient of one batch.
+After it the precisions are re-estimated from the curvature on a sample of the rows.
+"""
+
+import numpy as np
+
+from skbayesnn.inference.curvature._stochastic import CheckedCounts
+from skbayesnn.inference.optimise._damped import Trial
+from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
+from skbayesnn.posterior import Hyperparameters
+
+try:
+    from skbayesnn.inference.optimise import _batch_loop
+except ImportError:  # installed without a compiler
+    _batch_loop = None
+
+STAGES = 30  # number of stages of training
+FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of their step length
+WARM = 6  # stages before the first re-estimation of precisions
+BATCH = 256  # rows of a batch
+RATE = 6e-2  # initial learning rate for one input, with cosine decay to zero
+MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # decay rates of Adam's moving averages
+SAMPLE = 4096  # rows from which precisions are re-estimated
+MAX_MOVE = 1.0  # largest change of any log precision in one re-estimation
+TINY = 1e-12
+
+
+class BatchSteps:
+    """Stochastic gradient steps by Adam (Kingma & Ba 2015).
+
+    The learning rate of a layer is divided by the square root of its number of inputs, so that
+    the summed inputs of units change equally fast in layers of any width.
+
+    Batches are drawn without replacement within an epoch. The steps are deterministic given the
+    rows, weights and precisions.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    n_stages : int
+    per_stage : int
+        Number of steps in a stage.
+    shorter : float, default=1.0
+        Factor of the learning rate.
+    """
+
+    compiled = False
+
+    def __init__(self, posterior, n_stages, per_stage, shorter=1.0):
+        self._rng, self._n_done = np.random.default_rng(0), 0
+        self._per_stage, self._n_steps = per_stage, n_stages * per_stage
+        self._order, k = np.empty(0, dtype=int), posterior.network.n_weights
+        self._mean, self._square = np.zeros(k), np.zeros(k)
+        shapes = posterior.network.shapes
+        self._rate = shorter * RATE * np.concatenate([np.full(i * o, i**-0.5) for i, o in shapes])
+
+    def trial(self, posterior, search):
+        """Run one stage; its result is always accepted."""
+        theta, hyper = search.point.theta.copy(), search.point.hyper
+        n = len(posterior.X)
+        batches = np.stack([self._batch(n) for _ in range(self._per_stage)]).astype(np.intp)
+        done = self._n_done + 1.0 + np.arange(self._per_stage)
+        length = 0.5 * (1.0 + np.cos(np.pi * done / self._n_steps))
+        length /= 1.0 - MEMORY_OF_GRADIENT**done
+        self._n_done += self._per_stage
+        self._descend(posterior, batches, hyper, length, 1.0 - MEMORY_OF_SQUARE**done, theta)
+        return Trial(theta, search.point.energies, -np.inf, 0.0)
+
+    def _batch(self, n):
+        """Rows of the next batch; a new permutation is drawn at the end of each epoch."""
+        if len(self._order) < min(BATCH, n):
+            self._order = self._rng.permutation(n)
+        rows, self._order = self._order[:BATCH], self._order[BATCH:]
+        return rows
+
+    def _descend(self, posterior, batches, hyper, length, correction, theta):
+        """Update the weights in place, by one Adam step for every batch.
+
+        Likelihoods of the compiled core with priors of mean zero use `_batch_loop.descend`.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        batches : ndarray of int, shape (n_steps, n_batch)
+            Rows of every batch.
+        hyper : Hyperparameters
+        length : ndarray of shape (n_steps,)
+            Factors of the learning rate, with the bias correction of the mean.
+        correction : ndarray of shape (n_steps,)
+            Bias corrections of the averaged squares, ``1 - beta_2^t``.
+        theta : ndarray of shape (k,)
+        """
+        n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
+        if _batch_loop is not None and posterior.compiled and groups.centred:
+            given = groups.expand(hyper.alpha) / n, hyper.beta, self._rate, length, correction
+            memories = MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE, TINY
+            _batch_loop.descend(posterior.compiled, batches, *given, *memories, theta, *moments)
+            return
+        for i, rows in enumerate(batches):
+            _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
+            gradient = gradient / len(rows) + groups.pull(theta, hyper.alpha) / n
+            self._mean += (1.0 - MEMORY_OF_GRADIENT) * (gradient - self._mean)
+            self._square += (1.0 - MEMORY_OF_SQUARE) * (gradient**2 - self._square)
+            size = np.sqrt(self._square / correction[i])
+            theta -= length[i] * self._rate * self._mean / (size + TINY)
+
+
+class SampledReestimation:
+    """Re-estimation of precisions, by the curvature on a sample of rows, in training on batches.
+
+    The updates are those of `fair_moves`.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    hyper : Hyperparameters
+        Initial precisions.
+    free : FreeHyperparameters
+    n_stages : int
+    """
+
+    def __init__(self, posterior, method, hyper, free, n_stages):
+        n, rng = len(posterior.X), np.random.default_rng(0)
+        sample = posterior.of_rows(np.sort(rng.choice(n, min(n, SAMPLE), replace=False)))
+        self.posterior = sample.scaled(posterior.n_rows / sample.n_rows)
+        self.method, self.free, self.n_stages = method, free, n_stages
+        self._alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
+        self._betas = np.flatnonzero(free.beta)
+        moving = np.append(self._alphas, len(free.alpha) + self._betas)
+        self._logs = np.log(np.concatenate(hyper)[moving])
+        self._range, self._counts = free.prior[moving].log_range, CheckedCounts()
+
+    def _reestimated(self, search, trial):
+        """Re-estimate the precisions from the curvature at the new weights."""
+        point = self.method.point(self.posterior, trial.theta, search.point.hyper)
+        search, hyper = search.accepted(trial, point), point.hyper
+        if len(self._logs) == 0 or not point.precision.definite:
+            return search
+        total = self._counts.total(self.posterior, point)
+        moves, gamma = fair_moves(self.posterior, point, total, self.free.alpha_prior)
+        given = hyper.beta, point.energies, gamma, self.free.beta_prior
+        beta = noise_precisions(self.posterior, *given)
+        moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
+        self._logs = np.clip(self._logs + np.clip(moves, -MAX_MOVE, MAX_MOVE), *self._range)
+        hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
+        there = np.split(np.exp(self._logs), [len(self._alphas)])
+        hyper.alpha[self._alphas], hyper.beta[self._betas] = there
+        return search._replace(point=point._replace(hyper=hyper))
+
+    def after(self, search, trial):
+        """Re-estimate the precisions, except in the first stages."""
+        n_done = search.n_iter + 1
+        if n_done > WARM * self.n_stages / STAGES:
+            search = self._reestimated(search, trial)
+        else:
+            search = search.accepted(trial, search.point._replace(theta=trial.theta))
+        ended = n_done >= self.n_stages
+        return search._replace(done=ended, converged=ended)

@@ -1,0 +1,145 @@
+"""Levenberg-Marquardt steps with geodesic acceleration: one trial of a search for a minimum."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference.curvature._method import Point
+
+SLACK = 1e-11  # relative increase of M that counts as rounding
+ROUNDING = 1e-14  # Newton decrement relative to M that counts as rounding
+NO_WAY_DOWN = 1e-9  # predicted decrease (nats) of a step at a minimum, up to rounding
+LEAST_KEPT = 1e-4  # fraction of the predicted decrease that a step must achieve
+MOST_DAMPING = 1e12  # damping at which steps vanish by rounding
+LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # if positive; after the first rejected step
+LEAST_CUT = 0.05  # least factor of the damping after a successful step
+CUT_OUTSIDE = 1.0 / 3.0  # its value where the matrix is not definite and needs damping
+MOST_BENT = 0.75  # 2 |acceleration| / |step| above which the step stays straight
+TINY = np.finfo(float).tiny
+
+
+class Trial(NamedTuple):
+    """Result of a trial step.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (k,)
+    energies : Energies
+    promise : float
+        Decrease of ``M`` predicted by the quadratic approximation; ``nan`` without a step.
+    gain : float
+        Actual decrease of ``M``.
+    """
+
+    theta: np.ndarray
+    energies: object
+    promise: float
+    gain: float
+
+
+class Search(NamedTuple):
+    """State of a search for a minimum.
+
+    Attributes
+    ----------
+    point : Point
+    damping, growth : float
+        Damping of the next step, and its factor if that step is rejected (Nielsen 1999).
+    n_iter : int
+        Number of trials so far.
+    done, converged : bool
+    memory : object
+        State that the rule keeps between steps.
+    """
+
+    point: Point
+    damping: float = 0.0
+    growth: float = 2.0
+    n_iter: int = 0
+    done: bool = False
+    converged: bool = False
+    memory: object = None
+
+    def accepts(self, trial):
+        """Return True if a step achieves a sufficient share of the predicted decrease."""
+        slack = SLACK * abs(self.point.energy)
+        return bool(trial.gain > LEAST_KEPT * trial.promise - slack)
+
+    def accepted(self, trial, point):
+        """Move to the new point and update the damping by the gain ratio (Nielsen 1999)."""
+        search = self._replace(point=point, growth=2.0, n_iter=self.n_iter + 1)
+        if not self.damping:
+            return search
+        kept = trial.gain >= trial.promise  # also where both vanish by rounding
+        ratio = 1.0 if kept else max(trial.gain, 0.0) / max(trial.promise, TINY)
+        least = LEAST_CUT if point.precision.definite else CUT_OUTSIDE
+        damping = self.damping * max(least, 1.0 - (2.0 * ratio - 1.0) ** 3)
+        return search._replace(damping=max(damping, LEAST_DAMPING))
+
+    def rejected(self, trial):
+        """Increase the damping; the search is done if no step can lower the energy."""
+        search = self._replace(
+            damping=self.damping * self.growth or FIRST_DAMPING,
+            growth=2.0 * self.growth,
+            n_iter=self.n_iter + 1,
+        )
+        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > MOST_DAMPING:
+            return search._replace(done=True, converged=bool(trial.promise < NO_WAY_DOWN))
+        return search
+
+
+class DampedSteps:
+    """Levenberg-Marquardt steps with geodesic acceleration.
+
+    After each step the output layer is solved for, where its optimum has a closed form.
+    """
+
+    compiled = True  # see `compiled_loop`
+
+    def trial(self, posterior, search):
+        """Try a Levenberg-Marquardt step (Marquardt 1963)."""
+        theta, hyper, energies, gradient, precision = point = search.point
+        metric = np.maximum(np.abs(precision.diagonal), posterior.groups.diagonal(hyper.alpha))
+        damped = precision.damped(search.damping, metric)
+        if not damped.definite:
+            return Trial(theta, energies, np.nan, -np.inf)
+        step = -damped.solve(gradient)
+        promise = -gradient @ step - 0.5 * precision.quadratic(step)
+        if posterior.network.hidden_layer_sizes:
+            force = posterior.bending_force(theta, hyper, step)
+            step = _accelerated(damped, metric, step, force)
+        theta = posterior.with_best_outputs(theta + step, hyper)
+        energies = posterior.energies(theta, hyper.beta)
+        gain = point.energy - float(energies.total(hyper))
+        return Trial(theta, energies, promise, gain if np.isfinite(gain) else -np.inf)
+
+
+def _accelerated(damped, metric, step, force):
+    """Step with geodesic acceleration (Transtrum & Sethna 2012).
+
+    The step stays straight if the acceleration is too large relative to it.
+    """
+    acceleration = -0.5 * damped.solve(force)
+    if 4.0 * metric @ acceleration**2 > MOST_BENT**2 * (metric @ step**2):
+        return step
+    return step + acceleration
+
+
+class RuleTerms(NamedTuple):
+    """Parameters of a search rule, for the compiled loop.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether steps use the exact Hessian.
+    tol : float
+    confined : bool
+        See `FixedPrecisions`.
+    free : FreeHyperparameters or None
+        Precisions that are re-estimated.
+    """
+
+    exact: bool
+    tol: float
+    confined: bool = False
+    free: object = None

@@ -1,0 +1,238 @@
+"""Re-estimation of weight and noise precisions during training: evidence maximisation."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference.optimise._damped import RuleTerms
+from skbayesnn.posterior import Hyperparameters
+
+MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
+MAX_TAU = 4.0  # largest factor by which tau may change the gamma of a group
+TAU_EVERY = 5  # accepted steps between evaluations of tau
+CALM_STEPS = 2  # consecutive small steps that end the training
+NOTHING = 1e-12  # effective number of parameters below which a precision is kept fixed
+LEAST_FREE = 0.1  # least share of the targets of a noise level kept as degrees of freedom
+LEAST_GAMMA = 1e-3  # least effective number of parameters to which tau is compared
+STEP, LONGEST = 1e-4, 1e8  # finite-difference step relative to the weights; largest multiple
+TINY = np.finfo(float).tiny
+
+
+def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
+    """Re-estimate precisions by evidence maximisation (MacKay 1992, equations 2.22-2.24, 3.18).
+
+    ``alpha_c <- (gamma_c + 2 a) / (2 E_W^c + 2 b)`` and ``beta <- (N - gamma + 2 a) / (2 E_D + 2
+    b)``, ``a`` and ``b`` of the `Hyperprior`, with ``gamma_c = k_c - alpha_c Tr_c(A^-1) + 2
+    tau_c``. The last term is not in the original: it accounts for the change of ``A`` with the
+    minimum. Without it, units in their linear range drift indefinitely to smaller incoming and
+    larger outgoing weights, although the evidence does not change. With several noise levels,
+    ``gamma`` is divided in proportion to their outputs, which the exact treatment at the end
+    corrects.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    hyper : Hyperparameters
+    energies : Energies
+    determined : ndarray of shape (n_groups,)
+        Effective numbers of parameters ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton ``A``.
+    free : FreeHyperparameters
+    tau_factor : ndarray of shape (n_groups,), default=1
+        Factor ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
+    """
+    gamma = np.maximum(determined, 0.0) * tau_factor
+    alpha = precision_of(gamma, energies.weights, free.alpha_prior)  # 2.22
+    alpha = np.where(gamma + free.alpha_prior.counts > NOTHING, alpha, hyper.alpha)
+    beta = noise_precisions(posterior, hyper.beta, energies, gamma, free.beta_prior)
+    return Hyperparameters(
+        _limited(alpha, hyper.alpha, free.alpha, free.alpha_prior),
+        _limited(beta, hyper.beta, free.beta, free.beta_prior),
+    )
+
+
+def precision_of(counts, energies, prior):
+    """Precisions ``(n + 2 a) / (2 E + 2 b)``, at most the upper bound of the `Hyperprior`."""
+    counts, twice = counts + prior.counts, 2.0 * (energies + prior.rate)
+    top = np.exp(prior.high)
+    return np.divide(counts, twice, out=np.array(top), where=counts < top * twice)
+
+
+def noise_precisions(posterior, beta, energies, gamma, prior):
+    """Noise precisions ``(N - gamma + 2 a) / (2 E_D + 2 b)`` (MacKay 1992, equation 2.24).
+
+    ``gamma``, given by group, is divided in proportion to the number of targets that measure a
+    level at the present precisions ``beta``; ``a`` and ``b`` are those of the hyperprior.
+    """
+    counts = posterior.noise_counts(beta)
+    remaining = counts - gamma.sum() * counts / np.maximum(posterior.level_counts.sum(), TINY)
+    remaining = np.maximum(remaining, LEAST_FREE * counts)
+    return precision_of(remaining, energies.errors, prior)
+
+
+def _limited(new, old, free, prior):
+    """Move free precisions towards ``new`` by at most `MAX_CHANGE`, inside the prior's range."""
+    change = np.clip(np.log(prior.clip(new) / old), -MAX_CHANGE, MAX_CHANGE)
+    return np.where(free, old * np.exp(change), old)
+
+
+class Calm(NamedTuple):
+    """Memory of `Reestimation`: consecutive small steps, accepted steps, and factor of tau."""
+
+    small: int
+    accepted: int
+    tau_factor: np.ndarray
+
+
+class Reestimation(NamedTuple):
+    """Training rule that re-estimates the precisions after every accepted step.
+
+    Training starts from a strong prior, which is relaxed as the fit improves: this path leads to
+    minima of far higher evidence than converging the weights first. The re-estimation uses the
+    curvature before the step.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    method : Method
+    free : FreeHyperparameters
+    tol : float
+        Gain in nats, of a step and of the re-estimation after it, below which training ends.
+    """
+
+    posterior: object
+    method: object
+    free: object
+    tol: float
+
+    @property
+    def terms(self):
+        """Terms of the rule for the compiled loop."""
+        return RuleTerms(exact=False, tol=self.tol, free=self.free)
+
+    def begun(self, search, tau_factor=1.0):
+        """Initialise the memory of this rule in a search."""
+        return search._replace(memory=Calm(0, 0, tau_factor * np.ones_like(self._alpha(search))))
+
+    def after(self, search, trial):
+        """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
+        before, calm = search.point, search.memory
+        hyper, gain = before.hyper, 0.0
+        if before.precision.definite:
+            if calm.accepted % TAU_EVERY == 0:
+                calm = calm._replace(tau_factor=self._tau_factor(before, calm.tau_factor))
+            gamma = before.precision.determined(self.posterior.groups, hyper.alpha)
+            hyper = reestimate(
+                self.posterior, hyper, trial.energies, gamma, self.free, calm.tau_factor
+            )
+            determined = gamma + self.free.alpha_prior.counts
+            gain = determined @ np.log(hyper.alpha / before.hyper.alpha) ** 2
+            counts = self.posterior.level_counts + self.free.beta_prior.counts
+            gain += counts @ np.log(hyper.beta / before.hyper.beta) ** 2
+        small = abs(trial.gain) < self.tol and 0.25 * gain < self.tol
+        calm = calm._replace(small=calm.small + 1 if small else 0, accepted=calm.accepted + 1)
+        point = self.method.point(self.posterior, trial.theta, hyper)
+        done = calm.small >= CALM_STEPS
+        search = search.accepted(trial, point)
+        return search._replace(memory=calm, done=done, converged=done)
+
+    def stuck(self, search):
+        """Return the search unchanged: no step lowers ``M``."""
+        return search
+
+    def _alpha(self, search):
+        return search.point.hyper.alpha
+
+    def _tau_factor(self, point, factor):
+        """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
+        groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
+        moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
+        tau = third_order(self.posterior, self.method, point, moves, one_sided=True)
+        gamma = precision.determined(groups, hyper.alpha)
+        new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, LEAST_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
+        return np.sqrt(new * factor)
+
+
+def third_order(posterior, method, point, moves, one_sided=False):
+    """Third-order terms ``-1/2 Tr(A^-1 dA/dw . move)`` by finite differences.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    point : Point
+        Point with the Gauss-Newton ``A``, positive definite.
+    moves : ndarray of shape (h, k)
+    one_sided : bool
+        Use forward differences, as ``Tr(A^-1 A)`` is known: half the work, about four digits.
+
+    Returns
+    -------
+    ndarray of shape (h,)
+    """
+    theta, hyper = point.theta, point.hyper
+    if posterior.is_quadratic:
+        return np.zeros(len(moves))
+    eps = difference_step(theta, moves)
+    given = hyper, point.precision
+    plus = method.traces(posterior, theta + eps * moves, *given)
+    if one_sided:
+        return -0.5 * (plus - len(theta)) / eps[:, 0]
+    minus = method.traces(posterior, theta - eps * moves, *given)
+    return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
+
+
+def difference_step(theta, moves):
+    """Finite-difference steps ``(h, 1)`` that make ``moves`` small relative to the weights."""
+    size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
+    lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
+    return np.minimum(STEP * size / lengths, LONGEST)
+
+
+# --- training by gradients ------------------------------------------------------------------------
+
+
+def fair_moves(posterior, point, total, prior):
+    """Changes of ``ln alpha`` towards the highest evidence at a fixed ratio between layers.
+
+    For units in their linear range the evidence is invariant if their incoming weights grow by a
+    factor and their outgoing weights shrink by it, together with the prior widths. The counts
+    ``gamma_i = 1 - alpha_i (A^-1)_ii`` (MacKay 1992, equation 2.23) neglect the change of ``A``, so
+    that the precisions would drift along this line indefinitely. The correction ``tau`` of
+    `evidence_derivatives` needs a minimum and many Hessians. Every layer therefore gets the same
+    share of the total ``gamma``, as every layer has the same ``sum_i alpha_i w_i^2`` on that line,
+    and the precisions of all layers move by the same amount. Groups within a layer move relative to
+    each other by their own counts; groups that span layers need no such rule.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    point : Point
+        Point with the Gauss-Newton ``A``.
+    total : float
+        Effective number of parameters of the network.
+    prior : Hyperpriors
+        Hyperpriors of the groups' precisions; informative ones break the invariance.
+
+    Returns
+    -------
+    moves : ndarray of shape (n_groups,)
+        Changes of ``ln alpha``, zero for groups without well-determined weights.
+    gamma : ndarray of shape (n_groups,)
+        Effective numbers of parameters, with equal sums in all layers that total ``total``.
+    """
+    groups, alpha = posterior.groups, posterior.groups.diagonal(point.hyper.alpha)
+    sizes = [rows * columns for rows, columns in posterior.network.shapes]
+    layer = np.repeat(np.arange(len(sizes)), sizes)
+    counts = np.maximum(1.0 - alpha * point.precision.variances(), 0.0)  # 2.23
+    squares = alpha * groups.deviation(point.theta) ** 2
+    fair = total / len(sizes)
+    gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
+    excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))
+    excess -= excess.mean()
+    in_layer = groups.membership.T @ (layer[:, None] == np.arange(len(sizes)))
+    whole = in_layer == groups.sizes[:, None]  # groups that lie in one layer
+    whole &= ~prior.informative[:, None]
+    counts, twice = gamma + prior.counts, 2.0 * point.hyper.alpha * prior.rate
+    twice = groups.sums(squares) + twice
+    moves = np.log(np.maximum(counts, TINY) / np.maximum(twice, TINY))  # 2.22
+    return np.where(counts > NOTHING, moves - whole @ excess, 0.0), gamma

@@ -1,0 +1,305 @@
+"""Minimisation loop of the energy ``M(w)``: trial steps, acceptance, and rules after them.
+
+The order of calls::
+
+    search = Search(point)                         # a Point: weights, precisions, M to second order
+    while not search.done and search.n_iter < max_iter:
+        trial = steps.trial(posterior, search)     # DampedSteps or Descents
+        if search.accepts(trial):
+            search = rule.after(search, trial)     # FixedPrecisions, Reestimation, ...
+        else:
+            search = rule.stuck(search.rejected(trial))
+
+Training, convergence to a minimum and its polish are this loop with different steps, rules and
+tolerances.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize
+
+from skbayesnn.inference.curvature._method import Point
+from skbayesnn.inference.optimise._compiled_loop import AT_ONCE, compiled_loop
+from skbayesnn.inference.optimise._damped import (
+    NO_WAY_DOWN,
+    ROUNDING,
+    SLACK,
+    DampedSteps,
+    RuleTerms,
+    Search,
+    Trial,
+)
+from skbayesnn.inference.task._deadline import NEVER, Deadline
+
+CORRECTIONS = 20  # correction pairs of steps and gradients in L-BFGS
+DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
+
+
+class Descents(NamedTuple):
+    """Gradient-based descents by L-BFGS (Byrd et al. 1995) at fixed precisions.
+
+    Attributes
+    ----------
+    tol : callable
+        Function without arguments that returns the decrease (nats) by one quasi-Newton step at
+        which the next descent ends.
+    deadline : Deadline
+        Time at which the present descent is interrupted.
+    """
+
+    tol: Callable
+    deadline: Deadline = NEVER
+    compiled = False
+
+    def trial(self, posterior, search):
+        """Try a descent; the arguments are those of `DampedSteps.trial`."""
+        theta, hyper = search.point.theta, search.point.hyper
+
+        def energy_and_gradient(w):
+            energies, gradient = posterior.energies_and_gradient(w, hyper)
+            return float(energies.total(hyper)), gradient
+
+        start = float(posterior.energies(theta, hyper.beta).total(hyper))
+        options = {
+            "maxcor": CORRECTIONS,
+            "maxiter": DESCENT_STEPS,
+            "maxfun": 2 * DESCENT_STEPS,
+            "ftol": self.tol() / max(1.0, abs(start)),
+            "gtol": 1e-9,
+        }
+
+        def check(intermediate_result):
+            if self.deadline.passed:
+                raise StopIteration
+
+        given = {"method": "L-BFGS-B", "jac": True, "options": options, "callback": check}
+        found = minimize(energy_and_gradient, theta, **given)
+        if not found.fun <= start:
+            return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
+        gain = start - float(found.fun)
+        return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
+
+
+def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
+    """Run the loop of the module's docstring.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    steps : DampedSteps or Descents
+    rule : FixedPrecisions, Reestimation, ...
+    search : Search
+    max_iter : int
+        Most trials.
+    deadline : Deadline
+    loop : Loop, optional
+        Compiled loop of the rule, see `compiled_loop`.
+    """
+    if loop is None and steps.compiled:
+        loop = compiled_loop(posterior, rule)
+    while not search.done and search.n_iter < max_iter and not deadline.passed:
+        if loop is not None and loop.takes(search):
+            search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
+            if not left:
+                continue
+        trial = steps.trial(posterior, search)
+        if search.accepts(trial):
+            search = rule.after(search, trial)
+        else:
+            search = rule.stuck(search.rejected(trial))
+    return search
+
+
+class FixedPrecisions(NamedTuple):
+    """Rule of a search at fixed precisions that ends at the minimum.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    method : Method
+    tol : float
+        Bound on the Newton decrement (nats): the height of ``M`` above the minimum of its quadratic
+        approximation.
+    exact : bool
+        Whether steps use the exact Hessian. A saddle point is then left along the eigenvector of
+        the lowest eigenvalue.
+    confined : bool
+        Give up where the Hessian is not positive definite: outside the basin of the minimum.
+    """
+
+    posterior: object
+    method: object
+    tol: float
+    exact: bool = True
+    confined: bool = False
+
+    @property
+    def terms(self):
+        """Terms of the rule for the compiled loop."""
+        return RuleTerms(self.exact, self.tol, self.confined)
+
+    def begun(self, theta, hyper):
+        """Begin a `Search` at given weights."""
+        return self._assessed(Search(self._point(theta, hyper)))
+
+    def after(self, search, trial):
+        """Expand ``M`` at the new weights, and assess convergence."""
+        point = self._point(trial.theta, search.point.hyper)
+        search = self._assessed(search.accepted(trial, point))
+        rounding = SLACK * abs(point.energy)
+        ended = trial.promise < (rounding if self.exact else self.tol)  # Gauss-Newton steps creep
+        if not ended:
+            return search
+        return self.stuck(search._replace(done=True, converged=point.precision.definite))
+
+    def stuck(self, search):
+        """Handle a search without a downhill step: at a minimum to rounding, or at a saddle."""
+        if not search.done or search.point.precision.definite or self.confined:
+            return search
+        theta = _escaped(self.posterior, search.point)
+        if theta is None:
+            return search._replace(converged=False)
+        point = self._point(theta, search.point.hyper)
+        return self._assessed(Search(point, n_iter=search.n_iter))
+
+    def _point(self, theta, hyper):
+        return self.method.point(self.posterior, theta, hyper, self.exact)
+
+    def _assessed(self, search):
+        """Mark the search as done if the Newton decrement is small."""
+        if not search.point.precision.definite:
+            return search._replace(done=self.confined)
+        small = decrement(search.point) < max(self.tol, ROUNDING * abs(search.point.energy))
+        return search._replace(done=bool(small), converged=bool(small))
+
+
+class UntilLittleIsGained(NamedTuple):
+    """Rule of descents at fixed precisions that ends when one gains less than ``tol`` nats."""
+
+    tol: float
+
+    def after(self, search, trial):
+        """Accept the new weights, and assess the gain."""
+        point = search.point._replace(theta=trial.theta, energies=trial.energies)
+        small = bool(trial.gain < self.tol)
+        return search.accepted(trial, point)._replace(done=small, converged=small)
+
+    def stuck(self, search):
+        """End the search: no descent leads lower."""
+        return search._replace(done=True, converged=True)
+
+
+NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
+LOW = 1e-4  # the same threshold where no Newton steps follow
+STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
+MOST_DESCENTS = 10
+FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
+COARSE = 1e-5  # the same decrease where Newton steps follow
+
+
+def find_mode(
+    posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False, towards=None
+):
+    """Find a mode of the posterior: minimise ``M(w)`` at fixed precisions.
+
+    Levenberg-Marquardt steps use the exact Hessian where it is formed: the Gauss-Newton
+    approximation needs several times as many steps if residuals are not small. Large networks use
+    L-BFGS descents.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Method
+    theta : ndarray of shape (k,)
+    hyper : Hyperparameters
+        Precisions of a single network.
+    max_iter : int
+        Most trial steps.
+    tol : float
+        Bound on the Newton decrement (nats); at least `LOW` without exact Hessian.
+    confined : bool
+        Give up where the Hessian is not positive definite.
+    towards : ndarray of shape (k,), optional
+        Alternative weights, from which the search starts if the energy is lower there.
+
+    Returns
+    -------
+    Search
+        Result, whose point has the exact Hessian where such matrices are formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Method, Problem
+    >>> from skbayesnn.inference.optimise._steps import find_mode
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.2], [4.9]])
+    >>> posterior, settings = Problem(X, y, np.ones(3), Gaussian.per_output(1)).posed(())
+    >>> hyper = Hyperparameters(np.array([1e-6]), np.array([50.0]))
+    >>> method = Method.choose(posterior, settings)
+    >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
+    array([1.95, 1.08])
+    """
+    late = method.deadline.with_grace()
+    if method.early:
+        return Search(method.point(posterior, theta, hyper), done=True, converged=True)
+    if method.by_gradients:
+        theta, towards = nearer(posterior, theta, towards, hyper), None
+        energies = posterior.energies(theta, hyper.beta)
+        search = Search(Point(theta, hyper, energies, None, None))
+        enough = NEAR if method.dense else max(LOW, method.resolution)
+        fine = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
+        steps = Descents(lambda: fine, late)
+        search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS, late)
+        theta = search.point.theta
+        if not method.dense:
+            return search._replace(point=method.point(posterior, theta, hyper))
+    tol = tol if method.dense else max(tol, LOW)
+    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
+    return _descended(rule, theta, hyper, max_iter, late, towards)
+
+
+def _descended(rule, theta, hyper, max_iter, deadline, towards):
+    """Run `lower` with damped steps at fixed precisions, from the better of two weights."""
+    posterior, search = rule.posterior, None
+    loop = compiled_loop(posterior, rule)
+    if loop is not None:
+        until = 0 if deadline.passed else min(max_iter, AT_ONCE)
+        search = loop.begun(theta, hyper, until, towards)
+    if search is None:
+        search = rule.begun(nearer(posterior, theta, towards, hyper), hyper)
+    return lower(posterior, DampedSteps(), rule, search, max_iter, deadline, loop)
+
+
+def nearer(posterior, theta, towards, hyper):
+    """Weights of lower energy among ``theta`` and ``towards``, if the latter are given."""
+    if towards is None:
+        return theta
+    both = np.stack([theta, towards])
+    energies = posterior.energies(both, hyper.beta).total(hyper)
+    return both[int(energies[1] < energies[0])]
+
+
+def decrement(point):
+    """Newton decrement ``1/2 g^T A^-1 g``: height of ``M`` above its expansion's minimum (nats)."""
+    return float(0.5 * point.gradient @ point.precision.solve(point.gradient))
+
+
+def _escaped(posterior, point):
+    """Step downhill from a saddle along the eigenvector of ``A``'s lowest eigenvalue, or ``None``.
+
+    A line search halves the step until the energy falls in either direction.
+    """
+    if not np.all(np.isfinite(point.precision.matrix)):
+        return None
+    direction = eigh(point.precision.matrix, subset_by_index=[0, 0])[1][:, 0]
+    for size in 0.5 ** np.arange(20):
+        for signed in (size, -size):
+            theta = point.theta + signed * direction
+            energies = posterior.energies(theta, point.hyper.beta)
+            if energies.total(point.hyper) < point.energy - NO_WAY_DOWN:
+                return theta
+    return None

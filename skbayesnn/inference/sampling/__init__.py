@@ -1,0 +1,1 @@
+"""Sampling: transitions, annealed populations and chains."""

@@ -1,0 +1,305 @@
+"""Markov chain Monte Carlo for weights and hyperparameters."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference.minima._search import ALONE
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.sampling._moves import moves_beside
+from skbayesnn.inference.sampling._slice_moves import SliceMoves, serves_slices, shapes_at_modes
+from skbayesnn.inference.task._deadline import OutOfTime
+from skbayesnn.inference.task._settings import Settings
+from skbayesnn.posterior import JointPosterior
+from skbayesnn.samplers import Plan, sample, warm_up
+
+FEWEST = 4  # fewest draws of each chain that are returned after an interruption
+LINES = 10  # lines of progress
+WARM_UP_SHARE = 0.5  # largest share of the remaining time for the warm-up
+SWEEPS = 3  # sweeps of scale moves after every trajectory
+LEAST_LIMIT = 64  # steps of a trajectory that are always allowed
+TRAJECTORY_ROWS = 2**16  # limit of steps times rows of a trajectory beyond that
+NOISE_NETWORK_ROWS = 2**14  # the limit with a noise network; longer trajectories showed no gain
+LONG = 3.0  # length of long trajectories, to be multiplied by `patience`
+PATIENT_WORK = 120_000  # target for rows times weights times `patience`
+MOST_PATIENT = 4
+
+
+def is_linear(problem, posed, noise):
+    """Return True if neither the means nor the noise have hidden units."""
+    hidden = posed.posterior.network.hidden_layer_sizes
+    return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
+
+
+def patience(posterior):
+    """Factor of the work per draw for cheap posteriors, as some chains mix slowly."""
+    size = len(posterior.X) * posterior.network.n_weights
+    return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
+
+
+def tuned_plan(posed, linear, noise="constant"):
+    """Plan of the self-tuning sampler, and its number of transitions per draw.
+
+    Under constant noise the output layer is integrated out, and hidden weights move along ridges of
+    the posterior: trajectories are long if steps are cheap. Otherwise trajectories are short but
+    more frequent: the slowest quantities are the scales of groups of weights, or the conditions of
+    the energy, which have transitions of their own. If the output layer stays in the position, the
+    curvature varies so much over the posterior that its mean does not yield a useful metric.
+    """
+    if linear:
+        return Plan(), 1
+    n_rows = len(posed.posterior.X)  # distinct ones, which set the time
+    most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS
+    max_steps = max(LEAST_LIMIT, min(n_rows, most_rows // n_rows))
+    more = patience(posed.posterior)
+    integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
+    if integrated and noise == "constant":
+        return Plan(length=LONG * more, max_steps=more * max_steps), 1
+    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more
+
+
+class SamplingSettings(NamedTuple):
+    """Settings of a sampling run.
+
+    Attributes
+    ----------
+    search : Settings
+        Free precisions, their priors, and the values of the fixed ones.
+    plan : Plan
+    n_warmup, n_draws, thin : int
+        Transitions of the warm-up; draws kept of every chain; transitions per draw.
+    n_parts : int
+        Number of short chains that every chain consists of. They share its transitions.
+    tuned : bool
+        Integrate the output layer out where possible, and adapt a metric. ``False``: the plain
+        dynamics of all weights, whose coordinates are the weights where precisions are fixed.
+    dtype : numpy.dtype
+        Type of the stored draws.
+    """
+
+    search: Settings
+    plan: Plan
+    n_warmup: int
+    n_draws: int
+    thin: int = 1
+    tuned: bool = True
+    dtype: np.dtype = np.dtype(np.float64)
+    n_parts: int = 1
+
+    def of_parts(self, n_transitions):
+        """Number of transitions of each part."""
+        return -(-n_transitions // self.n_parts)
+
+    @property
+    def grouped_plan(self):
+        """`Plan` by which the parts of a chain adapt together."""
+        return self.plan._replace(group=self.n_parts)
+
+
+class Draws(NamedTuple):
+    """Stored draws; the first two axes are chains and draws.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_chains, n_draws, k)
+    alpha : ndarray of shape (n_chains, n_draws, n_groups)
+    beta : ndarray of shape (n_chains, n_draws, n_levels)
+    noise : ndarray of shape (n_chains, n_draws, m)
+        Degrees of freedom of Student-t noise, or weights of the noise network; else ``m`` is zero.
+    energy : ndarray of shape (n_chains, n_draws)
+        Minus log posterior density of the sampler's position, up to the evidence.
+    acceptance, n_steps, diverged : ndarray of shape (n_chains, n_draws)
+        Mean acceptance probability, leapfrog steps, and trajectories given up, of the transitions
+        of each draw.
+    """
+
+    theta: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    noise: np.ndarray
+    energy: np.ndarray
+    acceptance: np.ndarray
+    n_steps: np.ndarray
+    diverged: np.ndarray
+
+    @classmethod
+    def join(cls, parts, axis):
+        """Concatenate sets of draws along chains (0) or draws (1)."""
+        return cls(*(np.concatenate(fields, axis=axis) for fields in zip(*parts, strict=True)))
+
+    def first(self, n_draws):
+        """First ``n_draws`` draws of every chain."""
+        return Draws(*(field[:, :n_draws] for field in self))
+
+    def joined(self, n_parts):
+        """Chains of ``n_parts`` parts each, one part after the other."""
+        m, n = self.energy.shape
+        shape = m // n_parts, n * n_parts
+        return Draws(*(field.reshape(*shape, *field.shape[2:]) for field in self))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Result of a sampling run: draws, and the state needed to continue.
+
+    Attributes
+    ----------
+    draws : Draws
+    joint : JointPosterior
+    chains : list of Chains
+        Final states of the chains, in batches that ran together.
+    interrupted : bool
+        Whether the user or the deadline broke it off; the draws so far are kept.
+    """
+
+    draws: Draws
+    joint: JointPosterior
+    chains: list
+    interrupted: bool
+
+    def after(self, earlier):
+        """Append the draws of this run to those of an earlier one that it continues."""
+        return replace(self, draws=Draws.join([earlier.draws, self.draws], axis=1))
+
+
+def run_chains(joint, chains, settings, warm=True, workers=ALONE):
+    """Warm the chains up, unless they are warm already, and draw.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    chains : list of Chains
+    settings : SamplingSettings
+    warm : bool, default=True
+        ``False``: continue sampling without warm-up.
+    workers : Workers
+    """
+    n_warmup = settings.of_parts(settings.n_warmup) if warm else 0
+    alone, tell = len(chains) == 1, None
+    total = n_warmup + settings.of_parts(settings.n_draws) * settings.thin
+    with workers.progress.over("sampling", np.ones(total) if alone else ()) as step:
+        if alone and workers.progress.listens:
+            tell = _Teller(step, n_warmup, total)
+        if warm:
+            tasks = [(joint, batch, settings, tell) for batch in chains]
+            chains = _in_step(workers.run(_warm_up, tasks), settings)
+        parts, tasks = [], [(joint, batch, settings, tell) for batch in chains]
+        for part in workers.results(_draw, tasks):
+            parts.append(part)
+            if not alone:
+                step(f"chains drawn by process {len(parts)} of {len(chains)}")
+    shortest = min(draws.energy.shape[1] for draws, _, _ in parts)
+    draws = Draws.join([draws.first(shortest) for draws, _, _ in parts], axis=0)
+    interrupted = any(broken for _, _, broken in parts)
+    return Sampled(draws, joint, [batch for _, batch, _ in parts], interrupted)
+
+
+def _warm_up(joint, chains, settings, tell):
+    """Warm up one batch of chains."""
+    shaped = settings.tuned and settings.plan.metric_power > 0
+    small = joint.dimension <= settings.search.limits.dense
+    curvature = joint.curvature if shaped and small else None
+    deadline = settings.search.deadline.part(WARM_UP_SHARE)
+    with blas_threads(joint.posterior.network.n_weights):
+        n_warmup, move = settings.of_parts(settings.n_warmup), _moves(joint, settings)
+        given = settings.grouped_plan, n_warmup, curvature, move, tell
+        return warm_up(joint, chains, *given, lambda: deadline.passed)
+
+
+def _moves(joint, settings):
+    """Transitions in addition to those of the dynamics."""
+    if settings.tuned and serves_slices(joint, settings.search):
+        return SliceMoves(joint, shapes_at_modes(joint, settings.search))
+    return moves_beside(joint, SWEEPS if settings.tuned else 0)
+
+
+def _in_step(batches, settings):
+    """Give all chains of the tuned sampler one step size, the geometric mean.
+
+    A chain that was tuned where the posterior is wide would get stuck where it is narrow.
+    """
+    if not settings.tuned:
+        return batches
+    mean = np.mean(np.concatenate([batch.steps.log_average for batch in batches]))
+    return [batch._replace(steps=batch.steps.averaging(mean)) for batch in batches]
+
+
+def _draw(joint, chains, settings, tell):
+    """Draw with one batch of chains."""
+    record, broken = _Record(joint, settings), False
+    with blas_threads(joint.posterior.network.n_weights):
+        move = _moves(joint, settings)
+        try:
+            n_transitions = settings.of_parts(settings.n_draws) * settings.thin
+            chains = sample(joint, chains, settings.plan, n_transitions, record, move, tell)
+        except (KeyboardInterrupt, OutOfTime):
+            if record.n_draws < FEWEST:
+                raise
+            broken, chains = True, record.last_chains()
+    return record.draws(), chains, broken
+
+
+class _Record:
+    """Collector of draws while chains run."""
+
+    def __init__(self, joint, settings):
+        self.joint, self.thin, self.dtype = joint, settings.thin, settings.dtype
+        self.deadline = settings.search.deadline
+        self.kept, self.infos, self.chains, self.states = [], [], None, []
+
+    def __call__(self, chains, info):
+        """Record a transition, and a draw after every ``thin`` of them."""
+        self.infos.append(info)
+        if len(self.infos) < self.thin:
+            return
+        if self.deadline.passed and self.n_draws >= FEWEST:
+            raise OutOfTime
+        position = chains.phase.position
+        hyper = self.joint.typical_hyper(position)
+        theta = self.joint.complete_weights(position, chains.rngs)
+        acceptance = np.mean([i.acceptance for i in self.infos], axis=0)
+        n_steps = np.sum([i.n_steps for i in self.infos], axis=0)
+        diverged = np.sum([i.diverged for i in self.infos], axis=0)
+        noise, energy = self.joint.noise_state(position), self.joint.density(chains.phase)
+        largest = np.finfo(self.dtype).max
+        theta = np.clip(theta, -largest, largest).astype(self.dtype)
+        values = (theta, *hyper, noise, energy)
+        self.kept.append(Draws(*values, acceptance, n_steps, diverged))
+        self.infos, self.chains = [], chains
+        self.states = [rng.bit_generator.state for rng in chains.rngs]
+
+    def last_chains(self):
+        """Chains at their last stored draw, with the random generators rewound to it."""
+        for rng, state in zip(self.chains.rngs, self.states, strict=True):
+            rng.bit_generator.state = state
+        return self.chains
+
+    @property
+    def n_draws(self):
+        return len(self.kept)
+
+    def draws(self):
+        """Draws stored so far."""
+        return Draws(*(np.stack(fields, axis=1) for fields in zip(*self.kept, strict=True)))
+
+
+class _Teller:
+    """Progress of transitions, reported in about `LINES` lines of text."""
+
+    def __init__(self, step, n_warmup, total):
+        self.step, self.n_warmup, self.total, self.n_told = step, n_warmup, total, 0
+
+    def __call__(self, chains, info):
+        """Report a transition of the chains."""
+        self.n_told += 1
+        if self.n_told % max(1, self.total // LINES):
+            self.step()
+            return
+        stage = "warm-up" if self.n_told <= self.n_warmup else "sampling"
+        self.step(
+            f"transition {self.n_told} of {self.total} ({stage}): "
+            f"acceptance {np.mean(info.acceptance):.2f}, {np.mean(info.n_steps):.0f} leapfrog "
+            f"steps, minus log posterior {np.mean(chains.phase.value):.2f}"
+        )

@@ -1,0 +1,160 @@
+"""Starting points of chains."""
+
+from dataclasses import replace
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
+from skbayesnn.inference.minima._training import Trained, random_starts, train
+from skbayesnn.inference.minima._widening import embedded
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.task._problem import Posed
+from skbayesnn.samplers import Chains
+
+TRAINING_STEPS = 60  # training steps before a chain starts
+FAR_BEHIND = 20.0  # nats of evidence behind the best start at which a start is replaced
+ATTEMPTS = 3  # attempts to replace a start
+WIDEST = 30.0  # prior sds of starts lie between this and its inverse
+
+
+def start_sampling(
+    problem, posed, settings, seeds, noise="constant", minima=(), from_prior=False, n_jobs=None
+):
+    """Place chains at their starting points, without warm-up.
+
+    Parameters
+    ----------
+    problem : Problem
+    posed : Posed
+        Posterior under the noise model.
+    settings : SamplingSettings
+    seeds : list of numpy.random.SeedSequence
+        One per chain.
+    noise : str
+        One of `NOISE_MODELS`.
+    minima : sequence of Minimum, optional
+        Minima of an evidence fit, from which the first chains start. The start of every other chain
+        is trained briefly from random weights, and replaced by another one if its evidence stays
+        far behind.
+    from_prior : bool, default=False
+        Start from draws from the prior instead of trained networks.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    joint : JointPosterior
+    chains : list of Chains
+        One batch per process.
+    """
+    posterior, search = posed
+    rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
+    model, brief = NOISE_MODELS[noise], search._replace(max_iter=TRAINING_STEPS)
+    with blas_threads(posterior.network.n_weights):
+        starts = random_starts(posterior, rngs)
+        if not from_prior:
+            starts = _trained(posterior, starts, brief, rngs)
+        for i, minimum in enumerate(minima):
+            theta = embedded(minimum, posterior.network)
+            starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
+        starts = [start._replace(hyper=search.with_fixed(start.hyper)) for start in starts]
+        given = starts, minima, seeds, from_prior
+        joint, position = _placed(model, problem, Posed(posterior, brief), settings.tuned, *given)
+        if from_prior:
+            position = np.stack([joint.draw_prior(rng) for rng in rngs])
+        position = joint.renewed(position, rngs, keep_outputs=True)
+        return joint, start_chains(joint, position, rngs, settings.plan, n_jobs)
+
+
+def start_chains(joint, position, rngs, plan, n_jobs=None):
+    """Start chains at rest at given positions, one batch per process."""
+    groups = np.arange(len(rngs)).reshape(-1, plan.group)
+    batches = np.array_split(groups, min(effective_n_jobs(n_jobs), len(groups)))
+    return [
+        Chains.start(joint, position[batch], [rngs[i] for i in batch], plan)
+        for batch in map(np.ravel, batches)
+    ]
+
+
+def _trained(posterior, starts, brief, rngs):
+    """Train starts briefly, and replace those that are far behind.
+
+    The posterior mass near the latter is negligible, but a chain may stay there for thousands of
+    transitions.
+    """
+    starts = [train(posterior, start, brief) for start in starts]
+    evidences = np.array([_laplace(posterior, start, brief) for start in starts])
+    for _ in range(ATTEMPTS):
+        best = np.max(evidences, initial=-np.inf, where=np.isfinite(evidences))
+        behind = np.flatnonzero(evidences < best - FAR_BEHIND)
+        others = random_starts(posterior, rngs) if len(behind) else []
+        for i in behind:
+            other = train(posterior, others[i], brief)
+            evidence = _laplace(posterior, other, brief)
+            if evidence > evidences[i]:
+                starts[i], evidences[i] = other, evidence
+    return starts
+
+
+def _laplace(posterior, start, search):
+    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
+    method = Method.choose(posterior, search)
+    if method.by_gradients:
+        return np.nan
+    point = method.point(posterior, start.theta, start.hyper)
+    if not point.precision.definite:
+        return np.nan
+    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)
+
+
+def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
+    """Joint posterior with its coordinates fitted to the data, and positions of the starts."""
+    there = model.positions(problem, posed, tuned, starts, minima, seeds, from_prior)
+    joint = _informed(there.joint, there.known, there.hyper, tuned)
+    return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))
+
+
+def _moderate(hyper, free):
+    """Move precisions of free groups away from the extremes, where gradients vanish."""
+    alpha = free.alpha_prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
+    return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
+
+
+def _informed(joint, known, hyper, tuned):
+    """Joint posterior in partially non-centred coordinates fitted to the data.
+
+    They depend on ``h_c``, the typical precision of a weight of every group by the data alone: the
+    median of ``known`` over the starting points. For plain dynamics ``h_c`` makes the coordinates
+    of groups of fixed precision equal to the weights.
+    """
+    information = np.median(known, axis=0)
+    if not tuned:
+        fixed = ~joint.free.alpha
+        information[fixed] = 1.0 - hyper.alpha[0, fixed]
+    return replace(joint, information=information)
+
+
+def positions_of_minima(fit, minima):
+    """Convert minima of an evidence fit to positions.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    minima : list of Minimum
+
+    Returns
+    -------
+    joint : JointPosterior
+        Joint posterior in coordinates fitted to the data.
+    position : ndarray of shape (len(minima), d)
+    """
+    posterior, search = fit.posed
+    starts = [
+        Trained(embedded(minimum, posterior.network), search.with_fixed(minimum.hyper))
+        for minimum in minima
+    ]
+    seeds = np.random.SeedSequence(0).spawn(len(minima))
+    given = starts, minima, seeds, False
+    return _placed(NOISE_MODELS[fit.noise], fit.problem, fit.posed, True, *given)

@@ -1,0 +1,1 @@
+"""Task: rows, settings, limits, time, and progress of a fit."""

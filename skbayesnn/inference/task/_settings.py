@@ -1,0 +1,99 @@
+"""Settings of a search for minima: free hyperparameters, tolerances and limits."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.inference.task._deadline import Deadline
+from skbayesnn.inference.task._limits import Limits
+from skbayesnn.posterior import Hyperparameters, Hyperpriors
+
+
+class FreeHyperparameters(NamedTuple):
+    """Masks of the inferred hyperparameters, and the prior of each.
+
+    Attributes
+    ----------
+    alpha : ndarray of bool, shape (n_groups,)
+    beta : ndarray of bool, shape (n_levels,)
+    prior : Hyperpriors
+        Priors of all hyperparameters, groups first.
+    """
+
+    alpha: np.ndarray
+    beta: np.ndarray
+    prior: Hyperpriors
+
+    @classmethod
+    def sharing(cls, alpha, beta, prior):
+        """Give all hyperparameters the same `Hyperprior`."""
+        return cls(alpha, beta, Hyperpriors.of([prior] * (len(alpha) + len(beta))))
+
+    def with_groups(self, free, prior):
+        """Append weight groups of one `Hyperprior`, inferred where ``free`` is true."""
+        more = Hyperpriors.of([prior] * len(free))
+        prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
+        return self._replace(alpha=np.append(self.alpha, free), prior=prior)
+
+    @property
+    def alpha_prior(self):
+        """Priors of the weight precisions."""
+        return self.prior[: len(self.alpha)]
+
+    @property
+    def beta_prior(self):
+        """Priors of the noise precisions."""
+        return self.prior[len(self.alpha) :]
+
+    @property
+    def priors(self):
+        """Priors of the inferred hyperparameters."""
+        return self.prior[self.mask]
+
+    @property
+    def mask(self):
+        """Both masks in one array, groups first."""
+        return np.concatenate([self.alpha, self.beta])
+
+
+class Settings(NamedTuple):
+    """Settings of a search for minima.
+
+    Attributes
+    ----------
+    free : FreeHyperparameters
+    fixed : Hyperparameters
+        Values (standardised units) of the precisions that are not free.
+    exact : bool
+        Exact Hessian at the minimum; ``False``: Gauss-Newton approximation.
+    max_iter : int
+        Training steps per start.
+    tol : float
+        Training ends when steps lower ``M``, and re-estimation raises the evidence (to second
+        order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats
+        (``tol k / 100`` for more than 100 weights).
+    limits : Limits
+        Limits from which the `Method` is chosen.
+    deadline : Deadline
+        Time at which training ends at the latest.
+    """
+
+    free: FreeHyperparameters
+    fixed: Hyperparameters
+    exact: bool = True
+    max_iter: int = 300
+    tol: float = 1e-3
+    limits: Limits = Limits()
+    deadline: Deadline = Deadline()
+
+    def with_fixed(self, hyper):
+        """Replace fixed values in ``hyper``, and clip the free ones to their bounds."""
+        free = self.free
+        return Hyperparameters(
+            np.where(free.alpha, free.alpha_prior.clip(hyper.alpha), self.fixed.alpha),
+            np.where(free.beta, free.beta_prior.clip(hyper.beta), self.fixed.beta),
+        )
+
+    def tolerance(self, n_weights):
+        """Tolerance for a network of ``n_weights`` weights."""
+        return self.tol * max(1.0, n_weights / 100.0)

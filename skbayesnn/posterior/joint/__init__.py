@@ -1,0 +1,1 @@
+"""Joint densities of weights, precisions and noise, for sampling."""

@@ -1,0 +1,271 @@
+"""Coordinates of samplers: weights and hyperparameters as one position.
+
+A position ``q`` holds the weights in units of their typical standard deviation given the precision
+of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i`` (under a `GaussianPrior` its `white` weights),
+where ``h_c`` is the precision that the data give a weight of the group, and every free log
+precision through a `PrecisionMap`. A strong prior leads to Neal's (1992) unit-prior weights times a
+scale per class, which removes the funnel between a precision and weights that the data leave
+undetermined. Under a weak prior the coordinates are proportional to the weights themselves, which
+the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first parametrisation
+non-centred, the second centred, and intermediate ones partially non-centred.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.posterior._posterior import Hyperparameters
+from skbayesnn.posterior.joint._precision_map import COARSE, PrecisionMap
+
+EDGE = 7.0  # coordinate at which positions made from precisions at a bound are put
+
+
+class Place(NamedTuple):
+    """Weights, precisions and conditions at positions.
+
+    Attributes
+    ----------
+    v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
+        Parts of the position that move.
+    hyper : Hyperparameters
+    theta : ndarray of shape (..., n_sampled)
+        Weights.
+    white, scales : ndarray of shape (..., n_sampled)
+        Weights in units in which their prior has mean zero and ``R`` is 1, ``white = v scales``
+        with ``scales = (alpha_c + h_c)^(-1/2)``; equal to ``theta`` under centred priors.
+    share : ndarray of shape (..., n_groups)
+        Share ``alpha_c / (alpha_c + h_c)`` of the prior in the precision.
+    conditions : ndarray of shape (..., n_conditions)
+        Rest of the position.
+    """
+
+    v: np.ndarray
+    eta: np.ndarray
+    hyper: Hyperparameters
+    theta: np.ndarray
+    white: np.ndarray
+    scales: np.ndarray
+    share: np.ndarray
+    conditions: np.ndarray
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Maps between positions and weights with precisions; parameters as for `JointPosterior`."""
+
+    posterior: object
+    free: object
+    fixed: Hyperparameters
+    information: np.ndarray
+    integrate_outputs: bool = True
+
+    n_conditions = 0
+
+    @cached_property
+    def integrated(self):
+        """True if the output layer is integrated out."""
+        centred = self.posterior.groups.centred  # else its prior depends on the other weights
+        return self.integrate_outputs and centred and self.posterior.likelihood.n_levels > 0
+
+    @cached_property
+    def n_mean(self):
+        """Number of weights of the network of the means in the position."""
+        network = self.posterior.network
+        return network.slices[-1].start if self.integrated else network.n_weights
+
+    @property
+    def n_sampled(self):
+        """Number of weights in the position."""
+        return self.n_mean
+
+    @property
+    def groups(self):
+        """Weight groups of the sampled weights and of those integrated out, in this order."""
+        return self.posterior.groups
+
+    @property
+    def dimension(self):
+        """Length of a position."""
+        return self.n_sampled + self.n_free
+
+    @cached_property
+    def n_alpha(self):
+        """Number of free precisions of weights."""
+        return int(np.sum(self.free.alpha))
+
+    @cached_property
+    def n_free(self):
+        """Number of free precisions."""
+        return int(np.sum(self.free.mask))
+
+    @cached_property
+    def _labels(self):
+        return self.groups.labels[: self.n_sampled]
+
+    @cached_property
+    def _membership(self):
+        return np.ascontiguousarray(self.groups.membership[: self.n_sampled])
+
+    @cached_property
+    def sizes(self):
+        """Number of sampled weights of every group."""
+        return np.sum(self._membership, axis=0)
+
+    @cached_property
+    def precision_map(self):
+        """Map from coordinates to the free precisions."""
+        n_beta = int(np.sum(self.free.beta))
+        known = np.maximum(self.information, np.exp(self.free.alpha_prior.low))
+        centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
+        fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
+        fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
+        coarse = np.full(len(centre), COARSE)
+        return PrecisionMap.build(self.free.priors.log_range, centre, fine, coarse)
+
+    @cached_property
+    def _map_of_alpha(self):
+        return self.precision_map.select(slice(self.n_alpha))
+
+    def place(self, q):
+        """Decompose positions into weights, precisions and conditions."""
+        return self._place(q)
+
+    def _place(self, q):
+        m, d = self.n_sampled, self.dimension
+        v, eta, conditions = q[..., :m], q[..., m:d], q[..., d:]
+        precisions = np.exp(self.precision_map.log_precision(eta))
+        n_alpha, lead = self.n_alpha, q.shape[:-1]
+        alpha = np.empty((*lead, len(self.free.alpha)))
+        beta = np.empty((*lead, len(self.free.beta)))
+        alpha[...], beta[...] = self.fixed
+        alpha[..., self.free.alpha] = precisions[..., :n_alpha]
+        beta[..., self.free.beta] = precisions[..., n_alpha:]
+        total = alpha + self.information
+        scales = (total**-0.5).take(self._labels, axis=-1)
+        hyper, white = Hyperparameters(alpha, beta), v * scales
+        theta = self._of_means_alone(white, self.posterior.groups.coloured)
+        return Place(v, eta, hyper, theta, white, scales, alpha / total, conditions)
+
+    def _of_means_alone(self, values, change):
+        """Replace the entries for the means' weights in ``values`` of shape (..., n_sampled)."""
+        if self.posterior.groups.centred:
+            return values
+        m = self.n_mean
+        return np.concatenate([change(values[..., :m]), values[..., m:]], axis=-1)
+
+    def position(self, theta, hyper):
+        """Positions of given weights ``(..., n_sampled)``, or more, and precisions.
+
+        Precisions at (or beyond) a bound are moved slightly inside, as the bound is at infinity.
+        """
+        total = (hyper.alpha + self.information)[..., self._labels]
+        white = self._of_means_alone(theta[..., : self.n_sampled], self.posterior.groups.white)
+        v = white * np.sqrt(total)
+        return np.concatenate([v, self.coordinates(*hyper)], axis=-1)
+
+    def coordinates(self, alpha, beta):
+        """Coordinates ``eta`` of the free ones among given precisions, ``(..., n_free)``."""
+        free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
+        return np.clip(self.precision_map.eta(np.log(free)), -EDGE, EDGE)
+
+    def drawn_coordinates(self, draws):
+        """Coordinates ``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
+        return self.coordinates(draws.alpha, draws.beta)
+
+    def rescaled(self, q, shift):
+        """Rescale groups of weights together with their prior standard deviations.
+
+        A change of ``ln alpha`` multiplies every weight of a group by the same factor as its prior
+        standard deviation, so that the weights keep their prior probability. Such a step needs no
+        gradient, and crosses plateaus on which all units are saturated or all are linear.
+
+        Parameters
+        ----------
+        q : ndarray of shape (..., dimension + n_conditions)
+        shift : ndarray of shape (..., n_groups)
+            Change of ``ln alpha``, ignored for fixed precisions.
+
+        Returns
+        -------
+        q : ndarray of the same shape
+        log_volume : ndarray of shape (...)
+            Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
+            its interval.
+        """
+        place = self.place(q)
+        n_alpha = self.n_alpha
+        eta = place.eta.copy()
+        log_alpha = np.log(place.hyper.alpha) + shift
+        eta[..., :n_alpha] = self._map_of_alpha.eta(log_alpha[..., self.free.alpha])
+        inside = np.all(np.isfinite(eta), axis=-1)
+        eta = np.where(inside[..., None], eta, place.eta)
+        moved = np.concatenate([place.v, eta, place.conditions], axis=-1)
+        after = self.place(moved)
+        ratio = place.share / after.share
+        moved[..., : self.n_sampled] *= np.sqrt(ratio)[..., self._labels]
+        stretch = (
+            self.precision_map.derivatives(place.eta)[0] / self.precision_map.derivatives(eta)[0]
+        )
+        log_volume = 0.5 * np.sum(self.sizes * np.log(ratio), -1) + np.sum(np.log(stretch), -1)
+        return moved, np.where(inside, log_volume, -np.inf)
+
+    def redrawn(self, q, which, gamma):
+        """Redraw one precision at fixed weights.
+
+        Under a hyperprior that is uniform in ``ln alpha`` a precision given its ``k`` weights is
+        Gamma with shape ``k / 2`` and rate ``sum w^2 / 2`` (Neal 1996, section 3.2.2).
+
+        Parameters
+        ----------
+        q : ndarray of shape (..., dimension + n_conditions)
+        which : ndarray of int, shape (...)
+            Index of the precision among the free ones.
+        gamma : ndarray of shape (...)
+            Draws from Gamma distributions of shape ``k / 2`` and rate 1.
+
+        Returns
+        -------
+        q : ndarray of the same shape
+        log_volume : ndarray of shape (...)
+            Logarithm of the Jacobian determinant of this map, divided by the ratio of the proposal
+            densities of the move and of its reverse; ``-inf`` where the precision has left its
+            interval.
+        """
+        place, group = self.place(q), np.flatnonzero(self.free.alpha)[which]
+        rows = np.arange(len(q))
+        alpha, h = place.hyper.alpha[rows, group], self.information[group]
+        own = self._labels == group[:, None]
+        energy = 0.5 * np.sum(own * place.white**2, axis=-1)
+        log_alpha = np.log(place.hyper.alpha[:, self.free.alpha])
+        with np.errstate(divide="ignore"):
+            log_alpha[rows, which] = np.log(gamma / energy)
+        eta = place.eta.copy()
+        eta[rows, which] = self._map_of_alpha.eta(log_alpha)[rows, which]
+        inside = np.isfinite(eta[rows, which])
+        eta = np.where(inside[:, None], eta, place.eta)
+        moved = np.concatenate([place.v, eta, place.conditions], axis=-1)
+        drawn = self.place(moved).hyper.alpha[rows, group]
+        ratio, size = (drawn + h) / (alpha + h), self.sizes[group]
+        moved[..., : self.n_sampled] *= np.where(own, np.sqrt(ratio)[:, None], 1.0)
+        stretches = (self.precision_map.derivatives(some)[0] for some in (place.eta, eta))
+        before, after = (some[rows, which] for some in stretches)
+        log_volume = 0.5 * size * np.log(ratio * alpha / drawn) + np.log(before / after)
+        log_volume -= (alpha - drawn) * energy
+        return moved, np.where(inside, log_volume, -np.inf)
+
+    def draw_prior(self, rng):
+        """Draw a position from the prior."""
+        return self.draw_weights(self.draw_coordinates(rng), rng)
+
+    def draw_coordinates(self, rng, *size):
+        """Draw coordinates of the precisions from their prior, ``(*size, n_free)``."""
+        log_precision = self.free.priors.quantile(rng.random((*size, self.n_free)))
+        return self.precision_map.eta(log_precision)
+
+    def draw_weights(self, eta, rng):
+        """Draw weights from the prior at given coordinates of precisions, and return positions."""
+        q = np.concatenate([rng.standard_normal((*eta.shape[:-1], self.n_sampled)), eta], axis=-1)
+        q[..., : self.n_sampled] /= np.sqrt(self._place(q).share[..., self._labels])
+        return q

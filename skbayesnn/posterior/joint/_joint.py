@@ -1,0 +1,432 @@
+"""Joint posterior energy of weights and hyperparameters, for samplers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from skbayesnn.network import forward, hidden_gradient
+from skbayesnn.posterior.joint._coordinates import Coordinates
+from skbayesnn.posterior.kernels._compiled import compiled_joint
+from skbayesnn.posterior.likelihoods._output_layer import (
+    Rows,
+    complete,
+    integrated,
+    regression_system,
+)
+from skbayesnn.posterior.likelihoods._ridge import spectrum
+
+CACHE_DOUBLES = 2**17  # 1 MiB
+
+
+class Derivatives(NamedTuple):
+    """Minus log likelihood and its gradient in natural coordinates.
+
+    Attributes
+    ----------
+    value : ndarray of shape (...)
+    theta : ndarray of shape (..., m)
+        Gradient with respect to the sampled weights.
+    log_alpha : ndarray of shape (..., n_groups)
+        Gradient with respect to ``ln alpha`` at fixed sampled weights.
+    log_beta : ndarray of shape (..., n_levels)
+    """
+
+    value: np.ndarray
+    theta: np.ndarray
+    log_alpha: np.ndarray
+    log_beta: np.ndarray
+
+
+class JointEnergy(NamedTuple):
+    """Minus log prior and minus log likelihood, ``(...)``, with gradients ``(..., dimension)``."""
+
+    prior: np.ndarray
+    prior_gradient: np.ndarray
+    data: np.ndarray
+    data_gradient: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointPosterior(Coordinates):
+    """Joint posterior of weights and free hyperparameters.
+
+    With Gaussian noise and hidden layers the linear output layer is integrated out: given the
+    hidden units it is a Bayesian linear regression (Bishop 2006, section 3.5). The position then
+    holds the hidden weights only. Every method accepts leading axes, one entry per chain.
+
+    Subclasses for other noise models have positions with further entries: weights of further
+    networks, or conditions (see `Phase`) beyond the ``dimension`` entries that move. "All weights"
+    below refers to the network of the means.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    free : FreeHyperparameters
+        Mask of the inferred precisions, and their priors.
+    fixed : Hyperparameters
+        Values of the fixed precisions.
+    information : ndarray of shape (n_groups,)
+        Precisions ``h_c`` by the data; zeros make the coordinates fully non-centred.
+    integrate_outputs : bool, default=True
+        ``False`` keeps all weights in the position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference.task._settings import FreeHyperparameters
+    >>> from skbayesnn.network import Network
+    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, weight_groups
+    >>> from skbayesnn.posterior import JointPosterior, Posterior
+    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
+    >>> groups = weight_groups(network, "single")
+    >>> noise, y = Gaussian.per_output(1), np.sin(3 * X)
+    >>> posterior = Posterior(network, noise, groups, X, y, np.ones(20))
+    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
+    >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
+    >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
+    >>> joint.dimension  # 6 hidden weights, 2 precisions; the output layer is integrated out
+    8
+    >>> q = joint.draw_prior(np.random.default_rng(0))
+    >>> value, gradient = joint.energy(q)
+    >>> gradient.shape
+    (8,)
+    """
+
+    @cached_property
+    def _counts(self):
+        """Number of targets of every noise level."""
+        return self.posterior.level_counts
+
+    @cached_property
+    def _row_weights(self):
+        """Weights of the rows; ``None`` if all are 1."""
+        weight = self.posterior.sample_weight
+        return None if np.all(weight == 1.0) else weight
+
+    @cached_property
+    def _batch(self):
+        """Number of positions whose arrays fit together into a processor's cache."""
+        width = max(self.posterior.network.layer_sizes)
+        return max(16, CACHE_DOUBLES // (len(self.posterior.X) * width))
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`; ``None`` if the core lacks the likelihood."""
+        return compiled_joint(self, self.posterior)
+
+    def __getstate__(self):
+        """State without derived arrays."""
+        return {name: value for name, value in vars(self).items() if name != "compiled"}
+
+    def terms(self, q):
+        """Both parts of the energy at positions, with gradients in the moving coordinates."""
+        if not self.compiled:
+            return self._terms(q)
+        fields, failed = self.compiled.terms(q)
+        if failed.any():
+            for field, some in zip(fields, self._terms(q[failed]), strict=True):
+                field[failed] = some
+        return JointEnergy(*fields)
+
+    def _terms(self, q):
+        if q.ndim == 2 and len(q) > self._batch:
+            parts = [self._terms(q[i : i + self._batch]) for i in range(0, len(q), self._batch)]
+            return JointEnergy(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+        place = self.place(q)
+        stretch, change = self.precision_map.derivatives(place.eta)
+        return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
+
+    def __call__(self, q):
+        """Value and gradient, the energy protocol of `samplers`."""
+        return self.energy(q)
+
+    def energy(self, q):
+        """Minus log posterior density up to the evidence, and its gradient."""
+        terms = self.terms(q)
+        return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
+
+    def trajectories(self, phase, step_size, n_steps, metric, unstable):
+        """Run `samplers.leapfrog` in the core, in place; return the chains that it left out."""
+        if not self.compiled or not self.dimension:
+            return np.arange(len(step_size))
+        return self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+
+    def rescalings(self, phase, shifts, log_uniform, done):
+        """Make steps of `ScaleMoves` in the compiled core, in place, up to the first that fails.
+
+        Parameters
+        ----------
+        phase : Phase
+        shifts : ndarray of shape (n_chains, n_steps, n_groups)
+            Changes of ``ln alpha``.
+        log_uniform : ndarray of shape (n_chains, n_steps)
+            Logarithms of uniform random numbers, for the Metropolis tests.
+        done : ndarray of int, shape (n_chains,)
+            Number of steps made before.
+
+        Returns
+        -------
+        ndarray of int, shape (n_chains,)
+            Number of steps made now and before.
+        """
+        if not self.compiled or not self.dimension:
+            return done
+        return self.compiled.rescalings(phase, shifts, log_uniform, done)
+
+    def redraws(self, phase, which, gamma, log_uniform, done):
+        """Make steps of `PrecisionMoves` in the compiled core, in place; see `rescalings`."""
+        if not self.compiled:
+            return done
+        return self.compiled.redraws(phase, which, gamma, log_uniform, done)
+
+    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
+        """Make slices of `UnitMoves` in the compiled core, in place; see `rescalings`."""
+        if not self.compiled:
+            return done
+        return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
+
+    def rescaled(self, q, shift):
+        return self.compiled.rescaled(q, shift) if self.compiled else super().rescaled(q, shift)
+
+    def _prior(self, place, stretch, change):
+        """Minus log prior density of a position, and its gradient."""
+        v, share = place.v, place.share
+        squares = self._sum_groups(v * v)
+        normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
+        by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
+        value, by_eta = self.hyperprior(place.eta, stretch, change)
+        n_alpha = self.n_alpha
+        by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
+        gradient = np.concatenate([share.take(self._labels, axis=-1) * v, by_eta], axis=-1)
+        return value.sum(axis=-1) + 0.5 * normal.sum(axis=-1), gradient
+
+    def hyperprior(self, eta, stretch=None, change=None):
+        """Minus log prior density of each coordinate of the precisions, and its derivative."""
+        if stretch is None:
+            stretch, change = self.precision_map.derivatives(eta)
+        logs, priors = self.precision_map.log_precision(eta), self.free.priors
+        slope = change + priors.slope(logs) * stretch
+        return -np.log(stretch) - priors.log_density(logs), -slope
+
+    def _data(self, place, stretch):
+        """Minus log likelihood (with all constants), and its gradient."""
+        natural = self._likelihood(place)
+        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
+        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
+        by_v = by_white * place.scales
+        pull = self._sum_groups(place.white * by_white)
+        by_alpha = natural.log_alpha - 0.5 * place.share * pull
+        free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
+        by_eta = np.concatenate(free, axis=-1) * stretch
+        return natural.value, np.concatenate([by_v, by_eta], axis=-1)
+
+    def curvature(self, q):
+        """Gauss-Newton approximation of the Hessian of `energy`, ``(..., dimension, dimension)``.
+
+        It is positive definite. An output layer that is integrated out is evaluated at its
+        conditional mean, and its directions are eliminated by a Schur complement as in variable
+        projection (Golub & Pereyra 1973).
+        """
+        place, groups = self.place(q), self.groups
+        k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
+        theta = self._with_mean_outputs(place)
+        white = theta if self.posterior.groups.centred else place.white
+        share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
+        scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
+        scale[..., :m] = place.scales
+        rho = np.ones_like(scale)
+        rho[..., :m] = share[..., self._labels]
+        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d u / d (v, eta)
+        weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
+        to_weights[..., weights, weights] = scale
+        member = groups.membership[:, self.free.alpha]
+        pull = -0.5 * (rho * white)[..., None] * stretch[..., None, :n_alpha]
+        to_weights[..., k:] = member * pull
+        matrix = self._white_hessian(theta, place) @ to_weights
+        matrix = np.swapaxes(to_weights, -1, -2) @ matrix
+        matrix[..., weights, weights] += rho
+        determined = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
+        matrix[..., alphas, alphas] += determined * stretch[..., :n_alpha] ** 2
+        out, kept = slice(m, k), np.r_[:m, k : k + n_alpha]
+        if m < k:
+            cross = matrix[..., out, :][..., kept]
+            rest = np.linalg.solve(matrix[..., out, out], cross)
+            matrix = matrix[..., kept[:, None], kept] - np.swapaxes(cross, -1, -2) @ rest
+        full = np.zeros((*q.shape[:-1], self.dimension, self.dimension))
+        full[..., : len(kept), : len(kept)] = matrix
+        eta, middle = np.arange(m, self.dimension), expit(place.eta)
+        full[..., eta, eta] += 2.0 * middle * (1.0 - middle)  # of the logistic map
+        full[..., eta, eta] += self.free.priors.shape * stretch**2  # expected, of the hyperprior
+        betas = eta[n_alpha:]
+        information = self._level_information(place)[..., self.free.beta]
+        full[..., betas, betas] += information * stretch[..., n_alpha:] ** 2
+        return full
+
+    def complete_weights(self, q, rngs):
+        """All weights ``(n_chains, k)`` at the positions of chains.
+
+        An output layer that is integrated out is drawn from its exact conditional posterior, for
+        each chain from its own generator.
+        """
+        place = self.place(q)
+        if not self.integrated:
+            return self._of_means(place.theta)
+        normal = np.stack([rng.standard_normal(self._output_shape) for rng in rngs])
+        return self._of_means(self._with_outputs(place, normal))
+
+    @property
+    def further_directions(self):
+        """Directions for rescaling groups, besides those of the network of the means."""
+        return []
+
+    def typical_hyper(self, q):
+        """Precisions at positions, with a typical noise precision if the noise varies."""
+        return self.place(q).hyper
+
+    @property
+    def state_names(self):
+        """Names of the entries of `noise_state` that are positive parameters."""
+        return []
+
+    def noise_state(self, q):
+        """Parameters of the noise besides its level, ``(..., m)``, here none."""
+        return np.empty((*q.shape[:-1], 0))
+
+    def noise_functions(self, state, X):
+        """Functions of the inputs that a noise state defines, ``(..., n, m)``, here none."""
+        return np.empty((*state.shape[:-1], len(X), 0))
+
+    def renewed(self, q, rngs, keep_outputs=False):
+        """Redraw the conditions of positions, if any, for each chain from its generator."""
+        return q
+
+    def density(self, phase):
+        """Minus log posterior density at a phase, up to the evidence, ``(...)``."""
+        return phase.value
+
+    def mean_weights(self, q):
+        """All weights at positions, with the conditional mean of an integrated output layer."""
+        return self._of_means(self._with_mean_outputs(self.place(q)))
+
+    def _of_means(self, theta):
+        """Weights of the network of the means among those of all groups, ``(..., k)``."""
+        return theta
+
+    def _with_mean_outputs(self, place):
+        if not self.integrated:
+            return place.theta
+        return self._with_outputs(place, np.zeros(self._output_shape))
+
+    @property
+    def _output_shape(self):
+        width, n_outputs = self.posterior.network.shapes[-1]
+        return n_outputs, width
+
+    def _with_outputs(self, place, normal):
+        """Append output weights: their conditional mean plus ``covariance^(1/2) normal``."""
+        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
+        gram, moment = regression_system(self._rows(place), z, sd)
+        values, vectors = spectrum(gram, len(self.posterior.X))
+        shrink = 1.0 / (1.0 + values)
+        to_eigenvectors = np.swapaxes(vectors, -1, -2)
+        along = (to_eigenvectors @ moment[..., None])[..., 0] * shrink
+        along = along + np.sqrt(shrink) * (to_eigenvectors @ normal[..., None])[..., 0]
+        layer = np.swapaxes(sd * (vectors @ along[..., None])[..., 0], -1, -2)
+        return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
+
+    # --- natural coordinates ---------------------------------------------------------------------
+
+    def _sum_groups(self, values):
+        return (values[..., None, :] @ self._membership)[..., 0, :]
+
+    def _sum_levels(self, values):
+        return (values[..., None, :] @ self.posterior.likelihood.membership)[..., 0, :]
+
+    def _likelihood(self, place):
+        """`Derivatives` of the likelihood."""
+        return (self._marginal if self.integrated else self._complete)(place.theta, place.hyper)
+
+    def _rows(self, place):
+        """Targets with their noise, as `Rows`."""
+        return self._equal_rows(place.hyper)
+
+    def _equal_rows(self, hyper):
+        posterior = self.posterior
+        precision = posterior.likelihood.precisions(hyper.beta)
+        return Rows(posterior.y, self._row_weights, precision)
+
+    def _level_information(self, place):
+        """Expected second derivatives in ``ln beta``, ``(..., n_levels)``."""
+        return 0.5 * self._counts
+
+    def _data_hessian(self, theta, place):
+        """Gauss-Newton Hessian of the misfit in the weights of all groups."""
+        return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+
+    def _white_hessian(self, theta, place):
+        """Gauss-Newton Hessian of the misfit in white weights."""
+        matrix, groups = self._data_hessian(theta, place), self.posterior.groups
+        for _ in range(0 if groups.centred else 2):  # rows, then columns
+            matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), groups.white_gradient)
+        return matrix
+
+    def _complete(self, theta, hyper):
+        """Derivatives of the likelihood given all weights."""
+        posterior = self.posterior
+        misfit, gradient = posterior.misfit_and_gradient(theta, hyper.beta)
+        value = misfit.value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+        by_beta = hyper.beta * misfit.errors - 0.5 * self._counts
+        return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
+
+    def _features(self, theta):
+        """Trace of the hidden layers over all rows, output weights set to zero."""
+        network = self.posterior.network
+        full = np.zeros((*theta.shape[:-1], network.n_weights))
+        full[..., : self.n_mean] = theta[..., : self.n_mean]
+        return forward(network, full, self.posterior.X, order=1)
+
+    def _output_sd(self, hyper):
+        """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
+        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+
+    @cached_property
+    def _output_labels(self):
+        labels = self.groups.labels[self.n_sampled :]
+        return labels.reshape(self.posterior.network.shapes[-1]).T
+
+    @cached_property
+    def _output_membership(self):
+        return self.groups.membership[self.n_sampled :]
+
+    def _marginal(self, theta, hyper):
+        """Marginal likelihood with the output layer integrated out (Bishop 2006, 3.86)."""
+        return self._of_rows(theta, hyper, self._equal_rows(hyper))[0]
+
+    def _of_rows(self, theta, hyper, rows, need_factors=False):
+        """Likelihood of Gaussian noise, with the output layer integrated out if applicable.
+
+        Returns
+        -------
+        Derivatives
+            Derivatives of the energy. The normaliser of the density is included for
+            ``rows.precision``, but not for ``rows.factors``.
+        Regression
+        """
+        posterior = self.posterior
+        if self.integrated:
+            trace = self._features(theta)
+            sd = self._output_sd(hyper)
+            found = integrated(rows, trace.inputs[-1], sd, need_factors)
+            by_theta = hidden_gradient(trace, found.gradient)
+            flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
+            by_alpha = (flat[..., None, :] @ self._output_membership)[..., 0, :]
+        else:
+            found = complete(rows, forward(posterior.network, theta, posterior.X, 1))
+            by_theta, by_alpha = found.gradient, np.zeros_like(hyper.alpha)
+        n_rows = posterior.n_rows
+        normaliser = 0.5 * n_rows * np.log(rows.precision / (2.0 * np.pi)).sum(axis=-1)
+        by_beta = self._sum_levels(found.log_precision - 0.5 * n_rows)
+        return Derivatives(found.value - normaliser, by_theta, by_alpha, by_beta), found

@@ -1,0 +1,119 @@
+"""Joint posterior with correlated noise: coordinates of the correlations move with the weights."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.posterior.joint._joint import JointPosterior
+from skbayesnn.posterior.likelihoods._correlation import correlation_matrix, n_coordinates
+from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._priors import WeightGroups
+
+GROUP, TINY = "noise_correlation", np.finfo(float).tiny
+
+
+@dataclass(frozen=True)
+class CorrelatedJoint(JointPosterior):
+    """Joint posterior with noise that is correlated between outputs.
+
+    The position holds, after the hidden weights, coordinates of the correlation matrix that are
+    standard normal a priori, see `correlation_matrix`: weights in a group of fixed precision 1.
+
+    Along the eigenvectors of the noise covariance the outputs have independent noise. If the
+    weights from a unit to all outputs have the same prior, the prior is invariant under this
+    rotation, so that the output layer can be integrated out for each eigenvector separately.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior with `CorrelatedGaussian` noise, whose correlation is ignored, and a prior of mean
+        zero that is equal for the weights from a unit to all outputs.
+    """
+
+    @property
+    def n_sampled(self):
+        """Number of weights in the position, coordinates of correlations among them."""
+        return self.n_mean + n_coordinates(self.posterior.network.n_outputs)
+
+    @cached_property
+    def groups(self):
+        """Weight groups of hidden weights, correlations, and output weights."""
+        means, m = self.posterior.groups, self.n_mean
+        own = np.full(self.n_sampled - m, len(means.names))
+        labels = np.concatenate([means.labels[:m], own, means.labels[m:]])
+        return WeightGroups(labels, [*means.names, GROUP])
+
+    def merged(self, theta, z):
+        """Merge weights of the network and coordinates of correlations into those of a position."""
+        return np.concatenate([theta[..., : self.n_mean], z], axis=-1)
+
+    def noise_state(self, q):
+        """Correlations of all pairs of outputs, ``(..., n_pairs)``."""
+        correlation = self._noise(self.place(q))[0].correlation
+        rows, columns = np.tril_indices(correlation.shape[-1], -1)
+        return correlation[..., rows, columns]
+
+    def noise_functions(self, state, X):
+        """Correlations on Fisher's scale, constant over the inputs, ``(..., n, n_pairs)``."""
+        return np.repeat(np.arctanh(state)[..., None, :], len(X), axis=-2)
+
+    def _of_means(self, theta):
+        return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
+
+    def _noise(self, place):
+        """Likelihood with the correlations of positions, and the derivatives of these."""
+        z = place.theta[..., self.n_mean : self.n_sampled]
+        correlation, slopes = correlation_matrix(z, self.posterior.network.n_outputs)
+        return replace(self.posterior.likelihood, correlation=correlation), slopes
+
+    def _rotated(self, covariance):
+        """Rotate targets to the eigenvectors of the noise covariance; return `Rows` and these."""
+        values, vectors = np.linalg.eigh(covariance)
+        precision = 1.0 / np.maximum(values, TINY)
+        return Rows(self.posterior.y @ vectors, self._row_weights, precision), vectors
+
+    def _rows(self, place):
+        return self._rotated(self._noise(place)[0].covariance(place.hyper.beta))[0]
+
+    def _with_outputs(self, place, normal):
+        weights, (n_outputs, width) = super()._with_outputs(place, normal), self._output_shape
+        _, vectors = self._rotated(self._noise(place)[0].covariance(place.hyper.beta))
+        layer = weights[..., self.n_sampled :].reshape(*weights.shape[:-1], width, n_outputs)
+        layer = layer @ np.swapaxes(vectors, -1, -2)
+        weights[..., self.n_sampled :] = layer.reshape(*weights.shape[:-1], -1)
+        return weights
+
+    def _likelihood(self, place):
+        noise, slopes = self._noise(place)
+        covariance = noise.covariance(place.hyper.beta)
+        rows, vectors = self._rotated(covariance)
+        found, regression = self._of_rows(place.theta, place.hyper, rows)
+        residual, weight = regression.residual, self.posterior.sample_weight
+        moments = np.swapaxes(residual, -1, -2) @ (weight[:, None] * residual)
+        diagonal = np.arange(moments.shape[-1])
+        # with the variance of output weights that are integrated out
+        moments[..., diagonal, diagonal] = 2.0 * regression.log_precision / rows.precision
+        # the derivative in Sigma, Sigma^-1 (N Sigma - moments) Sigma^-1 / 2, in its eigenvectors
+        precision = rows.precision[..., :, None]
+        slope = -precision * moments * np.swapaxes(precision, -1, -2)
+        slope[..., diagonal, diagonal] += self.posterior.n_rows * rows.precision
+        slope = 0.5 * vectors @ slope @ np.swapaxes(vectors, -1, -2)
+        sd = noise.noise_sd(place.hyper.beta)
+        by_correlation = sd[..., :, None] * slope * sd[..., None, :]
+        by_own = np.sum(by_correlation[..., None, :, :] * slopes, axis=(-2, -1))
+        by_beta = self._sum_levels(-np.sum(slope * covariance, axis=-1))
+        theta = np.concatenate([found.theta, by_own], axis=-1)
+        return found._replace(theta=theta, log_beta=by_beta)
+
+    def _data_hessian(self, theta, place):
+        noise, slopes = self._noise(place)
+        own = replace(self.posterior, likelihood=noise)
+        m, n, k = self.n_mean, self.n_sampled, theta.shape[-1]
+        matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
+        means = own.data_hessian(self._of_means(theta), place.hyper.beta, exact=False)
+        matrix[..., index[:, None], index] = means
+        relative = noise.inverse[..., None, :, :] @ slopes
+        fisher = np.einsum("...kij,...lji->...kl", relative, relative)
+        matrix[..., m:n, m:n] = 0.5 * self.posterior.n_rows * fisher
+        return matrix

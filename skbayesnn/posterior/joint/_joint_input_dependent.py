@@ -1,0 +1,168 @@
+"""Joint posterior with input-dependent noise: the weights of two networks move together."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobian
+from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
+from skbayesnn.posterior.kernels._compiled import compiled_joint
+from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._priors import WeightGroups
+
+
+@dataclass(frozen=True)
+class InputDependentJoint(JointPosterior):
+    """Joint posterior with noise whose log precision is a function of the inputs.
+
+    The log precision is ``h = ln beta_o + g_o(x; v)`` with a second network ``g``, whose output
+    biases are replaced by the level of constant noise with its prior. Values outside the interval
+    of that prior are clipped to it. The position holds the weights ``v`` after those of the means.
+    Sampling averages over the weights of both networks, so that neither likelihood has to be
+    integrated over the weights of the other network as in the evidence (MacKay 1992, chapter 6).
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior of the means, with `Gaussian` noise, one level per output.
+    noise_network : Network
+        Network from the inputs to the log precision of every output.
+    noise_groups : WeightGroups
+        Weight groups of the noise network, whose output biases are the last group.
+    """
+
+    noise_network: Network | None = None
+    noise_groups: WeightGroups | None = None
+
+    @cached_property
+    def n_noise(self):
+        """Number of weights of the noise network without its output biases."""
+        return self.noise_network.n_weights - self.noise_network.n_outputs
+
+    @cached_property
+    def n_sampled(self):
+        """Number of weights in the position."""
+        return self.n_mean + self.n_noise
+
+    @cached_property
+    def groups(self):
+        """Weight groups of hidden weights, noise weights, and output weights of the means."""
+        means, m = self.posterior.groups, self.n_mean
+        own = self.noise_groups.labels[: self.n_noise] + len(means.names)
+        labels = np.concatenate([means.labels[:m], own, means.labels[m:]])
+        return WeightGroups(
+            labels, [*means.names, *(f"noise_{name}" for name in self.noise_groups.names[:-1])]
+        )
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`, or ``None``."""
+        return compiled_joint(self, self.posterior, self.noise_network)
+
+    @property
+    def further_directions(self):
+        """Directions of all noise groups, of the hidden ones, and of these against the others."""
+        hidden_part = self.noise_groups.labels[: self.noise_network.slices[-1].start]
+        n_means, n_noise = len(self.posterior.groups.names), len(self.noise_groups.names) - 1
+        hidden = np.isin(np.arange(n_noise), hidden_part).astype(float)
+        several = [np.ones(n_noise)]
+        if len(hidden_part):
+            several += [hidden, 2.0 * hidden - 1.0]
+        return [np.concatenate([np.zeros(n_means), some]) for some in several]
+
+    def merged(self, theta, v):
+        """Merge all weights of the networks of means and of noise into those of a position."""
+        return np.concatenate([theta[..., : self.n_mean], v[..., : self.n_noise]], axis=-1)
+
+    def drawn_coordinates(self, draws):
+        """Coordinates ``eta`` of draws with fields ``alpha`` and ``noise``, ``(..., n_free)``."""
+        return self.coordinates(draws.alpha, np.exp(draws.noise[..., self.n_noise :]))
+
+    # --- the noise network -----------------------------------------------------------------------
+
+    def noise_state(self, q):
+        """Weights of the noise network with output biases ``ln beta``, ``(..., k)``."""
+        return self._noise_weights(self.place(q))
+
+    def noise_functions(self, state, X):
+        """Log noise precisions of networks at inputs, ``(..., n, n_outputs)``."""
+        return np.clip(outputs(self.noise_network, state, X), *self.free.beta_prior.log_range)
+
+    def typical_hyper(self, q):
+        """Precisions at positions, with geometric means of the noise precisions over the rows."""
+        posterior = self.posterior
+        h = self.noise_functions(self.noise_state(q), posterior.X)
+        typical = np.exp((posterior.sample_weight @ h) / posterior.n_rows)
+        hyper = self.place(q).hyper
+        return hyper._replace(beta=typical / posterior.likelihood.relative)
+
+    def _noise_weights(self, place):
+        v = place.theta[..., self.n_mean :]
+        bias = np.log(self.posterior.likelihood.precisions(place.hyper.beta))
+        return np.concatenate([v, bias], axis=-1)
+
+    def _rows(self, place):
+        return self._rows_of(self.noise_functions(self._noise_weights(place), self.posterior.X))
+
+    def _rows_of(self, log_precision):
+        posterior = self.posterior
+        ones = np.ones(posterior.network.n_outputs)
+        return Rows(posterior.y, self._row_weights, ones, np.exp(log_precision))
+
+    # --- energy and curvature --------------------------------------------------------------------
+
+    def _likelihood(self, place):
+        posterior, s = self.posterior, self.posterior.sample_weight
+        trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
+        h = np.clip(trace.outputs, *self.free.beta_prior.log_range)
+        means, rows = self._of_rows(place.theta, place.hyper, self._rows_of(h), need_factors=True)
+        value = means.value - 0.5 * np.sum(s @ h, axis=-1)
+        slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
+        by_noise = vector_jacobian(trace, slope)
+        by_theta = np.concatenate([means.theta, by_noise[..., : self.n_noise]], axis=-1)
+        by_beta = self._sum_levels(by_noise[..., self.n_noise :])
+        return Derivatives(value, by_theta, means.log_alpha, by_beta)
+
+    def _of_means(self, theta):
+        return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
+
+    def _noise_hessian(self, place):
+        """Expected Hessian in all weights of the noise network, ``(..., k, k)``."""
+        posterior = self.posterior
+        trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
+        low, high = self.free.beta_prior.log_range
+        inside = (low < trace.outputs) & (trace.outputs < high)
+        curvature = 0.5 * posterior.sample_weight[:, None] * inside
+        return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+
+    def _data_hessian(self, theta, place):
+        m, n, k = self.n_mean, self.n_sampled, len(self.groups.labels)
+        trace = forward(self.posterior.network, self._of_means(theta), self.posterior.X, 1)
+        curvature = self._rows(place).weights
+        means = hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+        matrix = np.zeros((*theta.shape, k))
+        index = np.r_[:m, n:k]
+        matrix[..., index[:, None], index] = means
+        own = slice(None, self.n_noise)
+        matrix[..., m:n, m:n] = self._noise_hessian(place)[..., own, own]
+        return matrix
+
+    def curvature(self, q):
+        """Curvature of the base class, with the coupling of noise weights and levels added."""
+        full, place = super().curvature(q), self.place(q)
+        stretch = self.precision_map.derivatives(place.eta)[0]
+        m, n, n_alpha = self.n_mean, self.n_sampled, self.n_alpha
+        levels = np.eye(self.posterior.likelihood.n_levels)[self.posterior.likelihood.levels]
+        cross = self._noise_hessian(place)[..., : self.n_noise, self.n_noise :] @ levels
+        cross = cross[..., self.free.beta] * stretch[..., None, n_alpha:]
+        in_v = place.scales[..., m:, None] * cross
+        pull = -0.5 * place.share[..., self._labels[m:]] * place.theta[..., m:]
+        member = self._membership[m:][:, self.free.alpha]
+        in_alpha = (member * pull[..., None]).swapaxes(-1, -2) @ cross
+        in_alpha = in_alpha * stretch[..., :n_alpha, None]
+        betas = slice(n + n_alpha, self.dimension)
+        for rows, block in ((slice(m, n), in_v), (slice(n, n + n_alpha), in_alpha)):
+            full[..., rows, betas] += block
+            full[..., betas, rows] += np.swapaxes(block, -1, -2)
+        return full

@@ -1,0 +1,165 @@
+"""Joint posterior with Student-t noise, a scale mixture of Gaussian noise."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.network import outputs
+from skbayesnn.posterior.joint._joint import JointPosterior
+from skbayesnn.posterior.kernels._compiled import compiled_joint
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
+from skbayesnn.posterior.likelihoods._output_layer import Rows
+
+
+@dataclass(frozen=True)
+class StudentTJoint(JointPosterior):
+    """Joint posterior with Student-t noise.
+
+    Given a factor ``F_n`` of the precision of every row, the noise is Gaussian and the output layer
+    can be integrated out. The conditions of a position are these factors, the degrees of freedom
+    and the output layer. The dynamics is conditional on the factors, and `renewed` makes Gibbs
+    draws of all conditions in turn from their exact conditional distributions (Geweke 1993). Given
+    the output layer the factors of the rows are independent of each other, and the degrees of
+    freedom are drawn with the factors integrated out.
+
+    A row of weight ``s`` stands for ``s`` observations, each with its own factor from a Gamma
+    distribution of shape and rate ``nu/2``. Only their sum ``s_n F_n`` matters. Given residuals the
+    sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
+    ``s``.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior with `StudentT` noise, whose degrees of freedom affect the metric only.
+    degrees_of_freedom : tuple of float
+        Values of ``nu`` of equal prior probability.
+    """
+
+    degrees_of_freedom: tuple = ()
+
+    @cached_property
+    def n_conditions(self):
+        """Number of conditions in a position."""
+        return len(self.posterior.X) + 1 + self.posterior.network.n_weights - self.n_mean
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`; ``None`` for fixed noise levels, which the core lacks."""
+        noise = Gaussian(self.posterior.likelihood.levels, self.posterior.likelihood.relative)
+        given = replace(self.posterior, likelihood=noise)
+        return compiled_joint(self, given) if np.all(self.free.beta) else None
+
+    def tempered(self, temperature):
+        """Posterior under a power of the likelihood, by reduced weights of the rows."""
+        weight = temperature * self.posterior.sample_weight
+        return replace(self, posterior=replace(self.posterior, sample_weight=weight))
+
+    # --- positions -------------------------------------------------------------------------------
+
+    def place(self, q):
+        """Decompose positions; precisions of fixed noise levels are those of the scale."""
+        place = self._place(q)
+        n_rows = len(self.posterior.X)
+        beta = self._scale_precisions(place.hyper.beta, place.conditions[..., n_rows, None])
+        return place._replace(hyper=place.hyper._replace(beta=beta))
+
+    def _scale_precisions(self, beta, nu):
+        """Convert the precisions of fixed noise levels to precisions of the scale."""
+        ratio = nu / (nu - 2.0) / self.posterior.likelihood.variance_factor
+        return np.where(self.free.beta, beta, self.fixed.beta * ratio)
+
+    def position(self, theta, hyper):
+        """Positions of weights ``(..., k)`` and precisions, with conditions still to be renewed."""
+        lead = theta.shape[:-1]
+        factors = np.ones((*lead, len(self.posterior.X)))
+        nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
+        moving = super().position(theta, hyper)
+        return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
+
+    def draw_weights(self, eta, rng):
+        """Draw weights from the prior as the base class; the conditions are still to be renewed."""
+        q = super().draw_weights(eta, rng)
+        lead = eta.shape[:-1]
+        factors = np.ones((*lead, len(self.posterior.X)))
+        nu = rng.choice(self.degrees_of_freedom, (*lead, 1))
+        alpha = self._place(q).hyper.alpha
+        sd = self.groups.expand(alpha)[..., self.n_mean :] ** -0.5
+        return np.concatenate([q, factors, nu, sd * rng.standard_normal(sd.shape)], axis=-1)
+
+    def complete_weights(self, q, rngs=None):
+        """All weights ``(..., k)``, including those of the output layer in the position."""
+        place = self.place(q)
+        return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
+
+    @property
+    def state_names(self):
+        """Names of the entries of `noise_state`."""
+        return ["degrees_of_freedom"]
+
+    def noise_state(self, q):
+        """Degrees of freedom ``(..., 1)``."""
+        n_rows = len(self.posterior.X)
+        return q[..., self.dimension :][..., n_rows : n_rows + 1]
+
+    # --- the energy given the conditions ---------------------------------------------------------
+
+    def _likelihood(self, place):
+        return self._of_rows(place.theta, place.hyper, self._rows(place))[0]
+
+    def _rows(self, place):
+        posterior = self.posterior
+        precision = posterior.likelihood.precisions(place.hyper.beta)
+        factors = place.conditions[..., : len(posterior.X), None]
+        return Rows(posterior.y, self._row_weights, precision, factors)
+
+    # --- the conditions --------------------------------------------------------------------------
+
+    def misfit(self, q):
+        """Minus log likelihood given all weights, precisions and degrees of freedom, ``(...)``."""
+        f = outputs(self.posterior.network, self.complete_weights(q), self.posterior.X)
+        return self._misfit(f, self.place(q).hyper.beta, self.noise_state(q)[..., 0])
+
+    def _misfit(self, f, beta, nu):
+        posterior = self.posterior
+        likelihood = replace(posterior.likelihood, degrees_of_freedom=nu)
+        value = likelihood.misfit(f, posterior.targets(), beta).value
+        return value - likelihood.log_normaliser(beta, posterior.n_rows)
+
+    def density(self, phase):
+        """Minus log posterior density of all weights, the factors integrated out, ``(...)``."""
+        place = self.place(phase.position)
+        outer = place.conditions[..., len(self.posterior.X) + 1 :]
+        alpha = self.groups.expand(place.hyper.alpha)[..., self.n_mean :]
+        prior = 0.5 * np.sum(alpha * outer**2 - np.log(alpha / (2.0 * np.pi)), axis=-1)
+        rest = self._prior(place, *self.precision_map.derivatives(place.eta))[0]
+        return rest + prior + self.misfit(phase.position)
+
+    def renewed(self, q, rngs, keep_outputs=False):
+        """Update the conditions of positions by Gibbs draws, for each chain from its generator.
+
+        The order is: the output layer given the factors, unless it is kept; the degrees of freedom
+        given all weights; the factors given both.
+        """
+        q, (posterior, n_rows) = q.copy(), (self.posterior, len(self.posterior.X))
+        if self.integrated and not keep_outputs:
+            drawn = super().complete_weights(q, rngs)
+            q[:, self.dimension + n_rows + 1 :] = drawn[:, self.n_mean :]
+        f = outputs(posterior.network, self.complete_weights(q), posterior.X)
+        beta = self.place(q).hyper.beta
+        grid = np.array(self.degrees_of_freedom)
+        scales = self._scale_precisions(beta, grid[:, None, None])
+        values = self._misfit(f, scales, grid[:, None]).T
+        shares = np.exp(np.min(values, axis=-1, keepdims=True) - values)
+        levels = np.cumsum(shares, axis=-1)
+        uniform = np.array([rng.random() for rng in rngs])
+        nu = grid[np.sum(levels < uniform[:, None] * levels[:, -1:], axis=-1)]
+
+        precision = posterior.likelihood.precisions(self._scale_precisions(beta, nu[:, None]))
+        delta = np.sum(precision[:, None, :] * (f - posterior.y) ** 2, axis=-1)
+        s = posterior.sample_weight
+        shape = 0.5 * s * (nu[:, None] + posterior.network.n_outputs)
+        gamma = np.stack([rng.standard_gamma(a) for rng, a in zip(rngs, shape, strict=True)])
+        q[:, self.dimension : self.dimension + n_rows] = 2.0 * gamma / (nu[:, None] + delta) / s
+        q[:, self.dimension + n_rows] = nu
+        return q

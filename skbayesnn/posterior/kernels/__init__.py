@@ -1,0 +1,1 @@
+"""Kernels: compiled loops over arrays."""

@@ -1,0 +1,90 @@
+"""Interface to the compiled core.
+
+`_core` is built from ``_core.pyx`` and ``core.c`` when the package is installed with a C compiler.
+Its functions implement methods of `Posterior` and `JointPosterior`, which call them where possible
+and use NumPy otherwise, with equal results to rounding. (Forces along trajectories are mostly in
+single precision; the energies of the Metropolis tests are in double precision.) The environment
+variable ``SKBAYESNN_COMPILED`` names the set of instructions to use; ``0`` disables the core.
+"""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+try:
+    from skbayesnn.posterior.kernels import _core
+except ImportError:  # installed without a compiler
+    _core = None
+
+MOST_CLASSES = 64  # whose products have room on the stack
+_WANTED = os.environ.get("SKBAYESNN_COMPILED", "")
+if _WANTED == "0":
+    _core = None
+elif _WANTED and _core is not None:
+    _core.use(_WANTED)
+
+
+def instructions():
+    """Set of instructions that the compiled core uses; ``None`` without it.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import instructions
+    >>> instructions() in ("avx512", "avx2", "baseline", None)
+    True
+    """
+    return None if _core is None else _core.in_use()
+
+
+def compiled_model(posterior):
+    """Compiled twin of a `Posterior`, or ``None``."""
+    network, likelihood = posterior.network, posterior.likelihood
+    if (
+        _core is None
+        or not vars(type(likelihood)).get("compiled")  # its own, not that of what it is made from
+        or network.activation not in _core.ACTIVATIONS
+        or len(network.layer_sizes) > _core.DEEPEST
+        or np.ndim(posterior.y) != 2  # targets of many simulations at once
+    ):
+        return None
+    return _core.Model(network, likelihood, posterior.targets(), posterior.X)
+
+
+def compiled_joint(joint, posterior, noise_network=None):
+    """Compiled twin of a `JointPosterior`, or ``None``.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    posterior : Posterior
+        Posterior given the conditions of a position, with Gaussian noise or classes; its
+        ``variances`` add to those of the noise.
+    noise_network : Network, optional
+        Network of input-dependent noise.
+    """
+    model, noise = posterior.compiled, None
+    plain = posterior.factors is None and posterior.groups.centred
+    if noise_network is not None:
+        noise = compiled_model(replace(posterior, network=noise_network))
+        plain = plain and noise is not None
+    if model is None or not plain:
+        return None
+    return _core.Joint(model, joint, joint.precision_map, noise, posterior.variances)
+
+
+def compiled_softmax_moments(mean, root, points):
+    """Means of class probabilities and of their products over some points, or ``None``.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n, n_classes)
+        Mean of the activations.
+    root : ndarray of shape (n, n_classes, r)
+        Root ``R`` of their covariance ``R R^T``.
+    points : ndarray of shape (n_points, r)
+        Standard normal points, whose number is a multiple of eight.
+    """
+    if _core is None or mean.shape[1] > MOST_CLASSES:
+        return None
+    return _core.softmax_moments(mean, root, points.T)

@@ -1,0 +1,1 @@
+"""Likelihoods: one file for each noise model."""

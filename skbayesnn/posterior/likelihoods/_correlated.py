@@ -1,0 +1,102 @@
+"""Gaussian noise with correlations between the outputs of a row."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
+
+
+@dataclass(frozen=True)
+class CorrelatedGaussian(Gaussian):
+    """Likelihood of targets with Gaussian noise of covariance ``T^(-1/2) R T^(-1/2)``.
+
+    ``T`` has the precisions ``tau_o`` of the single outputs on its diagonal, ``R`` is a correlation
+    matrix. With whitened residuals ``u_o = tau_o^(1/2) (f_o - t_o)`` the misfit of a row is ``1/2
+    u^T R^-1 u``, and ``beta_l E_l = 1/2 sum_n s_n sum_(o in l) u_no (R^-1 u_n)_o``. Precisions per
+    row are not supported.
+
+    Parameters
+    ----------
+    levels, relative
+        See `Gaussian`.
+    correlation : ndarray of shape (..., n_outputs, n_outputs)
+        Correlation matrix ``R``, positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import CorrelatedGaussian, Targets
+    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
+    >>> noise = CorrelatedGaussian(np.arange(2), np.ones(2), R)
+    >>> targets = Targets(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
+    >>> alone = [targets._replace(weight=w) for w in np.eye(2)]
+    >>> [round(float(noise.misfit(0 * t.y, t, np.ones(2)).value), 2) for t in alone]
+    [0.56, 5.0]
+    """
+
+    correlation: np.ndarray
+
+    compiled = None
+    quadratic = False  # in the outputs it is, but the correlations are inferred as well
+    linear = False
+
+    @cached_property
+    def inverse(self):
+        """Inverse ``R^-1`` of the correlation matrix."""
+        return np.linalg.inv(self.correlation)
+
+    def covariance(self, beta):
+        """Covariance of the noise, ``(..., n_outputs, n_outputs)``."""
+        sd = self.noise_sd(beta)
+        return sd[..., :, None] * self.correlation * sd[..., None, :]
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``1/2 sum_n s_n u_n^T R^-1 u_n``, and ``E_l`` of every level."""
+        u = np.sqrt(self.precisions(beta))[..., None, :] * (outputs - targets.y)
+        parts = 0.5 * (targets.weight @ (u * (u @ self.inverse)))
+        energies = (parts[..., None, :] @ self.membership)[..., 0, :]
+        return Misfit(np.sum(parts, axis=-1), energies / beta)
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient, and curvature ``s T^(1/2) R^-1 T^(1/2)`` ``(..., n, n_outputs, n_outputs)``."""
+        return self._of_precision(self._precision(beta), outputs, targets)
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient with respect to the outputs."""
+        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
+
+    def level_derivatives(self, outputs, targets, beta, level, exact=True):
+        mine = 0.5 * self.membership[:, level]
+        shares = mine[:, None] + mine  # d ln (tau_o tau_p)^(1/2) / d ln beta_l
+        return self._of_precision(self._precision(beta) * shares, outputs, targets)
+
+    def level_information(self, outputs, targets, beta):
+        residual = outputs - targets.y
+        moments = np.swapaxes(residual, -1, -2) @ (targets.weight[:, None] * residual)
+        products = 0.5 * self._precision(beta) * moments
+        shares = 0.5 * (self.membership[:, None] + self.membership)  # (o, p, l)
+        return np.einsum("...op,opk,opl->...kl", products, shares, shares)
+
+    def log_normaliser(self, beta, n_rows):
+        """Log normaliser of the density of all rows, of shape ``(...)``."""
+        log_det = np.linalg.slogdet(self.correlation)[1]
+        return super().log_normaliser(beta, n_rows) - 0.5 * n_rows * log_det
+
+    def output_rows(self, outputs, targets, beta):
+        """Return ``None``: outputs have no separate ridge regressions."""
+        return None
+
+    def _precision(self, beta):
+        """Precision matrix ``Sigma^-1 = T^(1/2) R^-1 T^(1/2)`` of the noise."""
+        root = np.sqrt(self.precisions(beta))
+        return root[..., :, None] * self.inverse * root[..., None, :]
+
+    @staticmethod
+    def _of_precision(precision, outputs, targets):
+        """Gradient and curvature of ``1/2 sum_n s_n e_n^T Lambda e_n``."""
+        weight, n_outputs = targets.weight, outputs.shape[-1]
+        gradient = weight[:, None] * ((outputs - targets.y) @ precision)
+        curvature = weight[:, None, None] * precision[..., None, :, :]
+        return gradient, np.broadcast_to(curvature, (*outputs.shape, n_outputs))

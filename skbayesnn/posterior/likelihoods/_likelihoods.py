@@ -1,0 +1,284 @@
+"""Likelihoods: misfits of outputs to targets, and derivatives with respect to the outputs.
+
+Sums over rows are computed network by network, never as one product over the leading axes, so that
+their rounding does not depend on the number of networks evaluated together.
+
+A likelihood depends on outputs ``f`` ``(..., n, n_outputs)`` and `Targets`, not on a network. Its
+*misfit* is minus the log probability of the targets up to the normaliser of the noise. The
+precisions ``beta`` of its *noise levels* are hyperparameters; classifiers have no level.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+from skbayesnn.posterior.likelihoods._output_layer import Rows
+
+
+class Targets(NamedTuple):
+    """Targets of some rows, with their weights and noise factors.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n, n_outputs)
+    weight : ndarray of shape (n,)
+        How often every row counts.
+    factors : ndarray of shape (n, n_outputs), or None
+        Factors of the misfit of every target: precisions given per row, relative to those of the
+        noise levels. ``None``: all 1.
+    variances : ndarray of shape (n, n_outputs), or None
+        Variances of the measurement errors of every target, if known.
+    """
+
+    y: np.ndarray
+    weight: np.ndarray
+    factors: np.ndarray | None = None
+    variances: np.ndarray | None = None
+
+    @property
+    def counts(self):
+        """Effective counts ``s_n F_no``, of shape (n, 1) or (n, n_outputs)."""
+        weight = self.weight[:, None]
+        return weight if self.factors is None else weight * self.factors
+
+
+class Misfit(NamedTuple):
+    """Value of a misfit, and its energies by noise level.
+
+    Attributes
+    ----------
+    value : ndarray of shape (...)
+    errors : ndarray of shape (..., n_levels)
+        Energies ``E_l``: ``beta_l E_l - n_l / 2`` is the derivative of the value, less the log
+        normaliser, with respect to ``ln beta_l``; ``n_l`` are the `Likelihood.noise_counts`.
+    """
+
+    value: np.ndarray
+    errors: np.ndarray
+
+
+class Likelihood:
+    """Base class of likelihoods, with defaults that subclasses override."""
+
+    compiled = None  # name of the likelihood in the compiled core, if it is there
+    n_levels = 0
+    quadratic = False  # whether the misfit is quadratic in the outputs
+    linear = True  # whether the misfit is linear in beta
+    one_curvature = True  # whether the curvature of steps is the exact one
+    bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
+    variance_factor = 1.0  # variance of the noise times its precision
+
+    def misfit(self, outputs, targets, beta):
+        """`Misfit` at given outputs."""
+        raise NotImplementedError
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``r`` ``(..., n, n_outputs)`` and curvature ``Lambda`` in the outputs.
+
+        The curvature is ``(..., n, n_outputs)`` if diagonal, otherwise with one more axis. Unless
+        ``exact`` it is positive, as required for Gauss-Newton steps, error bars and ``gamma``.
+        """
+        raise NotImplementedError
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient with respect to the outputs."""
+        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
+
+    def level_sizes(self):
+        """Number of outputs of every noise level."""
+        return np.zeros(0, dtype=int)
+
+    def noise_counts(self, targets, beta):
+        """Number of targets that measure each noise level, ``(..., n_levels)``."""
+        return np.sum(targets.weight) * self.level_sizes()
+
+    def log_normaliser(self, beta, n_rows):
+        """Log normaliser of the density of all rows, of shape ``(...)``."""
+        return np.zeros(beta.shape[:-1])
+
+    def noise_sd(self, beta):
+        """Noise standard deviation as a scale of the outputs, ``(..., n_outputs)`` or 1."""
+        return 1.0
+
+    def output_rows(self, outputs, targets, beta):
+        """`Rows` of the ridge regression of the linear output layer given the hidden units.
+
+        If the noise weights rows by their residuals, the regression is one step of expectation
+        maximisation. Only likelihoods with noise levels have one; ``None`` if outputs are coupled.
+        """
+        raise NotImplementedError
+
+    def identified(self, outputs):
+        """Project outputs on the identified part, which determines the probabilities."""
+        return outputs
+
+    def n_independent(self, n_outputs):
+        """Number of independent targets of a row."""
+        return n_outputs
+
+
+@dataclass(frozen=True)
+class Gaussian(Likelihood):
+    """Gaussian likelihood of ``t = f + noise`` with noise levels per output or shared by some.
+
+    Parameters
+    ----------
+    levels : ndarray of int, shape (n_outputs,)
+        Noise level of every output.
+    relative : ndarray of shape (n_outputs,)
+        Relative precisions: output ``o`` has noise precision ``relative_o * beta[levels_o]``.
+        Outputs measured in different units share a noise level in their own units by this factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Gaussian, Targets
+    >>> outputs, targets = np.array([[1.0], [2.0]]), Targets(np.array([[0.0], [4.0]]), np.ones(2))
+    >>> noise, beta = Gaussian.per_output(1), np.array([2.0])
+    >>> noise.misfit(outputs, targets, beta).errors
+    array([2.5])
+    >>> gradient, curvature = noise.derivatives(outputs, targets, beta)
+    >>> gradient
+    array([[ 2.],
+           [-4.]])
+    """
+
+    levels: np.ndarray
+    relative: np.ndarray
+
+    compiled = "gaussian"
+    quadratic = True
+
+    @classmethod
+    def per_output(cls, n_outputs):
+        """Build a likelihood with one noise level for each output."""
+        return cls(np.arange(n_outputs), np.ones(n_outputs))
+
+    @cached_property
+    def n_levels(self):
+        """Number of noise levels."""
+        return int(self.levels.max()) + 1
+
+    def level_sizes(self):
+        return np.bincount(self.levels)
+
+    @cached_property
+    def membership(self):
+        """Indicator matrix of shape (n_outputs, n_levels)."""
+        return (self.levels[:, None] == np.arange(self.n_levels)).astype(float)
+
+    def precisions(self, beta):
+        """Noise precision of every output, ``(..., n_outputs)``."""
+        return beta[..., self.levels] * self.relative
+
+    def noise_sd(self, beta):
+        """Noise standard deviation ``tau_o^(-1/2)`` of every output, ``(..., n_outputs)``."""
+        return self.precisions(beta) ** -0.5
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit with ``E_l = 1/2 sum_n s_n F_n (f_n - t_n)^2`` of every level (Bishop 5.14)."""
+        squares = (outputs - targets.y) ** 2
+        if targets.factors is not None:
+            squares = targets.factors * squares
+        squares = 0.5 * (targets.weight @ squares) * self.relative
+        errors = (squares[..., None, :] @ self.membership)[..., 0, :]
+        return Misfit(np.sum(beta * errors, axis=-1), errors)
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``r`` and (diagonal) curvature of the misfit, both ``(..., n, n_outputs)``."""
+        curvature = targets.counts * self.precisions(beta)[..., None, :]
+        gradient = curvature * (outputs - targets.y)
+        if curvature.shape != outputs.shape:
+            curvature = np.broadcast_to(curvature, outputs.shape)
+        return gradient, curvature
+
+    def level_derivatives(self, outputs, targets, beta, level, exact=True):
+        """Derivatives of gradient and curvature with respect to ``ln beta_l``."""
+        alone = beta * (np.arange(self.n_levels) == level)
+        return self.derivatives(outputs, targets, alone)
+
+    def level_information(self, outputs, targets, beta):
+        """Second derivatives of the misfit in ``ln beta``, ``(..., n_levels, n_levels)``."""
+        energies = beta * self.misfit(outputs, targets, beta).errors
+        return energies[..., None] * np.eye(self.n_levels)
+
+    def log_normaliser(self, beta, n_rows):
+        """Log normaliser ``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), ``(...)``."""
+        precisions = self.precisions(beta)
+        return 0.5 * n_rows * np.sum(np.log(precisions / (2.0 * np.pi)), axis=-1)
+
+    def output_rows(self, outputs, targets, beta):
+        """`Rows` of the exact ridge regression, as the noise is Gaussian."""
+        return Rows(targets.y, targets.weight, self.precisions(beta), targets.factors)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Likelihood):
+    """Likelihood of two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)``, zeros and ones."""
+
+    compiled = "bernoulli"
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
+        return self.misfit_and_gradient(outputs, targets, beta)[0]
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient and (diagonal) curvature, both ``(..., n, 1)``."""
+        p, weight = expit(outputs), targets.weight[:, None]
+        return weight * (p - targets.y), weight * p * expit(-outputs)
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient, from the same exponentials."""
+        small = np.exp(-np.abs(outputs))
+        likely = 1.0 / (1.0 + small)  # sigmoid(|a|)
+        rows = np.maximum(outputs, 0.0) - np.log(likely) - targets.y * outputs
+        p = np.where(outputs > 0, likely, small * likely)
+        value = (targets.weight @ rows)[..., 0]
+        return _without_level(value), targets.weight[:, None] * (p - targets.y)
+
+
+@dataclass(frozen=True)
+class Categorical(Likelihood):
+    """Likelihood of classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
+
+    compiled = "categorical"
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``-G = sum_n s_n [logsumexp(a) - a_t]`` (Bishop 4.108)."""
+        return self.misfit_and_gradient(outputs, targets, beta)[0]
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``(..., n, n_classes)``, full curvature ``diag(p) - p p^T`` (Bishop 4.110)."""
+        p = np.exp(outputs - logsumexp(outputs, axis=-1, keepdims=True))
+        weight = targets.weight[:, None]
+        weighted = weight * p
+        curvature = -weighted[..., :, None] * p[..., None, :]
+        classes = np.arange(p.shape[-1])
+        curvature[..., classes, classes] += weighted
+        return weight * (p - targets.y), curvature
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient, from the same exponentials."""
+        shifted = outputs - outputs.max(axis=-1, keepdims=True)
+        p = np.exp(shifted)
+        total = p.sum(axis=-1, keepdims=True)
+        p /= total
+        rows = np.log(total[..., 0]) - np.sum(targets.y * shifted, axis=-1)
+        value = np.sum(rows * targets.weight, axis=-1)
+        return _without_level(value), targets.weight[:, None] * (p - targets.y)
+
+    def identified(self, outputs):
+        """Remove the shift common to all classes, which changes no probability."""
+        return outputs - outputs.mean(axis=-1, keepdims=True)
+
+    def n_independent(self, n_outputs):
+        """Number of independent targets: one less than classes, as probabilities sum to 1."""
+        return n_outputs - 1
+
+
+def _without_level(value):
+    """`Misfit` of a likelihood without noise levels."""
+    return Misfit(value, np.zeros((*value.shape, 0)))

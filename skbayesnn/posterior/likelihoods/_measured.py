@@ -1,0 +1,102 @@
+"""Gaussian noise with known measurement errors of the targets.
+
+The variance of a target is the given variance of its measurement plus that of a noise level.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
+from skbayesnn.posterior.likelihoods._output_layer import Rows
+
+
+@dataclass(frozen=True)
+class MeasuredGaussian(Gaussian):
+    """Gaussian likelihood of ``t = f + noise + error`` with errors of known variances ``v_no``.
+
+    With the noise precision ``tau_o`` of output ``o``, a target has the precision ``tau_o F_no``,
+    where ``F_no = 1 / (1 + tau_o v_no)`` is the share of the noise level in its
+    variance. The log likelihood has the derivative (the ML-II equations of a variance component,
+    Harville 1977)::
+
+        1/2 sum_no s_n F_no (1 - tau_o F_no e_no^2) = n_l / 2 - beta_l E_l
+
+    with respect to ``ln beta_l``. A noise level is therefore measured by ``n_l = sum_no s_n F_no``
+    targets and re-estimated from ``E_l = 1/2 sum_no s_n F_no^2 relative_o e_no^2`` as without
+    errors. The `Targets` hold the variances.
+
+    Parameters
+    ----------
+    levels, relative
+        See `Gaussian`.
+    typical : ndarray of shape (n_outputs,)
+        Typical variance of the errors of every output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import MeasuredGaussian, Targets
+    >>> noise = MeasuredGaussian(np.zeros(1, dtype=int), np.ones(1), typical=np.ones(1))
+    >>> known = np.array([[0.0], [3.0]])  # variances
+    >>> targets = Targets(np.array([[0.0], [6.0]]), np.ones(2), variances=known)
+    >>> gradient, curvature = noise.derivatives(np.zeros((2, 1)), targets, np.ones(1))
+    >>> curvature.T  # one over 1 + v
+    array([[1.  , 0.25]])
+    """
+
+    typical: np.ndarray
+
+    compiled = None
+    linear = False
+
+    def noise_sd(self, beta):
+        """Standard deviation ``(1/tau_o + v_o)^(1/2)`` at typical errors, ``(..., n_outputs)``."""
+        return np.sqrt(1.0 / self.precisions(beta) + self.typical)
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``1/2 sum_no s_n (tau_o F_no e_no^2 - ln F_no)``, and ``E_l`` of every level."""
+        tau, F = self.shares(targets, beta)
+        squares = F * (outputs - targets.y) ** 2
+        rows = np.sum(tau * squares - np.log(F), axis=-1)
+        value = 0.5 * (rows[..., None, :] @ targets.weight)[..., 0]
+        squares = 0.5 * (targets.weight @ (F * squares)) * self.relative
+        return Misfit(value, (squares[..., None, :] @ self.membership)[..., 0, :])
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``s tau F e`` and (diagonal) curvature ``s tau F``."""
+        tau, F = self.shares(targets, beta)
+        curvature = targets.weight[:, None] * tau * F
+        return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient with respect to the outputs."""
+        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
+
+    def level_derivatives(self, outputs, targets, beta, level, exact=True):
+        tau, F = self.shares(targets, beta)
+        curvature = targets.weight[:, None] * tau * F**2 * self.membership[:, level]
+        return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
+
+    def level_information(self, outputs, targets, beta):
+        tau, F = self.shares(targets, beta)
+        known = 1.0 - F
+        rows = tau * F * (F - known) * (outputs - targets.y) ** 2 + known
+        sums = 0.5 * (targets.weight @ (F * rows))
+        return (sums[..., None, :] @ self.membership) * np.eye(self.n_levels)
+
+    def noise_counts(self, targets, beta):
+        """Effective number of targets ``n_l = sum_no s_n F_no`` of every noise level."""
+        return (targets.weight @ self.shares(targets, beta)[1]) @ self.membership
+
+    def output_rows(self, outputs, targets, beta):
+        """`Rows` of the exact ridge regression, as the noise is Gaussian."""
+        tau, F = self.shares(targets, beta)
+        return Rows(targets.y, targets.weight, tau[..., 0, :], F)
+
+    def shares(self, targets, beta):
+        """Noise precisions ``(..., 1, n_outputs)`` and shares ``F`` ``(..., n, n_outputs)``."""
+        tau = self.precisions(beta)[..., None, :]
+        # One layout for any number of networks: on it depend the last bits of products.
+        known = np.multiply(tau, targets.variances, order="C")
+        return tau, 1.0 / (1.0 + known)

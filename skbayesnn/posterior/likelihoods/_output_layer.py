@@ -1,0 +1,187 @@
+"""Marginal and complete likelihoods of targets, with noise that may differ between rows.
+
+Given the hidden units the linear output layer is a Bayesian linear regression (Bishop 2006, section
+3.5), which can be integrated out. The noise precision of a row is the precision of the output times
+a factor of the row.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.network import vector_jacobian
+from skbayesnn.posterior.likelihoods._ridge import ridge
+
+
+class Regression(NamedTuple):
+    """Data part of an energy without the normalisers of the noise, and its derivatives.
+
+    Attributes
+    ----------
+    value : ndarray of shape (...)
+        Energy ``1/2 sum_no s_n F_no tau_o e_no^2``, or, if the output layer is integrated out,
+        minus the log of the integral of its negative exponential under the prior.
+    gradient : ndarray
+        Gradient of the value: ``(..., n, width)`` with respect to the hidden units if the output
+        layer is integrated out, otherwise ``(..., k)`` with respect to all weights.
+    log_alpha : ndarray of shape (..., width, n_outputs)
+        Derivative in the log precisions of output weights that are integrated out.
+    log_precision : ndarray of shape (..., n_outputs)
+        Derivative in ``ln tau_o``.
+    log_factors : ndarray of shape (..., n, n_outputs)
+        Derivative in ``ln F_no``, if requested.
+    residual : ndarray of shape (..., n, n_outputs)
+        Outputs less targets, with mean output weights if the output layer is integrated out.
+    """
+
+    value: np.ndarray
+    gradient: np.ndarray
+    log_alpha: np.ndarray
+    log_precision: np.ndarray
+    log_factors: np.ndarray | None
+    residual: np.ndarray
+
+
+class Rows(NamedTuple):
+    """Targets with their weights and noise precisions.
+
+    Attributes
+    ----------
+    y : ndarray of shape (..., n, n_outputs)
+    weight : ndarray of shape (n,), or None
+        Weights of the rows; ``None``: all 1.
+    precision : ndarray of shape (..., n_outputs)
+        Noise precisions ``tau_o``.
+    factors : ndarray of shape (..., n, n_outputs) or (..., n, 1), or None
+        Factors ``F``; ``None``: all 1.
+    """
+
+    y: np.ndarray
+    weight: np.ndarray | None
+    precision: np.ndarray
+    factors: np.ndarray | None = None
+
+    @property
+    def weights(self):
+        """Weights ``s_n F_no`` of the targets; ``None`` if all are 1."""
+        if self.weight is None:
+            return self.factors
+        weight = self.weight[:, None]
+        return weight if self.factors is None else weight * self.factors
+
+    @property
+    def alike(self):
+        """True if every row has equal weights in all its outputs."""
+        return self.factors is None or self.factors.shape[-1] == 1
+
+    def sums(self, squares):
+        """Weighted sums ``sum_n s_n F_no q_no`` of arrays ``(..., n, n_outputs)``."""
+        if self.factors is not None:
+            return (self.weights * squares).sum(axis=-2)
+        return squares.sum(axis=-2) if self.weight is None else self.weight @ squares
+
+
+class System(NamedTuple):
+    """Normal equations of a ridge regression in units of the prior.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (..., n_outputs, width, width)
+        Gram matrix ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the weights ``W`` of the rows.
+    moment : ndarray of shape (..., n_outputs, width)
+        Right-hand side ``A^(-1/2) tau Z^T W y``.
+    """
+
+    gram: np.ndarray
+    moment: np.ndarray
+
+
+def regression_system(rows, z, sd):
+    """Build the ridge regression of the targets on hidden units ``z``, in units of the prior.
+
+    Parameters
+    ----------
+    rows : Rows
+    z : ndarray of shape (..., n, width)
+    sd : ndarray of shape (..., n_outputs, width)
+        Prior standard deviations ``A^(-1/2)`` of the output layer's weights.
+    """
+    weights = rows.weights
+    if rows.alike:
+        weighted = (z if weights is None else z * weights).swapaxes(-1, -2)
+        gram, moment = (weighted @ z)[..., None, :, :], (weighted @ rows.y).swapaxes(-1, -2)
+    else:
+        transposed = np.swapaxes(z, -1, -2)
+        columns = np.swapaxes(weights, -1, -2)[..., None, :]
+        gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
+        moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
+    by_precision = sd * rows.precision[..., None]
+    gram = gram * (by_precision[..., :, None] * sd[..., None, :])
+    return System(gram, moment * by_precision)
+
+
+def integrated(rows, z, sd, need_factors=False):
+    """Integrate the output layer out (Bishop 2006, equation 3.86).
+
+    Parameters
+    ----------
+    rows : Rows
+    z, sd
+        See `regression_system`.
+    need_factors : bool, default=False
+        Whether to compute ``log_factors``.
+    """
+    gram, moment = regression_system(rows, z, sd)
+    scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
+    precision, weights = rows.precision, rows.weights
+    mean = (scaled * sd).swapaxes(-1, -2)
+    residual = z @ mean
+    residual -= rows.y
+    squares = precision * rows.sums(residual**2)
+    scaled_squares = scaled * scaled
+    value = 0.5 * (squares + scaled_squares.sum(axis=-1) + log_det).sum(axis=-1)
+
+    # tau times the covariance of output weights, (..., o, width, width)
+    spread = inverse * ((precision[..., None] * sd)[..., :, None] * sd[..., None, :])
+    if rows.alike:
+        pull = z @ spread.sum(axis=-3)  # from 1/2 log det
+        pull += _products(residual * precision[..., None, :], mean)
+        if weights is not None:
+            pull *= weights
+    else:
+        columns = np.swapaxes(weights, -1, -2)[..., None]  # (..., o, n, 1)
+        pull = np.sum(columns * (z[..., None, :, :] @ spread), axis=-3)
+        pull += _products(weights * residual * precision[..., None, :], mean)
+
+    # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight
+    variances = inverse.diagonal(axis1=-2, axis2=-1)
+    determined = 0.5 * (scaled_squares + variances - 1.0)
+    # tau/2 (residuals^2 + Tr S^-1 Z^T W Z) of every output
+    trace_term = variances.shape[-1] - variances.sum(axis=-1)
+    by_factors = None
+    if need_factors:
+        variance = np.sum((z[..., None, :, :] @ spread) * z[..., None, :, :], axis=-1)
+        expected = precision[..., None, :] * residual**2 + np.swapaxes(variance, -1, -2)
+        by_factors = 0.5 * (expected if weights is None else weights * expected)
+    by_precision = 0.5 * (squares + trace_term)
+    return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors, residual)
+
+
+def _products(errors, mean):
+    """Sum errors ``(..., n, n_outputs)`` times mean weights ``(..., width, n_outputs)``."""
+    if errors.shape[-1] == 1:  # matrix products are slow here
+        return errors * mean[..., None, :, 0]
+    return errors @ np.swapaxes(mean, -1, -2)
+
+
+def complete(rows, trace):
+    """Evaluate the energy with all weights given."""
+    residual, weights = trace.outputs - rows.y, rows.weights
+    weighted = rows.precision[..., None, :] * residual
+    if weights is not None:
+        weighted *= weights
+    by_factors = 0.5 * weighted * residual
+    by_precision = np.sum(by_factors, axis=-2)
+    value = np.sum(by_precision, axis=-1)
+    gradient = vector_jacobian(trace, weighted)
+    return Regression(value, gradient, np.zeros(0), by_precision, by_factors, residual)

@@ -1,0 +1,180 @@
+"""Student-t likelihood of targets with outliers."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import gammaln
+from scipy.stats import t
+
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
+from skbayesnn.posterior.likelihoods._output_layer import Rows
+
+FARTHEST = 1e3  # residual, in scales of the noise, up to which its law is followed
+
+
+@lru_cache(maxsize=64)
+def squared_scales(degrees_of_freedom):
+    """Ratio ``nu / (nu - 2)`` of the variance of Student-t noise to its squared scale.
+
+    Up to two degrees of freedom the variance is infinite; that of the noise truncated at `FARTHEST`
+    scales replaces it.
+
+    Examples
+    --------
+    >>> from skbayesnn.posterior import squared_scales
+    >>> squared_scales(4.0)
+    2.0
+    >>> print(round(squared_scales(1.0)))  # (a - arctan a) / arctan a, within a scales
+    636
+    """
+    nu = degrees_of_freedom
+    if nu > 2.0:
+        return nu / (nu - 2.0)
+    end = np.log(FARTHEST)
+    half = quad(lambda x: np.exp(3.0 * x) * t.pdf(np.exp(x), nu), end - 40.0, end, limit=200)[0]
+    return float(half / (t.cdf(FARTHEST, nu) - 0.5))
+
+
+@dataclass(frozen=True)
+class StudentT(Gaussian):
+    """Multivariate Student-t likelihood of ``t = f + noise`` (Lange, Little & Taylor 1989).
+
+    With ``delta_n = sum_o tau_o (f_no - t_no)^2``, ``tau_o`` the precision of output ``o`` and
+    ``p`` outputs, minus the log density of a row is ``(nu + p)/2 log(1 + delta_n / nu)`` up to
+    constants. The noise is Gaussian with its precision multiplied by a Gamma-distributed factor for
+    every row, so that a row is an outlier in all its outputs. The mean of that factor given the
+    residual, ``u_n = (nu + p) / (nu + delta_n)``, is the weight of the row in expectation
+    maximisation.
+
+    A noise precision is re-estimated from ``E_l = 1/2 sum_n s_n u_n e_n^2``, as ``beta_l E_l`` is
+    the derivative of the misfit with respect to ``ln beta_l``. Precisions per row are not
+    supported.
+
+    Parameters
+    ----------
+    levels, relative
+        See `Gaussian`.
+    degrees_of_freedom : float
+        Degrees of freedom ``nu``. `misfit` and `log_normaliser` also take an array of shape
+        ``(...)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import StudentT, Targets
+    >>> noise, targets = StudentT.per_output(1), Targets(np.array([[0.0], [6.0]]), np.ones(2))
+    >>> noise.output_rows(np.zeros((2, 1)), targets, np.ones(1)).factors.T  # u_n
+    array([[1.25 , 0.125]])
+    """
+
+    degrees_of_freedom: float = 4.0
+
+    compiled = "student_t"
+    quadratic = False
+    linear = False
+    one_curvature = False
+
+    @property
+    def variance_factor(self):
+        """Variance of the noise times its precision, see `squared_scales`."""
+        return squared_scales(self.degrees_of_freedom)
+
+    @property
+    def bends(self):
+        """True if the misfit is nearly flat at gross outliers."""
+        return self.degrees_of_freedom <= 2.0
+
+    @property
+    def _nu(self):
+        """Degrees of freedom with an axis for the rows."""
+        return np.asarray(self.degrees_of_freedom)[..., None]
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        nu, p, s = self._nu, len(self.levels), targets.weight
+        squares = residual**2
+        rows = 0.5 * (nu + p) * np.log1p(np.sum(tau * squares, axis=-1) / nu)
+        value = (rows[..., None, :] @ s)[..., 0]
+        squares = 0.5 * ((s * u)[..., None, :] @ squares)[..., 0, :] * self.relative
+        return Misfit(value, (squares[..., None, :] @ self.membership)[..., 0, :])
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``r = s u tau e`` and curvature of the misfit.
+
+        The exact curvature is negative for outliers; it is ``(..., n, n_outputs, n_outputs)`` if
+        there are several outputs. Otherwise it is ``s u tau``, that of expectation maximisation.
+        """
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        s = targets.weight
+        weighted = s[:, None] * u[..., None] * tau
+        curvature = weighted
+        if exact:
+            slope = -(u**2) / (self.degrees_of_freedom + len(self.levels))  # du/d delta
+            pull = tau * residual
+            curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, pull, pull)
+        return weighted * residual, curvature
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient with respect to the outputs."""
+        gradient = self.derivatives(outputs, targets, beta, exact=False)[0]
+        return self.misfit(outputs, targets, beta), gradient
+
+    def level_derivatives(self, outputs, targets, beta, level, exact=True):
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        total = self.degrees_of_freedom + len(self.levels)
+        slope, bend = -(u**2) / total, 2.0 * u**3 / total**2  # of u in delta
+        mine, s = self.membership[:, level], targets.weight
+        delta = np.sum(mine * tau * residual**2, axis=-1)  # d delta / d ln beta_l
+        diagonal = s[:, None] * tau * ((slope * delta)[..., None] + u[..., None] * mine)
+        curvature = diagonal
+        if exact:
+            pull = tau * residual
+            curvature = _diagonal_plus_outer(diagonal, 2.0 * s * bend * delta, pull, pull)
+            part = 2.0 * s * slope
+            own = mine * pull
+            if len(mine) == 1:
+                curvature = curvature + 2.0 * part[..., None] * own * pull
+            else:
+                outer = own[..., :, None] * pull[..., None, :]
+                curvature = curvature + part[..., None, None] * (outer + np.swapaxes(outer, -1, -2))
+        return diagonal * residual, curvature
+
+    def level_information(self, outputs, targets, beta):
+        residual, tau, u = self._parts(outputs, targets.y, beta)
+        delta = (tau * residual**2) @ self.membership  # (..., n, n_levels)
+        total = self.degrees_of_freedom + len(self.levels)
+        weighted = 0.5 * (targets.weight * u)[..., None] * delta
+        levels = np.arange(self.n_levels)
+        matrix = -np.swapaxes(weighted * u[..., None] / total, -1, -2) @ delta
+        matrix[..., levels, levels] += np.sum(weighted, axis=-2)
+        return matrix
+
+    def log_normaliser(self, beta, n_rows):
+        """Log normaliser of the density of all rows, of shape ``(...)``."""
+        nu, p = self.degrees_of_freedom, len(self.levels)
+        constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(0.5 * nu)
+        return super().log_normaliser(beta, n_rows) + n_rows * constant
+
+    def output_rows(self, outputs, targets, beta):
+        """`Rows` of weight ``u_n``, for one step of expectation maximisation."""
+        u = self._parts(outputs, targets.y, beta)[2]
+        return Rows(targets.y, targets.weight, self.precisions(beta), u[..., None])
+
+    def _parts(self, outputs, y, beta):
+        """Residuals, precisions ``(..., 1, n_outputs)`` and row weights ``u`` ``(..., n)``."""
+        residual, tau = outputs - y, self.precisions(beta)[..., None, :]
+        nu, p = self._nu, len(self.levels)
+        return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
+
+
+def _diagonal_plus_outer(diagonal, factor, left, right):
+    """Matrix ``diag(d) + c a b^T`` of every row, as a diagonal for a single output."""
+    if diagonal.shape[-1] == 1:
+        return diagonal + factor[..., None] * left * right
+    matrix = factor[..., None, None] * left[..., :, None] * right[..., None, :]
+    outputs = np.arange(diagonal.shape[-1])
+    matrix[..., outputs, outputs] += diagonal
+    return matrix

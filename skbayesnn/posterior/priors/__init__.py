@@ -1,0 +1,1 @@
+"""Priors of weights, and hyperpriors of precisions."""
