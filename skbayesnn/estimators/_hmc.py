@@ -279,7 +279,8 @@ class HMCMLP(BayesianMLP):
         elif found.r_hat > LARGEST_R_HAT:
             message = (
                 f"The chains have not converged: R-hat of the outputs is {found.r_hat:.3f}, above "
-                f"{LARGEST_R_HAT}. Raise n_warmup and n_draws, or simplify the model"
+                f"{LARGEST_R_HAT}. Raise n_draws to about {found.n_draws_needed:,}, or simplify "
+                "the model"
             )
             if self.evidence and found.r_hat > ASTRAY:
                 message += ". log_evidence_ is nan, because it is estimated from the chains"

@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -405,7 +406,8 @@ def test_chains_that_do_not_agree():
     assert len(messages) == 1
     assert "The chains have not converged: R-hat of the outputs is" in messages[0]
     assert ", above 1.05. " in messages[0]
-    assert "Raise n_warmup and n_draws" in messages[0]
+    assert f"Raise n_draws to about {model.diagnostics_.n_draws_needed:,}" in messages[0]
+    assert model.diagnostics_.n_draws_needed > model.n_draws
     assert not model.diagnostics_.converged
 
 
@@ -427,6 +429,23 @@ def test_chains_that_agree_are_silent(kind):
     assert messages == []
     assert model.diagnostics_.converged
     assert model.diagnostics_.bulk_ess > 100
+
+
+@pytest.mark.parametrize(
+    ("r_hat", "ess", "verdict", "needed"),
+    [
+        (1.005, 500.0, "converged", 500),
+        (1.005, 200.0, "roughly converged: R-hat 1.005, effective sample size 200", 1000),
+        (1.0406, 500.0, "roughly converged: R-hat 1.041, effective sample size 500", 2100),
+        (1.2, 30.0, "NOT converged: R-hat of the outputs is 1.200, above 1.05", 11000),
+    ],
+)
+def test_verdicts_name_the_draws_that_are_needed(r_hat, ess, verdict, needed):
+    found = fit(**QUICK).diagnostics_
+    found = replace(found, r_hat=r_hat, bulk_ess=ess, n_draws=500, divergences=0)
+    assert found.verdict == verdict
+    assert found.n_draws_needed == needed
+    assert (f"about {needed:,}" in found.advice) == (needed > 500)
 
 
 def test_unstable_dynamics():

@@ -9,7 +9,9 @@ from skbayesnn.network import outputs
 from skbayesnn.samplers import bulk_ess, r_hat, tail_ess
 
 ROWS = 200  # training rows, evenly spread, at which functions are compared
-LARGEST_R_HAT = 1.05
+MOST_TIMES = 1000.0  # the present number of draws, in advice
+LARGEST_R_HAT = 1.05  # of chains that have roughly converged
+GOOD_R_HAT, GOOD_ESS = 1.01, 400.0  # of chains that have converged (Vehtari et al. 2021)
 LEAST_DRAWS = 8
 LARGEST_SHARE = 0.1  # of trajectories that may diverge where few are accepted
 LEAST_ACCEPTANCE = 0.5
@@ -72,8 +74,22 @@ class Diagnostics(Printed):
 
     @property
     def converged(self):
-        """True if R-hat of the functions is at most 1.05."""
+        """True if R-hat of the functions is at most 1.05: at least roughly converged."""
         return bool(self.r_hat <= LARGEST_R_HAT)
+
+    @property
+    def n_draws_needed(self):
+        """Draws per chain for R-hat 1.01 and an effective sample size of 400 at the present rate.
+
+        ``R-hat^2 - 1`` falls and the effective sample size rises in proportion to the draws. The
+        number has two significant digits. It is ``n_draws`` where both are reached, at most 1,000
+        times that, and 0 if there are too few draws to tell.
+        """
+        if np.isnan(self.r_hat):
+            return 0
+        by_r_hat = (self.r_hat**2 - 1.0) / (GOOD_R_HAT**2 - 1.0)
+        factor = min(max(1.0, by_r_hat, GOOD_ESS / self.bulk_ess), MOST_TIMES)
+        return self.n_draws if factor == 1.0 else int(float(f"{self.n_draws * factor:.1e}"))
 
     @property
     def stuck(self):
@@ -90,6 +106,11 @@ class Diagnostics(Printed):
             return f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}"
         if self.stuck:
             return f"doubtful: {self.divergences} trajectories diverged"
+        if self.n_draws_needed > self.n_draws:
+            return (
+                f"roughly converged: R-hat {self.r_hat:.3f}, effective sample size "
+                f"{self.bulk_ess:.0f}"
+            )
         return "converged"
 
     @property
@@ -98,9 +119,14 @@ class Diagnostics(Printed):
         if np.isnan(self.r_hat):
             return "Raise n_draws."
         if not self.converged:
-            return "Raise n_warmup and n_draws, or simplify the model."
+            return f"Raise n_draws to about {self.n_draws_needed:,}, or simplify the model."
         if self.stuck:
             return "Make step_size smaller, or raise n_warmup."
+        if self.n_draws_needed > self.n_draws:
+            return (
+                f"Use the predictions; for R-hat {GOOD_R_HAT} and effective sample size "
+                f"{GOOD_ESS:.0f} raise n_draws to about {self.n_draws_needed:,}."
+            )
         return "Use the predictions."
 
     def _summary(self):
