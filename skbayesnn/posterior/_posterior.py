@@ -22,7 +22,7 @@ from skbayesnn.network import (
 from skbayesnn.posterior.kernels._compiled import compiled_model
 from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
 from skbayesnn.posterior.likelihoods._output_layer import regression_system
-from skbayesnn.posterior.likelihoods._ridge import ridge_mean
+from skbayesnn.posterior.likelihoods._ridge import ridge
 from skbayesnn.posterior.priors._priors import WeightGroups
 
 
@@ -335,7 +335,7 @@ class Posterior:
             if rows is None:
                 return theta
             system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
-        best = np.swapaxes(sd * ridge_mean(*system, len(self.X)), -1, -2)
+        best = np.swapaxes(sd * ridge(*system, len(self.X))[0], -1, -2)
         result = theta.copy()
         result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
         return result

@@ -281,19 +281,6 @@ def test_terms_that_need_eigenvalues():
     assert_same(joint.terms(q), plain.terms(q), tol=1e-7)
 
 
-@pytest.mark.parametrize("likelihood", JOINTS)
-def test_rescaled(likelihood):
-    joint, plain, q = both_joints(likelihood)
-    shift = np.random.default_rng(0).normal(0.0, 0.3, (5, len(joint.information)))
-    shift[-1, 0] = 1e3  # beyond the range of the precision
-    (moved, volume), (desired, log_volume) = joint.rescaled(q, shift), plain.rescaled(q, shift)
-    np.testing.assert_array_equal(np.isfinite(volume), np.isfinite(log_volume))
-    inside = np.isfinite(volume)
-    assert inside[0]
-    assert not inside[-1]
-    assert_same([moved[inside], volume[inside]], [desired[inside], log_volume[inside]], tol=1e-9)
-
-
 @each_set
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_way

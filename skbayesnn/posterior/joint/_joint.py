@@ -18,8 +18,6 @@ from skbayesnn.posterior.likelihoods._output_layer import (
 )
 from skbayesnn.posterior.likelihoods._ridge import spectrum
 
-CACHE_DOUBLES = 2**17  # 1 MiB
-
 
 class Derivatives(NamedTuple):
     """Minus log likelihood and its gradient in natural coordinates.
@@ -107,12 +105,6 @@ class JointPosterior(Coordinates):
         return None if np.all(weight == 1.0) else weight
 
     @cached_property
-    def _batch(self):
-        """Number of positions whose arrays fit together into a processor's cache."""
-        width = max(self.posterior.network.layer_sizes)
-        return max(16, CACHE_DOUBLES // (len(self.posterior.X) * width))
-
-    @cached_property
     def compiled(self):
         """Compiled twin of `terms`; ``None`` if the core lacks the likelihood."""
         return compiled_joint(self, self.posterior)
@@ -132,9 +124,6 @@ class JointPosterior(Coordinates):
         return JointEnergy(*fields)
 
     def _terms(self, q):
-        if q.ndim == 2 and len(q) > self._batch:
-            parts = [self._terms(q[i : i + self._batch]) for i in range(0, len(q), self._batch)]
-            return JointEnergy(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
         place = self.place(q)
         stretch, change = self.precision_map.derivatives(place.eta)
         return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
@@ -187,9 +176,6 @@ class JointPosterior(Coordinates):
         if not self.compiled:
             return done
         return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
-
-    def rescaled(self, q, shift):
-        return self.compiled.rescaled(q, shift) if self.compiled else super().rescaled(q, shift)
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""

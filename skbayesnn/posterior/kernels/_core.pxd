@@ -95,7 +95,6 @@ cdef extern from "core.h":
     long joint_doubles(const CJoint *) nogil
     long move_doubles(const CJoint *) nogil
     long map_doubles(long) nogil
-    double rescale(const CJoint *, double *, const double *, double *) nogil
     const Kernels *kernels_at(int) nogil
 
 cdef const Kernels *kernels_in_use() noexcept

@@ -360,20 +360,6 @@ cdef class Joint:
         fields = values[0, ...], gradients[0], values[1, ...], gradients[1]
         return fields, failed.view(bool)
 
-    def rescaled(self, q, shift):
-        """`JointPosterior.rescaled`."""
-        cdef long m, n_groups = self.c.n_groups, i
-        moved, log_volume = np.array(q, order="C"), np.empty(q.shape[:-1])
-        cdef double[::1] x = moved.reshape(-1), v = log_volume.reshape(-1)
-        cdef const double[:, ::1] s = rows_of(shift, q.shape, n_groups)
-        cdef double *work = memory(n_groups + self.dimension)
-        m = v.shape[0]
-        with nogil:
-            for i in range(m):
-                v[i] = rescale(&self.c, out(x, i * self.stride), &s[i, 0], work)
-            free(work)
-        return moved, log_volume
-
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
         """Where a gradient is to be put: populations need none between their trajectories."""
         return NULL if self.c.tempering != NULL else &gradient[i, 0]

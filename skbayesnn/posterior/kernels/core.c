@@ -349,7 +349,8 @@ static double coordinate_of(const Joint *joint, int f, double log_precision)
     return share <= 0.0 ? -INFINITY : share >= 1.0 ? INFINITY : log(share / (1.0 - share));
 }
 
-double rescale(const Joint *joint, double *q, const double *shift, double *work)
+/* `JointPosterior.rescaled`, one position, in place. Returns the logarithm of the volume. */
+static double rescale(const Joint *joint, double *q, const double *shift, double *work)
 {
     double *factor = work, *moved = factor + joint->n_groups, before, after, change, log_volume = 0.0;
     double *eta = q + joint->n_sampled;

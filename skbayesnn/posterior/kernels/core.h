@@ -126,9 +126,6 @@ typedef struct {
                             double *first, double *second);
 } Kernels;
 
-/* `JointPosterior.rescaled`, one position, in place. Returns the logarithm of the volume. */
-double rescale(const Joint *joint, double *q, const double *shift, double *work);
-
 /* Those that this processor can run, the fastest first; NULL beyond the last. */
 const Kernels *kernels_at(int i);
 

@@ -5,7 +5,6 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 LEAST_PIVOT = 1e-10  # share of its diagonal entry, below which rounding has decided a pivot
 OF_SINGULAR = 1e-6  # the same if `G` is singular, whose zeros are known exactly
-MANY, WIDEST_SWEPT = 32, 16  # matrices that are faster inverted all at once, and their width
 
 
 def ridge(gram, moment, rank):
@@ -38,8 +37,7 @@ def ridge(gram, moment, rank):
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
     system = (gram + np.eye(size)).reshape(-1, size, size)
-    many = len(system) >= MANY and size <= WIDEST_SWEPT
-    inverse, log_det, done = (_by_sweeps if many else _by_cholesky)(system, least_pivot(size, rank))
+    inverse, log_det, done = _by_cholesky(system, least_pivot(size, rank))
     inverse, log_det = inverse.reshape(gram.shape), log_det.reshape(lead)
     mean = (inverse @ moment[..., None])[..., 0]
     if not done.all():
@@ -53,16 +51,6 @@ def ridge(gram, moment, rank):
         inverse[rest] = shrunk @ np.swapaxes(vectors, -1, -2)
         log_det[rest] = np.sum(np.log1p(values), axis=-1)
     return mean, inverse, log_det
-
-
-def ridge_mean(gram, moment, rank):
-    """Mean of `ridge` alone, with rounding that is independent of the batch size."""
-    size = gram.shape[-1]
-    system = gram + np.eye(size)
-    *_, done = _by_cholesky(system.reshape(-1, size, size), least_pivot(size, rank))
-    if not done.all():
-        return ridge(gram, moment, rank)[0]
-    return np.linalg.solve(system, moment[..., None])[..., 0]
 
 
 def least_pivot(width, rank):
@@ -95,26 +83,6 @@ def _by_cholesky(matrices, least):
     units = np.arange(matrices.shape[-1])
     inverse[:, units, units] *= 0.5
     return inverse, 2.0 * np.sum(np.log(roots), axis=-1), done
-
-
-def _by_sweeps(matrices, least):
-    """Inverses and log determinants by batched Gauss-Jordan sweeps with positive pivots."""
-    work = np.ascontiguousarray(matrices.transpose(1, 2, 0))  # along the last axis: faster
-    needed = least * work.diagonal().T
-    log_det, done = np.zeros(len(matrices)), np.ones(len(matrices), dtype=bool)
-    for j in range(len(work)):
-        pivot = work[j, j].copy()
-        done &= pivot >= needed[j]
-        pivot = np.where(done, pivot, 1.0)
-        log_det += np.log(pivot)
-        row = work[j] / pivot
-        column = work[:, j].copy()
-        column[j] = 0.0
-        work -= column[:, None] * row
-        work[:, j] = -column / pivot
-        work[j], work[j, j] = row, 1.0 / pivot
-    inverse = np.where(done, work, 0.0).transpose(2, 0, 1)
-    return 0.5 * (inverse + inverse.swapaxes(-1, -2)), log_det, done
 
 
 def spectrum(gram, rank):
