@@ -6,7 +6,6 @@ from scipy.linalg import eigh
 from scipy.special import logsumexp
 
 from skbayesnn.inference import (
-    EvidenceTerms,
     FreeHyperparameters,
     alpha_occam,
     log_evidence_fixed,
@@ -269,9 +268,3 @@ def test_only_units_with_equal_groups_can_be_exchanged():
     assert log_symmetry(network, WeightGroups(each, list("abcdefghijklmnopq"))) == pytest.approx(
         np.log(2**4)
     )
-
-
-def test_terms_add_up():
-    terms = EvidenceTerms(*(2.0 ** np.arange(7)))
-    assert terms.total == 127.0
-    assert EvidenceTerms(*(2.0 ** np.arange(8))).total == 255.0
