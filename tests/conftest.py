@@ -9,23 +9,24 @@ import pytest  # noqa: E402
 
 from skbayesnn.estimators import BayesianMLP  # noqa: E402
 from skbayesnn.inference import Limits  # noqa: E402
+from tests.tools import NOT_SAMPLED  # noqa: E402
 
 collect_ignore = ["usage_of_types.py"]  # only mypy reads it
 
 
-@pytest.fixture(autouse=True, scope="module")
-def unmeasured():
-    """No networks are drawn, which takes seconds for each fit, unless a test asks for it."""
-    kept, BayesianMLP._limits = (
-        BayesianMLP._limits,
-        Limits(sampled_seconds=0.0, checked_seconds=0.0, places=0),
-    )
-    yield kept
+@pytest.fixture(scope="module")
+def laplace():
+    """Small data are fitted as large ones are, by Laplace's approximation alone.
+
+    Modules ask for it whose tests are about this approximation, or about what does not depend on
+    the engine: users' small fits are sampled, which takes seconds for each.
+    """
+    kept, BayesianMLP._limits = BayesianMLP._limits, Limits(**NOT_SAMPLED)
+    yield
     BayesianMLP._limits = kept
 
 
-@pytest.fixture(autouse=True)
-def measured_if_asked(request, unmeasured, monkeypatch):
-    """Tests marked ``measured`` have the limits of a user."""
-    if "measured" in request.keywords:
-        monkeypatch.setattr(BayesianMLP, "_limits", unmeasured)
+@pytest.fixture
+def as_users_fit(monkeypatch):
+    """Limits of users in a single test of a module that asks for `laplace`."""
+    monkeypatch.setattr(BayesianMLP, "_limits", Limits())

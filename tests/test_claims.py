@@ -19,6 +19,8 @@ from tests.test_numbers import (
     values,
 )
 
+pytestmark = pytest.mark.docs
+
 PUBLIC = ("yacht", "energy", "concrete", "boston")  # of 20 splits
 OTHERS = ("gaussian process", "boosting", "forest")
 

@@ -9,6 +9,8 @@ from numpydoc.validate import validate
 
 from tests.tools import public_modules
 
+pytestmark = pytest.mark.docs
+
 OFF = {
     "ES01",  # an extended summary is not always needed
     "EX01",  # nor an example of every method; those of classes and functions are tested here
@@ -80,23 +82,27 @@ def problems(item, off=OFF):
     return [f"{code}: {message}" for code, message in validate(item)["errors"] if code not in off]
 
 
-@pytest.mark.parametrize("name", public_names())
-def test_docstring(name):
-    off = OFF | OFF_IN_BUILDING_BLOCKS if is_building_block(name) else OFF
-    assert not problems(name, off)
+@pytest.mark.parametrize("module", sorted({name.split(".")[1] for name in public_names()}))
+def test_docstrings(module):
+    found = {}
+    for name in public_names():
+        if name.split(".")[1] == module:
+            off = OFF | OFF_IN_BUILDING_BLOCKS if is_building_block(name) else OFF
+            found[name] = problems(name, off)
+    assert {name: some for name, some in found.items() if some} == {}
 
 
 def is_building_block(name):
     return ".".join(name.split(".")[:2]) in BUILDING_BLOCKS
 
 
-@pytest.mark.parametrize("name", [n for n in public_items() if not is_building_block(n)])
-def test_example(name):
-    assert n_statements(public_items()[name], name) >= 2  # the first imports
+def test_examples():
+    names = {name: item for name, item in public_items().items() if not is_building_block(name)}
+    assert [name for name, item in names.items() if n_statements(item, name) < 2] == []  # an import
 
 
 def test_missing_example_is_found():
-    assert n_statements(test_example, "test_example") == 0
+    assert n_statements(test_examples, "test_examples") == 0
 
 
 def test_names_are_collected():

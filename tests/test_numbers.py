@@ -38,6 +38,8 @@ from skbayesnn.model_selection import _candidates
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive._mixture import TEMPERATURE
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 PAGES = [

@@ -9,7 +9,6 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 @pytest.mark.slow
-@pytest.mark.measured
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_code_of_the_readme():
     blocks = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.M | re.S)

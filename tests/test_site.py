@@ -9,6 +9,8 @@ import pytest
 
 from tests.tools import public_modules
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     [ROOT / "README.md", *(ROOT / "doc").rglob("*.md"), *(ROOT / ".github").rglob("*.md")]

@@ -22,7 +22,8 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-DEPTHS = [(), (4,), (3, 4), (3, 2, 3)]
+NOT_SAMPLED = {"sampled_seconds": 0.0, "checked_seconds": 0.0, "places": 0}  # as large data
+DEPTHS = [(), (4,), (3, 2, 3)]
 
 
 def difference(f, x, h=1e-3):
@@ -162,8 +163,7 @@ def standardised(model, X):
 
 def set_limits(monkeypatch, **limits):
     """Other `Limits` for all estimators, so that small problems are treated as large ones."""
-    usual = {"sampled_seconds": 0.0, "checked_seconds": 0.0, "places": 0}
-    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**usual | limits))
+    monkeypatch.setattr(BayesianMLP, "_limits", Limits(**NOT_SAMPLED | limits))
 
 
 def set_block_doubles(monkeypatch, doubles):

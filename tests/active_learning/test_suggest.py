@@ -12,7 +12,10 @@ from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegress
 from skbayesnn.active_learning import Straddle, log_expected_improvement, suggest
 from skbayesnn.active_learning._suggest import N_DRAWS, _Search
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("laplace"),
+]
 
 FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 60, "evidence": False, "random_state": 0}
 LIMITS = [(0.0, 1.0), (-2.0, 2.0)]

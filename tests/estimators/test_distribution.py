@@ -14,7 +14,10 @@ from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegress
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators import predictive_distribution
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("laplace"),
+]
 
 NOISES = ["constant", "input_dependent", "student_t"]
 FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}

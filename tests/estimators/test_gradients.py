@@ -12,7 +12,10 @@ from skbayesnn import (
     HMCMLPRegressor,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("laplace"),
+]
 
 FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False, "random_state": 0}
 STEP = 1e-5

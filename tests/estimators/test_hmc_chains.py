@@ -471,7 +471,7 @@ def test_steps_that_are_far_too_long(sampler):
 # --- chains that start from populations ----------------------------------------------------------
 
 
-@pytest.mark.measured
+@pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.parametrize("kind", ["one output", "two classes"])
 def test_short_chains_continue_like_one_longer_fit(kind):
     few = {"n_draws": 20, "evidence": True, "warm_start": True}
@@ -484,12 +484,12 @@ def test_short_chains_continue_like_one_longer_fit(kind):
     assert model.log_evidence_ == first
 
 
-@pytest.mark.measured
+@pytest.mark.usefixtures("as_users_fit")
 def test_short_chains_do_not_depend_on_the_number_of_processes():
     assert_same_draws(fit(n_draws=40), fit(n_draws=40, n_jobs=2))
 
 
-@pytest.mark.measured
+@pytest.mark.usefixtures("as_users_fit")
 def test_short_chains_start_at_different_draws():
     energies = draws_of(fit(n_draws=32)).energy
     assert len(np.unique(energies[:, ::2])) == 32  # two chains of 16 parts with two draws each

@@ -7,7 +7,10 @@ from sklearn.datasets import load_iris
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("laplace"),
+]
 
 
 def make_rows(n=40):
@@ -46,7 +49,7 @@ def test_far_rows_are_newer(model):
     assert np.all(distance[len(X) :] > 1)
 
 
-@pytest.mark.measured
+@pytest.mark.usefixtures("as_users_fit")
 def test_networks_drawn_from_the_posterior_have_their_own_prior():
     X, y = make_rows()
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)

@@ -174,18 +174,6 @@ def test_gamma_hyperpriors_add_their_density(exact):
     assert there.value > found.value
 
 
-@pytest.mark.parametrize("hidden", [(), (3,)])
-def test_dropping_tau_gives_the_reestimation_formula(hidden):
-    # MacKay (1992), equations 2.22-2.24: exact for linear models, off by tau for others
-    posterior, search = make("one output", hidden)
-    point = search.point
-    derivatives = derivatives_at(posterior, search, exact=False)
-    determined = well_determined(posterior, method_of(posterior), point.theta, point.hyper)
-    formula = 0.5 * determined.gamma - point.hyper.alpha * point.energies.weights
-    tau = derivatives.gradient[: len(formula)] - formula
-    assert (np.max(np.abs(tau)) > 1e-3) == bool(hidden)
-
-
 def check_identities(posterior, point, rtol):
     """``2 alpha_c E_W^c = gamma_c`` and ``2 beta E_D = N - gamma``; groups at a bound left out."""
     theta, hyper, energies, *_ = point
@@ -260,13 +248,6 @@ def test_polish_reaches_the_maximum_of_the_evidence():
     after = derivatives_at(posterior, polished).gradient
     assert np.max(np.abs(after)) < 1e-4 < np.max(np.abs(before))
     assert log_evidence(posterior, polished) > log_evidence(posterior, start)
-
-
-def test_polish_of_a_linear_model_agrees_with_the_first_ascent():
-    posterior, start = make("one output", (), prior="single")
-    first, _ = ascended(posterior, start, tol=1e-14)
-    second, _ = ascended(posterior, start, exact=True, tol=1e-12, max_iter=50)
-    assert_near(logs_of(second.point.hyper), logs_of(first.point.hyper), 1e-5)
 
 
 def test_groups_that_determine_nothing_get_the_largest_precision():

@@ -59,14 +59,6 @@ def test_a_descent_ends_early_where_it_is_told_to(monkeypatch):
     assert np.all(np.diff(ends) < -1e-3)
 
 
-def test_a_descent_from_a_minimum_stays_there():
-    posterior, theta, hyper = problem()
-    mode = mode_of(posterior, theta, hyper).point
-    there = descended(posterior, mode.theta, hyper, tol=1e-12)
-    assert energy(posterior, there, hyper) <= mode.energy
-    np.testing.assert_allclose(there, mode.theta, atol=1e-4)
-
-
 def moves_of(posterior, theta, hyper, matrix=None):
     """`fair_moves` with the Gauss-Newton matrix, or with another one."""
     method = method_of(posterior)
@@ -199,15 +191,6 @@ def test_fixed_precisions_stay_as_they_are(limits):
     np.testing.assert_array_equal(trained.hyper.alpha, hyper.alpha)
     assert trained.converged
     assert trained.n_iter == 1
-
-
-def test_starts_have_a_strong_prior_where_nothing_compares_their_minima():
-    posterior, _, _ = problem("gaussian", n=200)
-    rngs = [np.random.default_rng(seed) for seed in range(4)]
-    alone = random_starts(posterior, rngs, low_noise=False)
-    assert {start.hyper.alpha.min() for start in alone} == {10.0}
-    assert {start.hyper.beta.max() for start in alone} == {1.0}
-    assert {start.hyper.beta[0] for start in random_starts(posterior, rngs)} == {1.0, 100.0}
 
 
 def test_completed_minima_agree_with_those_of_gauss_newton_steps():

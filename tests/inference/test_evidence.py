@@ -7,7 +7,6 @@ from scipy.special import logsumexp
 
 from skbayesnn.inference import well_determined
 from skbayesnn.inference.evidence._evidence import (
-    EvidenceTerms,
     alpha_occam,
     log_evidence_fixed,
     log_occam_gaussian,
@@ -269,9 +268,3 @@ def test_only_units_with_equal_groups_can_be_exchanged():
     assert log_symmetry(network, WeightGroups(each, list("abcdefghijklmnopq"))) == pytest.approx(
         np.log(2**4)
     )
-
-
-def test_terms_add_up():
-    terms = EvidenceTerms(*(2.0 ** np.arange(7)))
-    assert terms.total == 127.0
-    assert EvidenceTerms(*(2.0 ** np.arange(8))).total == 255.0

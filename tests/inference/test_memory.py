@@ -8,9 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.estimators import BayesianMLP
-from skbayesnn.inference import Problem, machine_memory, memory_of_search, readable
+from skbayesnn.inference import Problem, machine_memory, memory_of_search
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 
 def make_rows(n_rows, n_features, n_units):
@@ -53,29 +55,6 @@ def test_estimate_within_a_factor_of_two(monkeypatch, n_rows, n_features, hidden
         tracemalloc.stop()
     told = memory_of_search(*result_of(model).posed, options["n_restarts"])
     assert 0.5 < told / peak < 2.0
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "hidden", "options", "words"),
-    [
-        (40, (2,), {}, "steps with Gauss-Newton curvature, exact Hessian at the minima"),
-        (40, (2,), {"hessian": "gauss_newton"}, "Gauss-Newton curvature at the minima"),
-        (8, (4,), {}, "Gauss-Newton curvature in dual form, as weights outnumber the targets"),
-    ],
-)
-def test_message_before_the_fit(capsys, n_rows, hidden, options, words):
-    X, y = make_rows(n_rows, 2, 2)
-    model = EvidenceMLPRegressor(hidden, n_restarts=1, random_state=0, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.set_params(verbose=1).fit(X, y)
-        first = capsys.readouterr().out.splitlines()[0]
-        model.set_params(verbose=0).fit(X, y)
-    n_weights = 4 * hidden[0] + 1
-    assert first.startswith(f"{n_rows} rows, {n_weights} weights: ")
-    assert words in first
-    assert first.endswith("MiB of memory")
-    assert capsys.readouterr().out == ""
 
 
 def test_training_by_gradients_is_announced(capsys, monkeypatch):
@@ -130,9 +109,3 @@ def test_processes_need_memory_each():
     alone, both, third = (memory_of_search(*posed, 2, n_jobs) for n_jobs in (1, 2, 3))
     assert both > 1.2 * alone
     assert third == both  # no more than there are starts
-
-
-def test_readable():
-    assert readable(1536.0) == "1.5 KiB"
-    assert readable(200 * 2.0**20) == "200 MiB"
-    assert readable(3.0e13) == "27940 GiB"

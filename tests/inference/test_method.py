@@ -83,25 +83,6 @@ def test_which_method_is_chosen(likelihood, n, sizes, curvature, traits):
     assert approximate.curvature is curvature
 
 
-@pytest.mark.parametrize(
-    ("limits", "curvature", "traits"),
-    [
-        (Limits(dense=0), KRONECKER, "by_gradients"),
-        (Limits(dense_work=0), KRONECKER, "by_gradients"),
-        (Limits(dense=0, dual=0), DUAL, ""),
-        (Limits(dual=0, dual_doubles=0), DENSE, "dense exact cheap refines"),
-        (Limits(cheap_work=0), DENSE, "dense exact"),
-        (Limits(refined=0), DENSE, "dense exact cheap"),
-        (Limits(softmax_work=0), DENSE, "dense exact by_gradients"),
-    ],
-)
-def test_limits_decide(limits, curvature, traits):
-    method = method_of(of_size(Categorical(), 50, (2, 4, 3)), limits=limits)
-    assert method.curvature is curvature
-    names = ["dense", "exact", "cheap", "refines", "by_gradients"]
-    assert {name for name in names if getattr(method, name)} == set(traits.split())
-
-
 def test_plan_in_words():
     def words(posterior, **options):
         return str(method_of(posterior, limits=LIMITS, **options))

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
 
 from skbayesnn.inference import NOISE_MODELS, Problem, fit_evidence
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
@@ -148,15 +147,6 @@ def log_marginal(posterior, alpha, log_precision):
     inner = np.sum(b * np.linalg.solve(A, b[..., None])[..., 0], axis=-1)
     value = 0.5 * (inner - np.sum(beta * y**2, -1) + np.sum(log_precision - np.log(2 * np.pi), -1))
     return value + np.log(alpha) - 0.5 * np.linalg.slogdet(A)[1]
-
-
-def test_marginal_likelihood_of_the_reference():
-    posterior = make_problem(7).posed(()).posterior
-    h = np.linspace(0.0, 2.0, 7)
-    Phi = np.hstack([posterior.X, np.ones((7, 1))])
-    covariance = np.diag(np.exp(-h)) + Phi @ Phi.T / 1.5
-    exact = multivariate_normal(np.zeros(7), covariance).logpdf(posterior.y[:, 0])
-    assert log_marginal(posterior, 1.5, h) == pytest.approx(exact)
 
 
 class PinnedPlan(NoisePlan):

@@ -52,9 +52,7 @@ A, K = ONE.A, len(ONE.A)
 INVERSE = np.linalg.inv(A)
 MADE = {
     "new": lambda precision: precision,
-    "condensed": lambda precision: precision.condensed(),
-    "pickled": lambda precision: pickle.loads(pickle.dumps(precision)),
-    "both": lambda precision: pickle.loads(pickle.dumps(precision.condensed())),
+    "kept": lambda precision: pickle.loads(pickle.dumps(precision.condensed())),
 }
 
 

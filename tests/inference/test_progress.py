@@ -11,6 +11,8 @@ from skbayesnn.inference.task._progress import Stage
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(60)
@@ -148,7 +150,7 @@ def test_growth_has_a_line_for_every_network(capsys):
     assert sum(" weights: training by " in line for line in more) >= len(model.growth_)
 
 
-@pytest.mark.measured
+@pytest.mark.usefixtures("as_users_fit")
 def test_noise_and_evidence_have_lines(capsys):
     heavy = Y + 0.3 * np.random.default_rng(1).standard_t(1.5, 60)
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0, verbose=1).fit(X, heavy)

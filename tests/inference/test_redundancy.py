@@ -182,7 +182,7 @@ def scrambled(network, theta, rng):
 
 @each_network
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_align_undoes_symmetries(hidden, activation, seed):
     rng = np.random.default_rng(seed)
     posterior, theta = make(hidden, activation)
@@ -210,14 +210,6 @@ def test_align_keeps_the_function(hidden, activation):
         atol=1e-13,
     )
     assert same_minimum(posterior.network, aligned, theta)
-
-
-def test_sign_flips_are_no_symmetry_of_the_logistic_function():
-    posterior, theta = make((3,), "logistic")
-    layers = [w.copy() for w in posterior.network.layers(theta)]
-    layers[0][:, 0] *= -1
-    layers[1][0] *= -1
-    assert not same_minimum(posterior.network, posterior.network.pack(layers), theta)
 
 
 def test_units_at_work_in_the_last_of_many_sorted_rows_are_kept():

@@ -205,6 +205,7 @@ def separable_rows():
     return X, (X[:, :1] + 0.5 * X[:, 1:2] > 0.1).astype(float)
 
 
+@pytest.mark.slow
 def test_chains_agree_where_classes_are_separable(monkeypatch):
     posterior = make_posterior(*separable_rows())
     with_slices = np.log(sampled(posterior, n_draws=600).alpha)

@@ -12,6 +12,8 @@ from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Gaussian
 from tests.tools import parts_of, set_limits, shares_of
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 
 def rows(n=40, seed=0):
     rng = np.random.default_rng(seed)

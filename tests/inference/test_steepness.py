@@ -8,6 +8,8 @@ from skbayesnn.inference import Problem
 from skbayesnn.inference.minima._training import STEEPER, random_starts, steepness
 from skbayesnn.posterior import Gaussian
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(-1.7, 1.7, (150, 1)), axis=0)
 NOISE = 0.1 * rng.standard_normal((150, 1))

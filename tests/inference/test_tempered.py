@@ -19,7 +19,7 @@ from tests.tools import difference, make_problem
 ROW_FACTORS = ["student_t", "input_dependent", "input_dependent_two", "measured"]
 LIKELIHOODS = ["gaussian", "bernoulli", "categorical", *ROW_FACTORS]
 each_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS)
-each_hidden = pytest.mark.parametrize("hidden", [(), (3,), (3, 2)], ids=str)
+each_hidden = pytest.mark.parametrize("hidden", [(), (3, 2)], ids=str)
 each_integrate = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
 
 

@@ -32,7 +32,9 @@ from skbayesnn.posterior import (
 )
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.tools import ALL_LIKELIHOODS, DEPTHS, LIKELIHOODS, make_problem
+from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, make_problem
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 core = pytest.importorskip(
     "skbayesnn.posterior.kernels._core", reason="installed without a compiler"
@@ -43,7 +45,7 @@ if instructions() is None:
 each_set = pytest.mark.parametrize("name", core.instructions())
 COMPILED = [name for name in ALL_LIKELIHOODS if not name.startswith(("measured", "correlated"))]
 each_likelihood = pytest.mark.parametrize("likelihood", [*COMPILED, "rows", "squares"])
-each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
+each_depth = pytest.mark.parametrize("hidden", [(), (3, 4)], ids=str)
 each_activation = pytest.mark.parametrize("activation", list(core.ACTIVATIONS))
 SIZES = [1, 7, 8, 9, 129, 300]  # rows: whole vectors and not, whole blocks and not
 
@@ -117,10 +119,9 @@ def test_posterior(used, likelihood, hidden):
     assert_agree(likelihood, hidden, n=23)
 
 
-@each_set
 @each_likelihood
 @each_depth
-def test_without_output_biases(used, likelihood, hidden):
+def test_without_output_biases(likelihood, hidden):
     assert_agree(likelihood, hidden, n=23, output_bias=False)
 
 
@@ -132,9 +133,9 @@ def test_activations(likelihood, activation):
 
 @each_set
 @each_likelihood
-@pytest.mark.parametrize("n", SIZES)
-def test_numbers_of_rows(used, likelihood, n):
-    assert_agree(likelihood, (6,), n=n)
+def test_numbers_of_rows(used, likelihood):
+    for n in SIZES:
+        assert_agree(likelihood, (6,), n=n)
 
 
 @each_set
@@ -145,7 +146,7 @@ def test_wide_layers(used):  # all remainders of the tiles
 
 
 @each_set
-@pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0, 30.0, 1e3])
+@pytest.mark.parametrize("size", [1e-9, 30.0, 1e3])
 def test_weights_of_any_size(used, size):
     for likelihood in ("gaussian", "bernoulli", "categorical"):
         posterior, plain, theta, hyper = both(likelihood, (4,))
@@ -155,13 +156,12 @@ def test_weights_of_any_size(used, size):
 
 @each_set
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
 @each_likelihood
-def test_what_is_not_a_number_stays_so(used, likelihood, bad):
+def test_what_is_not_a_number_stays_so(used, likelihood):
     posterior, _, theta, hyper = both(likelihood, (4,))
-    theta[-1] = bad
-    value = posterior.energies(theta, hyper.beta).misfit
-    assert not np.isfinite(value)
+    for bad in (np.nan, np.inf):
+        theta[-1] = bad
+        assert not np.isfinite(posterior.energies(theta, hyper.beta).misfit)
 
 
 def test_gelu_is_left_to_numpy():
@@ -241,7 +241,7 @@ each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated"
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_depth
 @each_way
-@pytest.mark.parametrize("prior", ["single", "layer", "ard"])
+@pytest.mark.parametrize("prior", ["single", "ard"])
 def test_terms(used, likelihood, hidden, integrate, prior):
     for fixed in (False, True):
         joint, plain, q = both_joints(likelihood, hidden, prior, integrate, fixed)
@@ -285,18 +285,15 @@ def test_terms_that_need_eigenvalues():
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_way
 @pytest.mark.parametrize("move", [ScaleMoves, PrecisionMoves, UnitMoves])
-@pytest.mark.parametrize("prior", ["single", "layer"])
-@pytest.mark.parametrize("hidden", [(3,), (3, 2)], ids=str)
-def test_moves(used, likelihood, integrate, move, prior, hidden):
+def test_moves(used, likelihood, integrate, move):
     found = []
-    for joint in both_joints(likelihood, hidden, prior, integrate)[:2]:
-        q = both_joints(likelihood, hidden, prior, integrate)[2]
+    for joint in both_joints(likelihood, (3, 2), "layer", integrate)[:2]:
+        q = both_joints(likelihood, (3, 2), "layer", integrate)[2]
         phase, rngs = start(joint, q), [np.random.default_rng(seed) for seed in range(5)]
         for _ in range(3):
             phase = move(joint)(joint, phase, rngs)
         found.append(phase)
-    if prior == "layer":  # precisions that outputs share may stay where they are
-        assert np.any(found[0].position != q)
+    assert np.any(found[0].position != q)
     assert_same(*found, tol=1e-7)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from skbayesnn.posterior import Gaussian, SquaredResiduals, Targets
-from tests.tools import assert_near, difference, make_problem
+from tests.tools import assert_near, make_problem
 
 
 def draw(name, n=6, p=2, lead=(), seed=0):
@@ -22,9 +22,6 @@ def draw(name, n=6, p=2, lead=(), seed=0):
         factors = rng.uniform(0.2, 1.0, (n, p))  # degrees of freedom
         y, likelihood, beta = y**2 / factors, SquaredResiduals(), np.ones((*lead, 0))
     return likelihood, f, Targets(y, rng.uniform(0.5, 3.0, n), factors), beta
-
-
-both = pytest.mark.parametrize("name", ["rows", "squares"])
 
 
 def test_log_density_of_rows():
@@ -70,46 +67,6 @@ def test_most_probable_level_of_the_squares():
     np.testing.assert_allclose(curvature.sum(axis=0), 0.5 * weight @ gamma)
     _, expected = likelihood.derivatives(level, targets, beta, exact=False)
     np.testing.assert_allclose(expected, 0.5 * weight[:, None] * gamma)
-
-
-@both
-@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
-def test_derivatives(name, lead):
-    likelihood, f, targets, beta = draw(name, lead=lead)
-    gradient, curvature = likelihood.derivatives(f, targets, beta)
-    misfit, same = likelihood.misfit_and_gradient(f, targets, beta)
-    np.testing.assert_array_equal(same, gradient)
-    for field, alone in zip(misfit, likelihood.misfit(f, targets, beta), strict=True):
-        np.testing.assert_array_equal(field, alone)
-    for i in np.ndindex(lead):
-
-        def value(flat, b=beta[i]):
-            return likelihood.misfit(flat.reshape(6, 2), targets, b).value
-
-        def slope(flat, b=beta[i]):
-            return likelihood.derivatives(flat.reshape(6, 2), targets, b)[0].ravel()
-
-        assert_near(gradient[i].ravel(), difference(value, f[i].ravel()))
-        assert_near(np.diag(curvature[i].ravel()), difference(slope, f[i].ravel()))
-
-
-@both
-def test_sample_weight_is_repetition(name):
-    likelihood, f, targets, beta = draw(name)
-    times = np.array([1, 3, 2, 1, 4, 1])
-    some = np.repeat(np.arange(6), times)
-    weighted = targets._replace(weight=times.astype(float))
-    repeated = Targets(targets.y[some], np.ones(12), targets.factors[some])
-    pairs = zip(
-        likelihood.misfit(f, weighted, beta),
-        likelihood.misfit(f[some], repeated, beta),
-        strict=True,
-    )
-    for mine, other in pairs:
-        np.testing.assert_allclose(mine, other)
-    r, _ = likelihood.derivatives(f, weighted, beta)
-    r_repeated, _ = likelihood.derivatives(f[some], repeated, beta)
-    np.testing.assert_allclose(r.sum(axis=0), r_repeated.sum(axis=0))
 
 
 def test_enormous_log_precisions_do_not_overflow():

@@ -149,12 +149,6 @@ def test_curvature_of_the_noise_network(name, integrate, hidden):
         assert np.min(np.linalg.eigvalsh(matrix)) > 0.0
 
 
-@pytest.mark.parametrize("name", ["student_t", "student_t_shared", *MEASURED])
-def test_curvature_is_positive_definite(name):
-    joint, positions = make_joint(name)
-    assert np.min(np.linalg.eigvalsh(joint.curvature(positions))) > 0.0
-
-
 @pytest.mark.parametrize("name", MEASURED)
 def test_curvature_of_levels_beside_errors(name):
     """Information ``1/2 s (d ln precision)^2`` of every row, and the logistic map's own part."""

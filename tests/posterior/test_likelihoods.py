@@ -11,9 +11,7 @@ from skbayesnn.posterior import (
     Targets,
 )
 from tests.tools import (
-    ALL_LIKELIHOODS,
     assert_near,
-    difference,
     make_likelihood,
     make_targets,
     make_variances,
@@ -176,18 +174,6 @@ def test_categorical_log_probability():
     assert likelihood.log_normaliser(beta, targets.weight.sum()) == 0
 
 
-@pytest.mark.parametrize("name", ["bernoulli", "categorical"])
-@pytest.mark.parametrize("lead", [(), (2, 3)], ids=str)
-def test_classes_have_no_noise_level(name, lead):
-    likelihood, f, targets, beta = draw(name, lead=lead)
-    assert likelihood.n_levels == 0
-    assert len(likelihood.level_sizes()) == 0
-    misfit = likelihood.misfit(f, targets, beta)
-    assert misfit.value.shape == lead
-    assert misfit.errors.shape == (*lead, 0)
-    assert likelihood.log_normaliser(beta, 7.0).shape == lead
-
-
 def test_two_classes_by_softmax_and_by_sigmoid_agree():
     likelihood, f, targets, beta = draw("bernoulli")
     both = np.hstack([0 * f, f])
@@ -201,74 +187,6 @@ def test_two_classes_by_softmax_and_by_sigmoid_agree():
     r_both, curvature_both = Categorical().derivatives(both, targets_of_both, beta)
     np.testing.assert_allclose(r_both[:, 1:], r, rtol=1e-12)
     np.testing.assert_allclose(curvature_both[:, 1, 1:], curvature, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
-@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
-def test_derivatives_in_the_outputs(name, lead):
-    likelihood, f, targets, beta = draw(name, lead=lead)
-    gradient, curvature = likelihood.derivatives(f, targets, beta)
-    assert gradient.shape == f.shape
-    misfit, same = likelihood.misfit_and_gradient(f, targets, beta)
-    for field, alone in zip(misfit, likelihood.misfit(f, targets, beta), strict=True):
-        np.testing.assert_allclose(field, alone, rtol=1e-12)
-    np.testing.assert_allclose(same, gradient, rtol=1e-12)
-    if curvature.ndim == f.ndim:
-        curvature = curvature[..., None] * np.eye(f.shape[-1])
-    n, p = f.shape[-2:]
-    for i in np.ndindex(lead):
-
-        def value(flat, b=beta[i]):
-            return likelihood.misfit(flat.reshape(n, p), targets, b).value
-
-        def slope(flat, b=beta[i]):
-            return likelihood.derivatives(flat.reshape(n, p), targets, b)[0].ravel()
-
-        assert_near(gradient[i].ravel(), difference(value, f[i].ravel()))
-        full = np.zeros((n, p, n, p))  # rows do not interact
-        full[np.arange(n), :, np.arange(n), :] = curvature[i]
-        assert_near(full.reshape(n * p, n * p), difference(slope, f[i].ravel()))
-
-
-@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
-def test_sample_weight_is_repetition(name):
-    likelihood, f, targets, beta = draw(name)
-    weight = np.array([1.0, 3.0, 2.0, 1.0, 4.0, 1.0])
-    times = weight.astype(int)
-    weighted = targets._replace(weight=weight)
-    f_repeated, y_repeated, variances = (
-        None if some is None else np.repeat(some, times, axis=0)
-        for some in (f, targets.y, targets.variances)
-    )
-    repeated = Targets(y_repeated, np.ones(times.sum()), None, variances)
-    pairs = zip(
-        likelihood.misfit(f, weighted, beta),
-        likelihood.misfit(f_repeated, repeated, beta),
-        strict=True,
-    )
-    for field, other in pairs:
-        np.testing.assert_allclose(field, other, rtol=1e-13)
-    parts = likelihood.derivatives(f, weighted, beta)
-    parts_repeated = likelihood.derivatives(f_repeated, repeated, beta)
-    starts = np.cumsum(times) - times
-    for part, other in zip(parts, parts_repeated, strict=True):
-        np.testing.assert_allclose(part, np.add.reduceat(other, starts, axis=0), rtol=1e-13)
-
-
-@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
-def test_last_bits_do_not_depend_on_the_number_of_networks(name):
-    likelihood, f, targets, beta = draw(name, n=37, lead=(5,))
-    misfit = likelihood.misfit(f, targets, beta)
-    parts = likelihood.derivatives(f, targets, beta)
-    normaliser = likelihood.log_normaliser(beta, 37.0)
-    for i in range(5):
-        own = likelihood.misfit(f[i], targets, beta[i])
-        np.testing.assert_array_equal(misfit.errors[i], own.errors)
-        assert misfit.value[i] == own.value
-        assert normaliser[i] == likelihood.log_normaliser(beta[i], 37.0)
-        alone = likelihood.derivatives(f[i], targets, beta[i])
-        for many, one in zip(parts, alone, strict=True):
-            np.testing.assert_array_equal(many[i], one)
 
 
 def test_extreme_logits_of_two_classes():

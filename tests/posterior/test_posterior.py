@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skbayesnn.network import outputs
-from skbayesnn.posterior import Hyperparameters, SquaredResiduals
+from skbayesnn.posterior import SquaredResiduals
 from tests.tools import (
     ALL_LIKELIHOODS,
     DEPTHS,
@@ -192,12 +192,6 @@ def test_output_layer_by_expectation_maximisation(name, lead):
     assert np.max(np.abs(posterior.gradient(theta, hyper)[..., last])) < 1e-6
 
 
-def test_exact_and_gauss_newton_differ():
-    posterior, theta, hyper = make_problem("gaussian")
-    A, B = (posterior.hessian(theta, hyper, exact) for exact in (True, False))
-    assert np.max(np.abs(A - B)) > 0.1 * np.max(np.abs(A))
-
-
 @each_likelihood
 def test_sample_weight_is_repetition(name):
     posterior, theta, hyper = make(name, (3, 2))
@@ -236,7 +230,7 @@ def everything(posterior, theta, hyper):
 
 @each_likelihood
 @each_depth
-@pytest.mark.parametrize("doubles", [1, 40, 200])
+@pytest.mark.parametrize("doubles", [1, 200])
 def test_small_blocks_change_nothing(monkeypatch, name, hidden, doubles):
     problem = make(name, hidden, lead=(2,), n=23)
     whole = everything(*problem)
@@ -253,8 +247,7 @@ def test_small_blocks_change_nothing(monkeypatch, name, hidden, doubles):
 
 
 @each_likelihood
-@pytest.mark.parametrize("hidden", [(), (16,), (7, 5)], ids=str)
-@pytest.mark.parametrize("doubles", [2**20, 1000])
+@pytest.mark.parametrize(("hidden", "doubles"), [((), 1000), ((7, 5), 2**20), ((7, 5), 1000)])
 def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hidden, doubles):
     set_block_doubles(monkeypatch, doubles)
     posterior, theta, hyper = make(name, hidden, lead=(5,), n=41)
@@ -277,13 +270,6 @@ def test_with_network_replaces_only_layout_and_groups():
     assert other.groups.names == posterior.groups.names
     assert other.X is posterior.X
     assert other.likelihood is posterior.likelihood
-
-
-def test_select_of_hyperparameters():
-    hyper = Hyperparameters(np.arange(6.0).reshape(3, 2), np.arange(3.0)[:, None])
-    one = hyper.select(2)
-    np.testing.assert_array_equal(one.alpha, [4.0, 5.0])
-    np.testing.assert_array_equal(one.beta, [2.0])
 
 
 @each_likelihood

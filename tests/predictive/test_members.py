@@ -61,15 +61,6 @@ def test_mean_variance_of_the_noise():
     assert_allclose(variances, np.exp(-centre + sd**2 / 2), rtol=1e-6)
 
 
-def test_certain_noise_is_one_gaussian():
-    member = make_member(sd=1e-8)
-    residual = np.array([[0.3], [-1.2]])
-    _, covariance = member.mean_and_covariance(X)
-    sd = np.sqrt(covariance[:, 0, 0] + np.exp(-log_precision(X[:, 0])[0]))
-    expected = stats.norm.logpdf(residual[:, 0], 0, sd)
-    assert_allclose(log_density(member, residual), expected, rtol=1e-6)
-
-
 def test_noise_stays_in_its_range():
     far = np.array([[1e5]])
     variances = make_member(log_range=(-3.0, 2.0)).noise.mixture(far)[1]

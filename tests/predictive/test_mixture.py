@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 
 from skbayesnn.predictive import (
-    evidence_weights,
     log_normal_density,
     mixture_moments,
     stacking_weights,
@@ -34,24 +33,6 @@ def test_moments_against_sampling():
     products = (draws - mean)[:, :, None] * (draws - mean)[:, None]
     error = products.std(axis=0) / np.sqrt(size)
     assert np.all(np.abs(products.mean(axis=0) - covariance) < 4 * error)
-
-
-def test_moments_carry_leading_axes():
-    rng = np.random.default_rng(1)
-    C = covariances(rng)
-    mean, covariance = mixture_moments(WEIGHTS, np.tile(MEANS[:, None], (1, 4, 1)), C[:, None])
-    alone = mixture_moments(WEIGHTS, MEANS, C)
-    assert mean.shape == (4, 2)
-    assert covariance.shape == (4, 2, 2)
-    assert_allclose(mean[2], alone[0], rtol=1e-14)
-    assert_allclose(covariance[2], alone[1], rtol=1e-14)
-
-
-def test_moments_of_one_member():
-    C = covariances(np.random.default_rng(2))[:1]
-    mean, covariance = mixture_moments(np.ones(1), MEANS[:1], C)
-    assert_array_equal(mean, MEANS[0])
-    assert_array_equal(covariance, C[0])
 
 
 @pytest.mark.parametrize("p", [1, 3])
@@ -99,14 +80,6 @@ def test_stacking_drops_a_member_that_never_helps():
     assert_allclose(weights, [0.0, 1.0, 0.0], atol=1e-6)
 
 
-def test_stacking_counts_weights_as_repetitions():
-    rng = np.random.default_rng(0)
-    log_densities = norm.logpdf(rng.standard_normal((3, 20)))
-    weight = rng.integers(1, 4, 20)
-    repeated = stacking_weights(np.repeat(log_densities, weight, axis=1), np.ones(weight.sum()))
-    assert_allclose(stacking_weights(log_densities, weight.astype(float)), repeated, rtol=1e-9)
-
-
 class TestTemperedWeights:
     def test_evidence_alone(self):
         weights = tempered_weights(np.array([-100.0, -110.0]), np.full(50, 2.0))
@@ -128,8 +101,3 @@ class TestTemperedWeights:
         weights = tempered_weights(np.array([-10.0, -32.0, -34.0]), np.full(100, 1.0))
         assert weights[1] > 0 == weights[2]
         assert weights[0] + weights[1] == pytest.approx(1)
-
-
-def test_evidence_weights():
-    weights = evidence_weights(np.array([-1000.0, -1000.0 + np.log(3.0), -3000.0]))
-    assert_allclose(weights, [0.25, 0.75, 0.0], rtol=1e-10)

@@ -9,6 +9,8 @@ from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network
 from skbayesnn.predictive import Ensemble, Member, Noise, Pooled
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 NETWORK = Network((1, 2))
 
 

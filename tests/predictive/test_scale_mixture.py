@@ -72,11 +72,6 @@ def test_several_outputs_share_their_scale():
     np.testing.assert_allclose(found, np.log(weights @ np.array(parts)), atol=1e-9)
 
 
-def test_gaussian_noise_has_one_scale():
-    weights, factors = noise_scales(np.inf)
-    assert weights.tolist() == factors.tolist() == [1.0]
-
-
 def test_leave_one_out():
     """At fixed row weights: the refit without a row is a weighted linear regression."""
     rng = np.random.default_rng(1)

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
-from sklearn.datasets import load_iris
 
-from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Problem
 from skbayesnn.inference.task._settings import Settings
 from skbayesnn.network import forward
@@ -128,16 +126,6 @@ def test_stationary_with_several_classes_and_hidden_units(to_convergence):
     np.testing.assert_allclose(covariance @ precision, np.eye(len(force)), atol=1e-4)
 
 
-def test_the_way_there_does_not_matter(to_convergence):
-    case = separable()
-    found, other = closest_gaussian(*case), closest_gaussian(*separable(alpha=0.3))
-    again = closest_gaussian(*case, near=other)
-    np.testing.assert_allclose(again.shift, found.shift, rtol=1e-5)
-    np.testing.assert_allclose(
-        again.precision.covariance(), found.precision.covariance(), rtol=1e-5
-    )
-
-
 def test_whole_weights_are_repetitions():
     X, y = SEPARABLE, (SEPARABLE > 0.2).astype(float)
     weight = np.arange(12) % 3 + 1.0
@@ -227,10 +215,3 @@ class TestLargeNetworks:
     def test_small_ones_and_linear_ones_are_treated_whole(self, case):
         assert closest_gaussian(*case).free is None
         assert closest_gaussian(*self.large(separable())).free is None
-
-
-def test_classifier_is_sure_of_separable_classes():
-    X, y = load_iris(return_X_y=True)
-    rest = np.arange(150) % 5 > 1
-    model = EvidenceMLPClassifier((), random_state=0).fit(X[~rest], y[~rest])
-    assert np.mean(model.log_predictive_density(X[rest], y[rest])) > -0.16  # Laplace: -0.26

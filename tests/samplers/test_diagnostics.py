@@ -73,14 +73,13 @@ def plain_effective_sample_size(x):
     return m * n / max(time, 1.0 / np.log10(m * n))
 
 
-@pytest.mark.parametrize("n_draws", [50, 51, 200], ids=str)
-@pytest.mark.parametrize("rho", [-0.5, 0.0, 0.8], ids=str)
+@pytest.mark.parametrize(("n_draws", "rho"), [(50, -0.5), (51, 0.8), (200, 0.0)], ids=str)
 def test_effective_sample_size_is_the_sum_of_autocorrelations(rho, n_draws):
     x = chains_of_ar1(rho, 3, n_draws)
     np.testing.assert_allclose(effective_sample_size(x), plain_effective_sample_size(x), rtol=1e-10)
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 0.97], ids=str)
+@pytest.mark.parametrize("rho", [0.5, 0.97], ids=str)
 def test_autoregressive_chains(rho):
     n_sets, n_chains, n_draws = 200, 4, 1000
     x = chains_of_ar1(rho, n_chains, n_draws, n_sets)
@@ -111,14 +110,6 @@ def test_ranks_do_not_see_monotone_transformations(transform):
     np.testing.assert_allclose(bulk_ess(transform(x)), bulk_ess(x), rtol=1e-12)
 
 
-def test_infinite_variance():
-    x = np.tan(0.5 * np.pi * np.random.default_rng(0).uniform(-1, 1, (4, 1000)))
-    assert abs(r_hat(x) - 1.0) < 0.01
-    assert bulk_ess(x) > 3000
-    x[3] *= 5.0  # variances and means say nothing about these
-    assert r_hat(x) > 1.1
-
-
 def test_r_hat_of_independent_draws():
     x = np.random.default_rng(0).standard_normal((4, 1000, 50))
     values = r_hat(x)
@@ -144,13 +135,6 @@ def test_r_hat_of_chains_of_different_widths():
     assert r_hat(x) > 1.1
     assert bulk_ess(x) > 1000
     assert tail_ess(x) < 200
-
-
-def test_r_hat_of_a_drifting_chain():
-    x = np.random.default_rng(0).standard_normal((1, 1000))
-    assert r_hat(x) < 1.01
-    x[0, 500:] += 1.0  # the halves of one chain disagree
-    assert r_hat(x) > 1.1
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e6], ids=str)

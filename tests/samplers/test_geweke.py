@@ -28,14 +28,19 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", KERNELS)
+# every kernel and every case, one or two kernels for each case
+PAIRS = [
+    (name, list(KERNELS)[(i + k) % len(KERNELS)]) for i, name in enumerate(CASES) for k in (0, 3)
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_joint_distribution_in_short(name, kind):
     assert np.max(np.abs(geweke_scores(name, 200, 15, seed=1, **KERNELS[kind]))) < 4.0
 
 
 @pytest.mark.skipif(instructions() is None, reason="without the compiled core")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["regression", "classes", "student_t"])
 def test_joint_distribution_in_the_core(name):
     moves = [ScaleMoves, PrecisionMoves]
     scores = geweke_scores(name, 200, 15, seed=1, many=OneByOne, moves=moves)
@@ -70,12 +75,11 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", BESIDE)
-def test_moves_beside_the_dynamics_in_short(name, kind):
+def test_moves_beside_the_dynamics_in_short(name):
     # with seed 1 one of 92 scores of "input_dependent" is 4.2: by chance, five times as many chains
     # of four seeds have 2.8 at most
     seed = 1 + (name == "input_dependent")
-    assert np.max(np.abs(geweke_scores(name, 200, 15, seed, **BESIDE[kind]))) < 4.0
+    assert np.max(np.abs(geweke_scores(name, 200, 15, seed, **BESIDE["all"]))) < 4.0
 
 
 @pytest.mark.slow
@@ -90,9 +94,8 @@ WITH_SLICES = {"alone": {"slices": True, "dynamics": False}, "dynamics": {"slice
 
 
 @pytest.mark.parametrize("name", LINEAR_CASES)
-@pytest.mark.parametrize("kind", WITH_SLICES)
-def test_slices_in_short(name, kind):
-    assert np.max(np.abs(geweke_scores(name, 200, 15, seed=1, **WITH_SLICES[kind]))) < 4.0
+def test_slices_in_short(name):
+    assert np.max(np.abs(geweke_scores(name, 200, 15, seed=1, **WITH_SLICES["alone"]))) < 4.0
 
 
 @pytest.mark.slow
@@ -102,7 +105,7 @@ def test_slices(name, kind):
     assert np.max(np.abs(geweke_scores(name, 1000, 150, seed=0, **WITH_SLICES[kind]))) < 4.0
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["regression", "classes", "input_dependent_all", "student_t"])
 def test_simulation_based_calibration_in_short(name):
     values = ranks(name, m=300, n_draws=9, thin=3, seed=1)
     assert min(uniformity(column, 10) for column in values.T) > 1e-3

@@ -223,9 +223,8 @@ def test_moments(kind):
 
 
 @pytest.mark.parametrize(
-    ("n_steps", "persistence"), [(1, 0.0), (1, 0.9), (5, 0.0), (4, 0.5)], ids=str
+    ("eps", "n_steps", "persistence"), [(1.0, 1, 0.0), (0.5, 1, 0.9), (1.0, 4, 0.5)], ids=str
 )
-@pytest.mark.parametrize("eps", [1.0, 0.5], ids=str)
 def test_stochastic_dynamics_samples_a_widened_distribution(eps, n_steps, persistence):
     # leapfrog steps keep x^2 (1 - eps^2 / 4) + p^2 of the oscillator exactly, and so does the
     # refreshment of momenta keep the distribution whose energy is half of it
@@ -247,19 +246,6 @@ def test_stochastic_dynamics_samples_a_widened_distribution(eps, n_steps, persis
     assert_expected(squares, width**2)
     error = np.std(squares) / np.sqrt(effective_sample_size(squares))
     assert width**2 - 1.0 > 6.0 * error  # so that the bias is what is seen
-
-
-def test_the_metropolis_test_removes_the_bias():
-    m, d, eps = 20, 10, 1.0
-
-    def energy(x):
-        return 0.5 * np.sum(x**2, axis=-1), x
-
-    plan = Plan(step_size=eps, n_steps=1)
-    position = np.random.default_rng(0).standard_normal((m, d))
-    _, x, infos = collect(energy, Chains.start(energy, position, generators(m), plan), plan, 800)
-    assert np.mean([info.acceptance for info in infos]) < 0.95
-    assert_expected(np.mean(x**2, axis=-1), 1.0)
 
 
 # --- chains --------------------------------------------------------------------------------------
@@ -294,31 +280,6 @@ def test_trajectory_lengths():
     np.testing.assert_array_equal(np.sort(made[:, 0]), np.ceil(40.0 * u))
     np.testing.assert_array_equal(np.sort(made[:, 1]), np.minimum(np.ceil(4.0 / 0.03 * u), 70))
     assert chains.count == 63
-
-
-def test_some_transitions_take_small_steps():
-    energy = Gaussian.correlated(3, 4.0)
-    position = energy.draw(2, np.random.default_rng(0))
-    chains = Chains.start(energy, position, generators(2), Plan())
-    sizes, seen = np.array([1.7, 1.4]), []
-
-    def watched(x):
-        seen.append(x.copy())
-        return energy(x)
-
-    for count in range(1, 13):
-        before = chains.phase
-        chains, info = advance(watched, chains, Plan(), sizes)
-        careful = count % 5 == 0
-        eps = sizes / 5.0 if careful else sizes
-        first, seen = seen[0], []
-        rngs = generators(2)  # the same numbers again
-        for _ in range(count):
-            noise = Noise.draw(rngs, 3)
-        half = noise.momentum - 0.5 * eps[:, None] * before.gradient
-        assert_near(first, before.position + eps[:, None] * half, 1e-12)
-        if careful:
-            assert np.all(info.acceptance > 0.85)
 
 
 def test_fixed_number_of_steps():
@@ -360,14 +321,14 @@ def test_drawn_numbers_of_steps():
     assert np.any(np.diff(made, axis=1) != 0)
 
 
-@pytest.mark.parametrize("dimension", [1, 20])
-def test_random_walk_of_a_gaussian(dimension):
+def test_random_walk_of_a_gaussian():
     """From equilibrium: moments, and the acceptance, which is known.
 
     A step ``d`` is accepted with mean probability ``2 Phi(-|L^-1 d| / 2)`` (Gelman, Roberts &
     Gilks 1996).
     """
-    energy, m = Gaussian.correlated(dimension, 9.0), 20_000
+    dimension, m = 20, 20_000
+    energy = Gaussian.correlated(dimension, 9.0)
     rng = np.random.default_rng(0)
     phase = start(energy, energy.draw(m, rng))
     metric = Metric(np.tile(energy.factor, (m, 1, 1)))
@@ -403,9 +364,8 @@ def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():
     )
 
 
-@pytest.mark.parametrize("curved", [False, True], ids=["identity", "curvature"])
 @pytest.mark.parametrize("plan", PLANS, ids=["auto", "fixed", "drawn", "walk"])
-def test_a_chain_does_not_depend_on_its_neighbours(plan, curved):
+def test_a_chain_does_not_depend_on_its_neighbours(plan):
     energy = Gaussian.correlated(6, 100.0)
     position = energy.draw(5, np.random.default_rng(0)) * np.arange(1.0, 6.0)[:, None]
 
@@ -415,7 +375,7 @@ def test_a_chain_does_not_depend_on_its_neighbours(plan, curved):
     def run(members):
         rngs = [generators(5)[i] for i in members]
         chains = Chains.start(energy, position[members], rngs, plan)
-        chains = warm_up(energy, chains, plan, 40, curvature if curved else None)
+        chains = warm_up(energy, chains, plan, 40, curvature)
         chains, x, infos = collect(energy, chains, plan, 15)
         fields = [np.stack([info[i] for info in infos], axis=1) for i in range(4)]
         return [x, *chains.phase, *chains.steps[:4], chains.metric.factor, *fields]
@@ -472,9 +432,7 @@ def test_ill_conditioned_gaussian(curved):
         assert gradients > 50
 
 
-@pytest.mark.parametrize(
-    ("target", "n_steps"), [(0.8, None), (0.95, None), (0.6, 1), (0.8, 1), (0.95, 1)], ids=str
-)
+@pytest.mark.parametrize(("target", "n_steps"), [(0.8, None), (0.95, None), (0.6, 1)], ids=str)
 def test_acceptance_comes_close_to_its_target(target, n_steps):
     energy, m = Gaussian.correlated(20, 10.0), 8
     plan = Plan(target=target, n_steps=n_steps)
@@ -487,15 +445,6 @@ def test_acceptance_comes_close_to_its_target(target, n_steps):
     # the average of log step sizes lies a little below the step size of the mean acceptance
     assert np.all(acceptance > target - 0.02)
     assert np.all(acceptance < target + min(0.1, 0.6 * (1.0 - target)))
-
-
-def test_a_given_step_size_stays():
-    energy = Gaussian.correlated(3, 10.0)
-    plan = Plan(step_size=0.37, n_steps=2)
-    chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
-    chains = warm_up(energy, chains, plan, 50, energy.curvature)
-    np.testing.assert_allclose(chains.steps.current, [0.37, 0.37], rtol=1e-14)
-    np.testing.assert_allclose(chains.steps.average, [0.37, 0.37], rtol=1e-14)
 
 
 @pytest.mark.parametrize("n_transitions", [0, 1, 2, 5, 13], ids=str)
