@@ -24,6 +24,7 @@ from skbayesnn.estimators._callbacks import (
 from skbayesnn.estimators._combinations import check_combinations
 from skbayesnn.estimators._gradients import Gradients
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
+from skbayesnn.estimators._novelty import Novelty
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
 from skbayesnn.estimators._rows import checked_weights, trouble_with_weights, validated
@@ -81,7 +82,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(Gradients, CallbackSupportMixin, BaseEstimator):
+class BayesianMLP(Gradients, Novelty, CallbackSupportMixin, BaseEstimator):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
