@@ -80,15 +80,16 @@ bottom.set(xlabel="temperature (degrees) at 4 hours", ylabel="novelty")
 right = bottom.twinx()
 right.plot(temperature, distance, color=ORANGE, lw=1.0)
 right.set_ylabel("distance (sd)", color=ORANGE)
+for ax in (top, bottom):
+    ax.axvspan(30, 90, color="0.95", zorder=-5)
 for ax in (top, bottom, right):
     ax.spines["top"].set_visible(False)
-    ax.axvspan(30, 90, color="0.95", zorder=-5)
 plt.show()
 
 # %%
-# What to look for: the error bars of the rate widen outside the shaded range,
-# where nothing was measured. Novelty rises there above its largest value at the
-# training rows (dashed), and so does the distance from them.
+# What to look for: the error bars of the rate stay wide outside the shaded
+# range, where nothing was measured. Novelty rises there above its largest value
+# at the training rows (dashed), and so does the distance from them.
 
 # %%
 # Sensitivity

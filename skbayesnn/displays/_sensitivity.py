@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skbayesnn._typing import Axes, Estimator
+from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import BLUE, ORANGE, Display
 from skbayesnn.displays._inputs import feature_names, output_index
-from skbayesnn.metrics import SobolIndices, sobol_indices
+from skbayesnn.metrics import sobol_indices
 
 
 class SensitivityDisplay(Display):
@@ -19,8 +19,8 @@ class SensitivityDisplay(Display):
 
     Parameters
     ----------
-    indices : SobolIndices
-        Indices of one output.
+    indices : tuple of ndarray of shape (n_features,)
+        Result of `sobol_indices` for one output.
     names : list of str
         Names of the inputs.
 
@@ -46,7 +46,7 @@ class SensitivityDisplay(Display):
     'x1'
     """
 
-    def __init__(self, indices: SobolIndices, names: Sequence[str]) -> None:
+    def __init__(self, indices: Sequence[Array], names: Sequence[str]) -> None:
         self.indices = indices
         self.names = names
 
@@ -58,38 +58,34 @@ class SensitivityDisplay(Display):
         *,
         output: int = 0,
         ax: Axes = None,
-        index_kw: dict[str, Any] | None = None,
-        **plot_options: Any,
+        **options: Any,
     ) -> Self:
         """Compute and draw the indices of a fit.
 
         Parameters
         ----------
         estimator : fitted regressor of this package, or Pipeline that ends in one
+            Model of the function.
         X : array-like of shape (n_samples, n_features)
             Rows whose columns are the distributions of the inputs.
         output : int, default=0
             Output to show, counted from 0.
         ax : matplotlib Axes, optional
             Axes to draw in; by default in a new figure.
-        index_kw : dict, optional
+        **options
             Options of `sobol_indices`.
-        **plot_options
-            Options of `plot`.
 
         Returns
         -------
         SensitivityDisplay
             Display, drawn.
         """
-        found = [np.atleast_2d(some) for some in sobol_indices(estimator, X, **(index_kw or {}))]
+        found = [np.atleast_2d(some) for some in sobol_indices(estimator, X, **options)]
         output = output_index(output, len(found[0]))
-        indices = SobolIndices(*(some[output] for some in found))
-        return cls(indices, feature_names(estimator, X)).plot(ax, **plot_options)
+        indices = tuple(some[output] for some in found)
+        return cls(indices, feature_names(estimator, X)).plot(ax)
 
-    def plot(
-        self, ax: Axes = None, *, n_largest: int = 20, bar_kw: dict[Any, Any] | None = None
-    ) -> Self:
+    def plot(self, ax: Axes = None, *, n_largest: int = 20) -> Self:
         """Draw the bars.
 
         Parameters
@@ -98,15 +94,13 @@ class SensitivityDisplay(Display):
             Axes to draw in; by default in a new figure.
         n_largest : int, default=20
             Largest number of inputs to show.
-        bar_kw : dict, optional
-            Style of the bars (``Axes.barh``).
 
         Returns
         -------
         SensitivityDisplay
             The display itself.
         """
-        order = np.argsort(-self.indices.total, kind="stable")[:n_largest]
+        order = np.argsort(-self.indices[2], kind="stable")[:n_largest]
         position, self.bars_ = np.arange(len(order)), []
         first, first_std, total, total_std = (some[order] for some in self.indices)
         kinds = [
@@ -116,7 +110,7 @@ class SensitivityDisplay(Display):
         with self._panels(ax, (1, 1), (3.5, 0.9 + 0.25 * max(3, len(order)))) as (axes,):
             error = {"elinewidth": 0.9}
             for offset, values, std, color, label in kinds:
-                style = {"color": color, "height": 0.38, "label": label} | (bar_kw or {})
+                style = {"color": color, "height": 0.38, "label": label}
                 bars = axes.barh(position + offset, values, xerr=std, error_kw=error, **style)
                 self.bars_.append(bars)
             axes.set_yticks(position, [self.names[i] for i in order])

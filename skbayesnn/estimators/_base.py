@@ -8,7 +8,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,9 +21,8 @@ from skbayesnn.estimators._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators._combinations import check_combinations
-from skbayesnn.estimators._gradients import Gradients
+from skbayesnn.estimators._function import FittedFunction
 from skbayesnn.estimators._hyperpriors import check_hyperprior, hyperpriors_of_groups
-from skbayesnn.estimators._novelty import Novelty
 from skbayesnn.estimators._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators._prior import informed
 from skbayesnn.estimators._rows import checked_weights, trouble_with_weights, validated
@@ -82,7 +80,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(Gradients, Novelty, CallbackSupportMixin, BaseEstimator):
+class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,

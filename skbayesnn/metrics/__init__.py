@@ -25,10 +25,9 @@ from skbayesnn.metrics._scorers import (
     neg_calibration_error_scorer,
     neg_crps_scorer,
 )
-from skbayesnn.metrics._sensitivity import SobolIndices, derivative_indices, sobol_indices
+from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 
 __all__ = [
-    "SobolIndices",
     "crps_gaussian",
     "crps_samples",
     "derivative_indices",

@@ -1,7 +1,5 @@
 """Sensitivity of a fitted function to its inputs, with posterior error bars."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
@@ -11,23 +9,6 @@ from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.estimators import ask, before_final_step, final_step
 
 
-class SobolIndices(NamedTuple):
-    """Shares of the variance of a function that inputs cause, and their posterior errors.
-
-    Attributes
-    ----------
-    first, total : ndarray of shape (n_features,) or (n_outputs, n_features)
-        First-order index, of the input by itself, and total index, with its interactions.
-    first_std, total_std : ndarray of the same shape
-        Posterior standard deviations.
-    """
-
-    first: Array
-    first_std: Array
-    total: Array
-    total_std: Array
-
-
 def sobol_indices(
     estimator: Estimator,
     X: ArrayLike,
@@ -35,7 +16,7 @@ def sobol_indices(
     n_points: int = 1024,
     n_draws: int = 100,
     random_state: RandomState = 0,
-) -> SobolIndices:
+) -> tuple[Array, Array, Array, Array]:
     """First-order and total Sobol indices of the mean, with errors by drawn functions.
 
     Inputs are independent, each distributed as in its column of ``X``. With two sets of points
@@ -47,6 +28,7 @@ def sobol_indices(
     Parameters
     ----------
     estimator : fitted regressor of this package, or Pipeline that ends in one
+        Model of the function.
     X : array-like of shape (n_samples, n_features)
         Rows, such as the training rows, whose columns are the distributions of the inputs.
     n_points : int, default=1024
@@ -59,8 +41,9 @@ def sobol_indices(
 
     Returns
     -------
-    SobolIndices
-        Indices of the posterior mean, and their standard deviations over the drawn functions.
+    first, first_std, total, total_std : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Shares of the variance that an input causes by itself, and with its interactions. Indices
+        are those of the posterior mean; standard deviations are over the drawn functions.
 
     Examples
     --------
@@ -71,7 +54,7 @@ def sobol_indices(
     >>> X = rng.standard_normal((100, 2))
     >>> y = X @ [2.0, 1.0] + 0.1 * rng.standard_normal(100)
     >>> model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
-    >>> sobol_indices(model, X).first.round(1)  # 4 and 1 of 5
+    >>> sobol_indices(model, X)[0].round(1)  # 4 and 1 of 5
     array([0.8, 0.2])
     """
     X = check_array(X, dtype=np.float64)
@@ -88,7 +71,7 @@ def sobol_indices(
     variance = np.maximum(f[:2].var(axis=(0, 1)), np.finfo(float).tiny)
     first = np.mean(f[1] * (f[2:] - f[0]), axis=1) / variance
     total = np.mean((f[0] - f[2:]) ** 2, axis=1) / (2.0 * variance)
-    return SobolIndices(*_with_std(first), *_with_std(total))
+    return *_with_std(first), *_with_std(total)
 
 
 def derivative_indices(

@@ -1,7 +1,5 @@
 """First derivatives: vector-Jacobian and Jacobian-vector products and the Jacobian itself."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 
@@ -187,13 +185,13 @@ def jacobian(trace):
     """
     *lead, n_rows, n_outputs = trace.outputs.shape
     result = np.empty((*lead, n_rows, n_outputs, trace.network.n_weights))
-    for layer, delta in _sensitivities(trace):
+    for layer, delta in sensitivities(trace):
         block = trace.inputs[layer][..., None, :, None] * delta[..., None, :]
         result[..., trace.network.slices[layer]] = block.reshape(*lead, n_rows, n_outputs, -1)
     return result
 
 
-def _sensitivities(trace):
+def sensitivities(trace):
     """Yield ``(l, df / da_l)`` from the output layer down, ``(..., n, n_outputs, fan_out)``."""
     *lead, n_rows, n_outputs = trace.outputs.shape
     top = len(trace.layers) - 1
@@ -201,200 +199,28 @@ def _sensitivities(trace):
     yield top, delta
     for layer in range(top, 0, -1):
         back = transposed(trace.network, trace.layers[layer], layer)
-        error = back[..., None, :, :] if layer == top else _times(delta, back)  # delta is 1 at top
+        error = back[..., None, :, :] if layer == top else times(delta, back)  # delta is 1 at top
         delta = error * trace.slopes[layer - 1][..., None, :]
         yield layer - 1, delta
 
 
-def _times(vectors, matrix):
+def times(vectors, matrix):
     """Product ``(..., a, b)`` of ``(..., n, ..., a)`` and ``(..., a, b)`` as one for all rows."""
     flat = vectors.reshape(*matrix.shape[:-2], -1, vectors.shape[-1]) @ matrix
     return flat.reshape(*vectors.shape[:-1], matrix.shape[-1])
 
 
 def input_jacobian(trace):
-    """Derivatives of every output with respect to every input.
+    """Derivatives of every output by every input, ``(..., n, n_outputs, n_features)``.
+
+    They are back-propagated to the inputs (Bishop 2006, section 5.3.4).
 
     Parameters
     ----------
     trace : Trace of order >= 1
-
-    Returns
-    -------
-    ndarray of shape (..., n, n_outputs, n_features)
-        Derivatives ``df / dx`` (Bishop 2006, section 5.3.4).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, input_jacobian
-    >>> network, theta = Network((2, 1)), np.array([5.0, 7.0, 1.0])
-    >>> input_jacobian(forward(network, theta, np.zeros((1, 2)), order=1))
-    array([[[5., 7.]]])
     """
-    for layer, delta in _sensitivities(trace):
-        if layer == 0:
-            return _times(delta, transposed(trace.network, trace.layers[0], 0))
-
-
-class MixedFactors(NamedTuple):
-    """Factors of the second derivatives by the inputs ``x_j`` and the weights of one layer.
-
-    With the inputs ``z`` and the summed inputs ``a`` of the layer ``l``::
-
-        d2 f / dx_j dW_l = dz/dx_j  df/da + z  d2 f / dx_j da
-
-    Attributes
-    ----------
-    inputs : ndarray of shape (..., n, fan_in + 1)
-        Inputs ``z`` with the constant.
-    tangents : ndarray of shape (..., n, n_features, fan_in)
-        Derivatives ``dz/dx_j``.
-    sensitivities : ndarray of shape (..., n, n_outputs, fan_out)
-        Derivatives ``df/da``.
-    bends : ndarray of shape (..., n, n_outputs, n_features, fan_out)
-        Derivatives ``d2 f / dx_j da``.
-    """
-
-    inputs: np.ndarray
-    tangents: np.ndarray
-    sensitivities: np.ndarray
-    bends: np.ndarray
-
-    @property
-    def moving(self):
-        """Tangents and bends side by side, ``(..., n_features, fan_in + fan_out)``."""
-        shape = *self.bends.shape[:-1], self.tangents.shape[-1]
-        tangents = np.broadcast_to(self.tangents[..., None, :, :], shape)
-        return np.concatenate([tangents, self.bends], axis=-1)
-
-    def relative(self):
-        """Factors of the outputs less their mean over all outputs."""
-        return self._replace(
-            sensitivities=self.sensitivities - self.sensitivities.mean(axis=-2, keepdims=True),
-            bends=self.bends - self.bends.mean(axis=-3, keepdims=True),
-        )
-
-
-def mixed_factors(trace):
-    """Second derivatives of every output, once by an input and once by a weight, as factors.
-
-    Tangents in the directions of the inputs are carried forward, and the derivatives of the
-    back-propagated sensitivities along them backward (Pearlmutter 1994).
-
-    Parameters
-    ----------
-    trace : Trace of order 2
-
-    Returns
-    -------
-    list of MixedFactors
-        One item per layer.
-    """
-    network, top = trace.network, len(trace.layers) - 1
-    d, (*lead, n, n_outputs) = network.layer_sizes[0], trace.outputs.shape
-    tangents, sums = [np.broadcast_to(np.eye(d), (*lead, n, d, d))], []
-    for layer, slopes in enumerate(trace.slopes):
-        of_units = network.without_biases(trace.layers[layer], layer)
-        sums.append(_times(tangents[-1], of_units))  # da/dx
-        tangents.append(slopes[..., None, :] * sums[-1])
-    bends, factors = np.zeros((*lead, n, n_outputs, d, n_outputs)), []
-    for layer, delta in _sensitivities(trace):
-        if layer < top:
-            back = transposed(network, trace.layers[layer + 1], layer + 1)
-            along = trace.bends[layer][..., None, :] * sums[layer]
-            error = _times(factors[-1].sensitivities, back)[..., None, :]
-            bends = _times(bends, back) * trace.slopes[layer][..., None, None, :]
-            bends += error * along[..., None, :, :]
-        inputs = trace.inputs[layer]
-        factors.append(MixedFactors(inputs, tangents[layer], delta, bends))
-    return factors[::-1]
-
-
-def mixed_jacobian(factors):
-    """Second derivatives by inputs and weights, of shape ``(..., n, n_outputs, n_features, k)``.
-
-    Parameters
-    ----------
-    factors : list of MixedFactors
-        Factors of the layers whose weights count.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, mixed_factors, mixed_jacobian
-    >>> network = Network((2, 1))  # f = w_1 x_1 + w_2 x_2 + b
-    >>> trace = forward(network, np.zeros(3), np.array([[5.0, 7.0]]), order=2)
-    >>> mixed_jacobian(mixed_factors(trace))
-    array([[[[1., 0., 0.],
-             [0., 1., 0.]]]])
-    """
-    blocks = []
-    for z, dz, delta, bend in factors:
-        block = z[..., None, None, :, None] * bend[..., None, :]
-        moved = dz[..., None, :, :, None] * delta[..., None, None, :]
-        block[..., : dz.shape[-1], :] += moved
-        blocks.append(block.reshape(*bend.shape[:-1], -1))
-    return np.concatenate(blocks, axis=-1)
-
-
-def mixed_product(factors, vector):
-    """Product of `mixed_jacobian` with a vector ``(k,)``: ``(n, n_outputs, n_features)``."""
-    result, start = 0.0, 0
-    for z, dz, delta, bend in factors:
-        end = start + z.shape[-1] * delta.shape[-1]
-        matrix = vector[start:end].reshape(z.shape[-1], -1)
-        moved = np.swapaxes(dz @ matrix[: dz.shape[-1]], -1, -2)
-        result = result + delta @ moved + (bend @ (z @ matrix)[:, None, :, None])[..., 0]
-        start = end
-    return result
-
-
-def mixed_variances(factors, covariance):
-    """Variances ``g^T S g`` of the derivatives by the inputs, without forming `mixed_jacobian`.
-
-    The covariance ``S`` of the weights of two layers is contracted with the factors that all inputs
-    share. What is left for each input is a quadratic form in its tangents and bends.
-
-    Parameters
-    ----------
-    factors : list of MixedFactors
-        Factors of one network.
-    covariance : ndarray of shape (k, k)
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs, n_features)
-    """
-    shapes = [(some.inputs.shape[-1], some.sensitivities.shape[-1]) for some in factors]
-    ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
-    slices = [slice(end - i * o, end) for end, (i, o) in zip(ends, shapes, strict=True)]
-    moving = [some.moving for some in factors]
-    result = 0.0
-    for upper in range(len(factors)):
-        for lower in range(upper + 1):
-            block = covariance[slices[upper], slices[lower]].reshape(*shapes[upper], *shapes[lower])
-            inner = _contracted(factors[upper], factors[lower], block)
-            part = np.sum((moving[upper] @ inner) * moving[lower], axis=-1)
-            result = result + (part if upper == lower else 2.0 * part)
-    return np.maximum(result, 0.0)
-
-
-def _contracted(upper, lower, block):
-    """Matrix between the tangents and bends of two layers, ``(n, n_outputs, p, q)``.
-
-    Each quarter is one matrix product, of pairs of factors with pairs of weights.
-    """
-    quarters, ends = [], [(some.inputs[:, None], some.sensitivities) for some in (upper, lower)]
-    kept = [(some.tangents.shape[-1], None) for some in (upper, lower)]
-    for i, j in ((1, 1), (1, 0), (0, 1), (0, 0)):  # 1: contract the units, 0: the inputs
-        pairs = ends[0][i][..., :, None] * ends[1][j][..., None, :]
-        weights = block.transpose(i, 2 + j, 1 - i, 3 - j)
-        flat = pairs.reshape(-1, pairs[0, 0].size) @ weights.reshape(pairs[0, 0].size, -1)
-        quarter = flat.reshape(*pairs.shape[:2], *weights.shape[2:])
-        quarters.append(quarter[..., : kept[0][1 - i], : kept[1][1 - j]])
-    quarters[3] = np.broadcast_to(quarters[3], (*quarters[0].shape[:2], *quarters[3].shape[2:]))
-    return np.block([quarters[:2], quarters[2:]])
+    *_, (_, delta) = sensitivities(trace)
+    return times(delta, transposed(trace.network, trace.layers[0], 0))
 
 
 def output_covariances(trace, covariance):
@@ -426,7 +252,7 @@ def output_covariances(trace, covariance):
     """
     network, n_layers = trace.network, len(trace.layers)
     n, n_outputs = trace.outputs.shape
-    deltas = dict(_sensitivities(trace))
+    deltas = dict(sensitivities(trace))
     result = np.zeros((n, n_outputs, n_outputs))
     for upper in range(n_layers):
         for lower in range(upper + 1):
