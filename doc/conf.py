@@ -59,6 +59,7 @@ GALLERY = {
         "plot_moderated_outputs.py",
         "plot_reject_option.py",
         "plot_robot_arm.py",
+        "plot_derivatives.py",
     ],
     "Choose a model": [
         "plot_occam_hill.py",

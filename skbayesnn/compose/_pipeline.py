@@ -79,6 +79,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
     predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
     predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
     log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
+    novelty = _delegated(EvidenceMLPRegressor.novelty)
     sample_y = _delegated(EvidenceMLPRegressor.sample_y)
     sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
 

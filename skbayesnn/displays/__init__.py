@@ -11,6 +11,7 @@ from skbayesnn.displays._evidence import EvidenceDisplay
 from skbayesnn.displays._growth import GrowthDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
 from skbayesnn.displays._relevance import RelevanceDisplay
+from skbayesnn.displays._sensitivity import SensitivityDisplay
 from skbayesnn.displays._terms import EvidenceTermsDisplay
 from skbayesnn.displays._warning_bell import EvidenceVersusTestDisplay
 
@@ -22,4 +23,5 @@ __all__ = [
     "GrowthDisplay",
     "PredictiveDisplay",
     "RelevanceDisplay",
+    "SensitivityDisplay",
 ]

@@ -8,7 +8,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,8 +25,7 @@ from skbayesnn.estimators.inputs._hyperpriors import check_hyperprior, hyperprio
 from skbayesnn.estimators.inputs._parameters import check_parameters, fixed_values, is_estimator
 from skbayesnn.estimators.inputs._prior import informed
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
-from skbayesnn.estimators.predictions._gradients import Gradients
-from skbayesnn.estimators.predictions._novelty import Novelty
+from skbayesnn.estimators.predictions._function import FittedFunction
 from skbayesnn.estimators.weights._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
@@ -82,7 +80,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
-class BayesianMLP(Gradients, Novelty, CallbackSupportMixin, BaseEstimator):
+class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,

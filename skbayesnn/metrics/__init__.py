@@ -4,6 +4,7 @@ Scoring rules work on arrays and give one value per target; averages are left to
 with ``weights=sample_weight`` if rows count differently. Measures of calibration summarise all
 rows. Scorers are called as ``scorer(estimator, X, y, sample_weight=None)``; higher is better. They
 can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and similar tools.
+Sensitivity indices tell how much each input of a fitted function matters.
 """
 
 from skbayesnn.metrics._calibration import (
@@ -24,10 +25,12 @@ from skbayesnn.metrics._scorers import (
     neg_calibration_error_scorer,
     neg_crps_scorer,
 )
+from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 
 __all__ = [
     "crps_gaussian",
     "crps_samples",
+    "derivative_indices",
     "expected_calibration_error",
     "interval_coverage",
     "interval_score",
@@ -38,4 +41,5 @@ __all__ = [
     "neg_calibration_error_scorer",
     "neg_crps_scorer",
     "quantile_calibration_error",
+    "sobol_indices",
 ]

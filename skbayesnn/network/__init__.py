@@ -13,6 +13,7 @@ from skbayesnn.network._forward import (
     outputs,
     row_blocks,
 )
+from skbayesnn.network._mixed import mixed_factors, mixed_jacobian, mixed_product, mixed_variances
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
@@ -20,7 +21,6 @@ from skbayesnn.network._products import (
     jacobian,
     jacobian_vector,
     kronecker_factors,
-    mixed_jacobian,
     output_covariances,
     second_derivative_along,
     vector_jacobian,
@@ -40,7 +40,10 @@ __all__ = [
     "jacobian",
     "jacobian_vector",
     "kronecker_factors",
+    "mixed_factors",
     "mixed_jacobian",
+    "mixed_product",
+    "mixed_variances",
     "of_networks",
     "output_covariances",
     "outputs",

@@ -164,24 +164,7 @@ def outputs(network, theta, X):
 def of_networks(function, network, theta, X, order=0):
     """Values of a function of traces at all rows, in blocks of rows and networks.
 
-    Parameters
-    ----------
-    function : callable
-        Function from a `Trace` to an array ``(..., n, *values)``.
-    network, theta, X, order
-        Arguments of `forward`.
-
-    Returns
-    -------
-    ndarray of shape (..., n, *values)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, input_jacobian, of_networks
-    >>> slopes = of_networks(input_jacobian, Network((1, 1)), np.eye(2), np.zeros((1, 1)), order=1)
-    >>> slopes.ravel()
-    array([1., 0.])
+    ``function`` maps a `Trace` to an array ``(..., n, *values)``; the result has that shape.
     """
     networks, width, result = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes), None
     for rows in row_blocks(len(X), width):

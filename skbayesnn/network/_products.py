@@ -185,13 +185,13 @@ def jacobian(trace):
     """
     *lead, n_rows, n_outputs = trace.outputs.shape
     result = np.empty((*lead, n_rows, n_outputs, trace.network.n_weights))
-    for layer, delta in _sensitivities(trace):
+    for layer, delta in sensitivities(trace):
         block = trace.inputs[layer][..., None, :, None] * delta[..., None, :]
         result[..., trace.network.slices[layer]] = block.reshape(*lead, n_rows, n_outputs, -1)
     return result
 
 
-def _sensitivities(trace):
+def sensitivities(trace):
     """Yield ``(l, df / da_l)`` from the output layer down, ``(..., n, n_outputs, fan_out)``."""
     *lead, n_rows, n_outputs = trace.outputs.shape
     top = len(trace.layers) - 1
@@ -199,98 +199,28 @@ def _sensitivities(trace):
     yield top, delta
     for layer in range(top, 0, -1):
         back = transposed(trace.network, trace.layers[layer], layer)
-        error = back[..., None, :, :] if layer == top else _times(delta, back)  # delta is 1 at top
+        error = back[..., None, :, :] if layer == top else times(delta, back)  # delta is 1 at top
         delta = error * trace.slopes[layer - 1][..., None, :]
         yield layer - 1, delta
 
 
-def _times(vectors, matrix):
+def times(vectors, matrix):
     """Product ``(..., a, b)`` of ``(..., n, ..., a)`` and ``(..., a, b)`` as one for all rows."""
     flat = vectors.reshape(*matrix.shape[:-2], -1, vectors.shape[-1]) @ matrix
     return flat.reshape(*vectors.shape[:-1], matrix.shape[-1])
 
 
 def input_jacobian(trace):
-    """Derivatives of every output with respect to every input.
+    """Derivatives of every output by every input, ``(..., n, n_outputs, n_features)``.
+
+    They are back-propagated to the inputs (Bishop 2006, section 5.3.4).
 
     Parameters
     ----------
     trace : Trace of order >= 1
-
-    Returns
-    -------
-    ndarray of shape (..., n, n_outputs, n_features)
-        Derivatives ``df / dx`` (Bishop 2006, section 5.3.4).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, input_jacobian
-    >>> network, theta = Network((2, 1)), np.array([5.0, 7.0, 1.0])
-    >>> input_jacobian(forward(network, theta, np.zeros((1, 2)), order=1))
-    array([[[5., 7.]]])
     """
-    for layer, delta in _sensitivities(trace):
-        if layer == 0:
-            return _times(delta, transposed(trace.network, trace.layers[0], 0))
-
-
-def mixed_jacobian(trace):
-    """Second derivatives of every output, once by an input and once by a weight.
-
-    A tangent in the direction of every input is carried forward, and the derivative of the
-    back-propagated sensitivities along it (Pearlmutter 1994)::
-
-        d2 f / dx_j dW_l = dz_l/dx_j  df/da_l + z_l  d/dx_j (df/da_l)
-
-    Parameters
-    ----------
-    trace : Trace of order 2
-
-    Returns
-    -------
-    ndarray of shape (..., n, n_outputs, n_features, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, mixed_jacobian
-    >>> network = Network((2, 1))  # f = w_1 x_1 + w_2 x_2 + b
-    >>> mixed_jacobian(forward(network, np.zeros(3), np.array([[5.0, 7.0]]), order=2))
-    array([[[[1., 0., 0.],
-             [0., 1., 0.]]]])
-    """
-    network, (*lead, n, n_outputs) = trace.network, trace.outputs.shape
-    d, top = network.layer_sizes[0], len(trace.layers) - 1
-    result = np.empty((*lead, n, n_outputs, d, network.n_weights))
-    dz, da = _input_tangents(trace)
-    bent, above = 0.0, None  # d/dx_j (df/da_l), and df/da of the layer above
-    for layer, delta in _sensitivities(trace):
-        fan_in, fan_out = network.shapes[layer]
-        block = np.zeros((*lead, n, n_outputs, d, fan_in, fan_out))
-        if layer < top:
-            back = transposed(network, trace.layers[layer + 1], layer + 1)
-            along = trace.bends[layer][..., None, :] * da[layer]
-            if layer < top - 1:
-                bent = _times(bent, back) * trace.slopes[layer][..., None, None, :]
-            bent = bent + _times(above, back)[..., None, :] * along[..., None, :, :]
-            block += trace.inputs[layer][..., None, None, :, None] * bent[..., None, :]
-        moved = dz[layer][..., None, :, :, None] * delta[..., None, None, :]
-        block[..., : network.layer_sizes[layer], :] += moved
-        result[..., network.slices[layer]] = block.reshape(*result.shape[:-1], -1)
-        above = delta
-    return result
-
-
-def _input_tangents(trace):
-    """Derivatives by the inputs of all layers' inputs and summed inputs, ``(..., n, d, width)``."""
-    network, (*lead, n, _) = trace.network, trace.outputs.shape
-    d = network.layer_sizes[0]
-    dz, da = [np.broadcast_to(np.eye(d), (*lead, n, d, d))], []
-    for layer, slopes in enumerate(trace.slopes):
-        da.append(_times(dz[-1], network.without_biases(trace.layers[layer], layer)))
-        dz.append(slopes[..., None, :] * da[-1])
-    return dz, da
+    *_, (_, delta) = sensitivities(trace)
+    return times(delta, transposed(trace.network, trace.layers[0], 0))
 
 
 def output_covariances(trace, covariance):
@@ -322,7 +252,7 @@ def output_covariances(trace, covariance):
     """
     network, n_layers = trace.network, len(trace.layers)
     n, n_outputs = trace.outputs.shape
-    deltas = dict(_sensitivities(trace))
+    deltas = dict(sensitivities(trace))
     result = np.zeros((n, n_outputs, n_outputs))
     for upper in range(n_layers):
         for lower in range(upper + 1):

@@ -13,7 +13,8 @@ from skbayesnn.network import (
     forward,
     input_jacobian,
     jacobian,
-    mixed_jacobian,
+    mixed_factors,
+    mixed_product,
     of_networks,
     outputs,
     row_blocks,
@@ -96,11 +97,14 @@ class Part:
         """Derivatives of the functions that `draw` gives, ``(size, n, n_outputs, n_features)``."""
         raise NotImplementedError
 
-    def _relative(self, values, axis):
-        """Subtract the mean over the axis of several classes; targets stay as they are."""
-        if self.noise is not None or self.network.n_outputs == 1:
-            return values
-        return values - values.mean(axis=axis, keepdims=True)
+    @property
+    def _has_classes(self):
+        """True for three classes or more."""
+        return self.noise is None and self.network.n_outputs > 1
+
+    def _relative(self, slopes):
+        """Subtract the mean over classes, if there are several activations."""
+        return slopes - slopes.mean(axis=-2, keepdims=True) if self._has_classes else slopes
 
     def whitened(self, X):
         """Outputs as ``mean + V z`` with ``z`` standard normal: ``(n, o)`` and ``(n, o, r)``."""
@@ -216,46 +220,45 @@ class Member(Part):
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the linearised posterior, or targets: ``(size, n, n_outputs)``."""
-        draws = self._draw(self.linearised, 1, X, rng, size)
+        deviations = self.precision.draw(rng, size)
+        draws = np.empty((size, len(X), self.network.n_outputs))
+        for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
+            mean, J = self.linearised(X[rows])
+            draws[:, rows] = mean + np.moveaxis(J @ deviations.T, -1, 0)
         return draws + self.noise.draw(X, draws.shape, rng) if noisy else draws
 
-    def _draw(self, linearised, width, X, rng, size):
-        """Draw values linear in the weights; ``width`` values per output."""
-        deviations, parts = self.precision.draw(rng, size), []
-        for rows in self._blocks(X, width):
-            mean, J = linearised(X[rows])
-            parts.append(mean + np.moveaxis(J @ deviations.T, -1, 0))
-        return np.concatenate(parts, axis=1)
-
-    def _blocks(self, X, width=1):
-        return row_blocks(len(X), width * self.network.n_outputs * self.network.n_weights)
-
     def gradients(self, X):
-        if self.shift is not None:
-            return self.gradient_moments(X)[0]
-        slopes = of_networks(input_jacobian, self.network, self.theta[None], X, order=1)
-        return self._relative(slopes, 2)
+        if self.shift is None:
+            slopes = of_networks(input_jacobian, self.network, self.theta[None], X, order=1)
+            return self._relative(slopes)
+        return np.concatenate([slopes for slopes, _ in self._slopes(X)])[None]
 
     def gradient_moments(self, X):
-        """Derivatives, and the variances ``G A^-1 G^T`` with ``G`` their derivatives by weights."""
-        means, variances = [], []
-        for rows in self._blocks(X, X.shape[1]):
-            mean, G = self._slopes(X[rows])
-            means.append(mean)
-            flat = G.reshape(-1, 1, G.shape[-1])
-            variances.append(self.precision.project(flat).reshape(mean.shape))
-        return np.concatenate(means)[None], np.concatenate(variances)[None]
+        """Derivatives, and their variances ``G A^-1 G^T``, with ``G`` the `mixed_jacobian`."""
+        found = [(mean, self.precision.gradient_variances(some)) for mean, some in self._slopes(X)]
+        means, variances = (np.concatenate(some)[None] for some in zip(*found, strict=True))
+        return means, variances
 
     def draw_gradients(self, X, rng, size):
-        return self._draw(self._slopes, X.shape[1], X, rng, size)
+        deviations, parts = self.precision.draw(rng, size), []
+        for mean, factors in self._slopes(X):
+            parts.append(mean + np.stack([mixed_product(factors, v) for v in deviations]))
+        return np.concatenate(parts, axis=1)
 
     def _slopes(self, X):
-        """Mean derivatives ``(n, n_outputs, d)``, and theirs by free weights, ``(..., d, k)``."""
-        trace = forward(self.network, self.theta, X, order=2)
-        slopes, G = (self._relative(f(trace), 1) for f in (input_jacobian, mixed_jacobian))
-        if self.free is not None:
-            G = np.ascontiguousarray(G[..., self.free])
-        return slopes if self.shift is None else slopes + G @ self.shift, G
+        """Yield mean derivatives of blocks of rows, and `mixed_factors` of the free weights."""
+        network = self.network
+        widest = network.n_outputs * network.n_weights * max(network.layer_sizes)
+        for rows in row_blocks(len(X), widest):
+            trace = forward(network, self.theta, X[rows], order=2)
+            slopes, factors = self._relative(input_jacobian(trace)), mixed_factors(trace)
+            if self._has_classes:
+                factors = [some.relative() for some in factors]
+            if self.free is not None:  # the last layer's
+                factors = factors[-1:]
+            if self.shift is not None:
+                slopes = slopes + mixed_product(factors, self.shift)
+            yield slopes, factors
 
     def probabilities(self, X, moderated):
         """Class probabilities of Gaussian activations; ``moderated=False``: at the mode."""
@@ -375,7 +378,7 @@ class Draws(Part):
 
     def _slopes(self, theta, X):
         slopes = of_networks(input_jacobian, self.network, theta, X, order=1)
-        return self._relative(slopes, 2)
+        return self._relative(slopes)
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""

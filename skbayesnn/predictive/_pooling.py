@@ -63,10 +63,14 @@ class Pooled(Member):
         return mean + own / (own + theirs) * (others - mean), J
 
     def gradients(self, X):
-        return self._slopes(X)[0][None]
+        """Derivatives of the pooled means, by central differences."""
+        steps = STEP * np.eye(X.shape[1])
+        slopes = [(self.outputs(X + h) - self.outputs(X - h)) / (2.0 * STEP) for h in steps]
+        return np.stack(slopes, axis=-1)
 
     def _slopes(self, X):
-        """Derivatives of the pooled means, by central differences, and of those by the weights."""
-        steps = STEP * np.eye(X.shape[1])
-        slopes = [(self.outputs(X + h)[0] - self.outputs(X - h)[0]) / (2.0 * STEP) for h in steps]
-        return np.stack(slopes, axis=-1), super()._slopes(X)[1]
+        start = 0
+        for slopes, factors in super()._slopes(X):
+            rows = slice(start, start + len(slopes))
+            yield self.gradients(X[rows])[0], factors
+            start = rows.stop

@@ -1,9 +1,12 @@
-"""Derivatives of predictions by the inputs: differences, linear models, drawn functions."""
+"""Derivatives by the inputs, and novelty: against differences, closed forms and drawn functions."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from sklearn.datasets import load_iris
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_classifier
+from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import (
     EvidenceMLPClassifier,
@@ -11,113 +14,132 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.compose import make_pipeline
+from skbayesnn.inference import DensePrecision, DualPrecision
+from skbayesnn.predictive import Draws, Pooled
+from tests.tools import assert_near, difference
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.usefixtures("laplace"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False, "random_state": 0}
-STEP = 1e-5
-
-
-def make_rows(n_outputs=1):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (40, 2)) * [1.0, 50.0] + [3.0, 0.0]
-    y = np.column_stack([np.sin(X[:, 0]) + 0.02 * X[:, 1], X[:, 0] ** 2])[:, :n_outputs]
-    y = 7.0 * y + 0.3 * rng.standard_normal(y.shape)
-    return X, y[:, 0] if n_outputs == 1 else y
-
-
-def differences(function, X):
-    """Central differences ``(n, ..., n_features)``; the step is relative to the spread."""
-    found = []
-    for j, spread in enumerate(X.std(axis=0)):
-        h = STEP * spread * np.eye(X.shape[1])[j]
-        found.append((function(X + h) - function(X - h)) / (2 * STEP * spread))
-    return np.stack(found, axis=-1)
+RNG = np.random.default_rng(0)
+UNITS, CENTRE = np.array([1.0, 100.0, 0.01]), np.array([5.0, 0.0, 1.0])
+Z = RNG.uniform(-2, 2, (60, 3))
+X = CENTRE + UNITS * Z
+Y = np.column_stack([50 * np.sin(Z[:, 0]) + 20 * Z[:, 1], Z[:, 1] ** 2])
+Y += RNG.standard_normal((60, 2)) * [3.0, 0.1]
+UNEVEN = 2 * Z[:, 0] + np.exp(Z[:, 1]) * RNG.standard_normal(60)
+CLASSES = np.digitize(np.sin(Z[:, 0]) + 0.3 * RNG.standard_normal(60), [0.0, 0.5])
+LAPLACE = {"measure_evidence": False, "n_restarts": 2, "random_state": 0}
+SHORT = {"n_draws": 60, "n_warmup": 40, "n_chains": 2, "evidence": False, "random_state": 0}
+MODELS = {
+    "Laplace": (EvidenceMLPRegressor((4,), noise="constant", **LAPLACE), Y),
+    "two layers": (EvidenceMLPRegressor((3, 2), noise="constant", **LAPLACE), Y[:, 0]),
+    "drawn": (EvidenceMLPRegressor((2,), noise="constant", random_state=0), Y[:, 0]),
+    "pooled": (EvidenceMLPRegressor((2,), **LAPLACE), UNEVEN),
+    "sampled": (HMCMLPRegressor((4,), noise="constant", **SHORT), Y),
+    "two classes": (EvidenceMLPClassifier((3,), **LAPLACE), CLASSES > 0),
+    "three classes": (EvidenceMLPClassifier((3,), **LAPLACE), CLASSES),
+    "sampled classes": (HMCMLPClassifier((3,), **SHORT), CLASSES),
+}
 
 
-@pytest.mark.parametrize("n_outputs", [1, 2])
-@pytest.mark.parametrize(
-    "model",
-    [
-        EvidenceMLPRegressor((4, 3), noise="constant", n_restarts=2, random_state=0),
-        EvidenceMLPRegressor((4,), noise="input_dependent", n_restarts=2, random_state=0),
-        HMCMLPRegressor((4,), noise="constant", **FEW),
-    ],
-    ids=["two layers", "input-dependent", "sampled"],
-)
-def test_differences_of_predictions(model, n_outputs):
-    X, y = make_rows(n_outputs)
-    model.fit(X, y)
-    gradient, std = model.predict_gradient(X, return_std=True)
-    assert gradient.shape == std.shape == (*y.shape, 2)
-    scale = np.abs(gradient).max(axis=0)
-    assert_allclose(gradient / scale, differences(model.predict, X) / scale, atol=1e-5)
-    assert_allclose(model.predict_gradient(X), gradient, rtol=1e-9)
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    estimator, y = MODELS[request.param]
+    estimator.fit(X, y)
+    pooled = any(isinstance(part, Pooled) for part in estimator._ensemble.parts)
+    assert pooled == (request.param == "pooled")
+    return estimator
+
+
+def moved(f, rows):
+    """Derivatives of ``f`` by every input of the rows, the inputs last."""
+    return difference(lambda h: f(rows + UNITS * h), np.zeros(3), 2e-5) / UNITS
+
+
+def log_odds(model, rows):
+    """Mean of the activations; relative to their mean over three classes."""
+    rows, total = model._check_X(rows), 0.0
+    for part, weights in zip(model._ensemble.parts, model._ensemble.weights, strict=True):
+        values = part.outputs(rows) if isinstance(part, Draws) else part.moments(rows)[0]
+        total = total + np.tensordot(weights, values, 1)
+    one = total.shape[1] == 1
+    return total[:, 0] if one else total - total.mean(axis=1, keepdims=True)
+
+
+def test_gradient_is_that_of_the_mean(model):
+    f = (lambda rows: log_odds(model, rows)) if is_classifier(model) else model.predict
+    gradient, std = model.predict_gradient(X[:9], return_std=True)
+    assert_near(gradient * UNITS, moved(f, X[:9]) * UNITS, 1e-6)
+    assert_allclose(model.predict_gradient(X[:9]), gradient, rtol=1e-9, atol=1e-12)
+    assert std.shape == gradient.shape
     assert np.all(std > 0)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("engine", ["evidence", "hmc"])
-def test_differences_of_log_odds(engine, n_classes):
-    X, y = load_iris(return_X_y=True)
-    X, y = X[y < n_classes][::2], y[y < n_classes][::2]
-    model = HMCMLPClassifier((3,), **FEW)
-    if engine == "evidence":
-        model = EvidenceMLPClassifier((3,), n_restarts=1, random_state=0)
-    model.fit(X, y)
-
-    def log_odds(X):
-        if engine == "hmc":
-            f = np.mean([network.outputs(X) for network in model.networks_], axis=0)
-        else:  # means of the activations, about which each network is linearised
-            ensemble, Z = model._ensemble, model._check_X(X)
-            means = [part.linearised(Z)[0] for part in ensemble.parts]
-            f = np.tensordot(ensemble.member_weights, means, 1)
-        return f[:, 0] if n_classes == 2 else f - f.mean(axis=1, keepdims=True)
-
-    gradient = model.predict_gradient(X)
-    assert gradient.shape == ((len(X), 4) if n_classes == 2 else (len(X), 3, 4))
-    assert_allclose(gradient, differences(log_odds, X), rtol=1e-4, atol=1e-4)
-
-
-def test_linear_models_have_the_error_bars_of_their_coefficients():
-    X, y = make_rows()
-    model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
+def test_error_bars_are_those_of_drawn_gradients(model):
     gradient, std = model.predict_gradient(X[:5], return_std=True)
-    assert_allclose(gradient, np.tile(model.coefs_[0].T, (5, 1)), rtol=1e-9)
-    assert_allclose(std, np.tile(model.coefs_std_[0].T, (5, 1)), rtol=1e-9)
+    draws = model.sample_gradient(X[:5], 4000, random_state=1)
+    z = (draws - gradient[..., None]) / std[..., None]
+    error = z.std(axis=-1) / np.sqrt(4000)
+    assert np.all(np.abs(z.mean(axis=-1)) < 4 * error)
+    squares = z**2
+    error = squares.std(axis=-1) / np.sqrt(4000)
+    assert np.all(np.abs(squares.mean(axis=-1) - 1.0) < 4 * error)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        EvidenceMLPRegressor((4,), noise="constant", n_restarts=1, random_state=0),
-        HMCMLPRegressor((4,), noise="constant", **FEW),
-    ],
-    ids=["linearised", "sampled"],
-)
-def test_drawn_derivatives(model):
-    X, y = make_rows()
-    model.fit(X, y)
-    gradient, std = model.predict_gradient(X[:6], return_std=True)
-    drawn = model.sample_gradient(X[:6], 4000)
-    assert drawn.shape == (6, 2, 4000)
-    assert np.all(np.abs(drawn.mean(axis=-1) - gradient) < 4 * std / np.sqrt(4000))
-    kurtosis = np.mean((drawn - gradient[..., None]) ** 4, axis=-1) / std**4
-    error = 0.5 * np.sqrt((kurtosis - 1) / 4000)
-    assert np.all(np.abs(drawn.std(axis=-1) / std - 1) < 4 * error)
+def test_sampled_gradients_belong_to_sampled_functions(model):
+    if is_classifier(model):
+        pytest.skip("classifiers draw no functions")
+    draws = moved(lambda rows: model.sample_y(rows, 5, random_state=3), X[:5])
+    gradients = model.sample_gradient(X[:5], 5, random_state=3)
+    assert_near(gradients * UNITS[:, None], np.moveaxis(draws * UNITS, -2, -1), 1e-6)
 
 
-def test_drawn_derivatives_belong_to_the_drawn_functions():
-    X, y = make_rows()
-    model = HMCMLPRegressor((4,), noise="constant", **FEW).fit(X, y)
+def test_linear_model_has_its_coefficients():
+    model = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, Y)
+    gradient, std = model.predict_gradient(X[:4], return_std=True)
+    assert_allclose(gradient, np.broadcast_to(model.coefs_[0].T, gradient.shape), rtol=1e-10)
+    assert_allclose(std, np.broadcast_to(model.coefs_std_[0].T, std.shape), rtol=1e-8)
 
-    def functions(X):
-        return model.sample_y(X, 3, random_state=5)
 
-    gradient = np.moveaxis(model.sample_gradient(X, 3, random_state=5), -1, 1)
-    scale = np.abs(gradient).max(axis=(0, 1))
-    assert_allclose(gradient / scale, differences(functions, X) / scale, atol=1e-5)
+def test_structured_precisions_agree_with_dense_ones():
+    part = MODELS["two layers"][0].fit(X, Y[:, 0])._ensemble.parts[0]
+    rng, k = np.random.default_rng(0), part.network.n_weights
+    dual = DualPrecision(rng.uniform(1.0, 2.0, k), rng.standard_normal((3, k)))
+    rows = rng.standard_normal((4, 3))
+    both = [replace(part, precision=some) for some in (dual, DensePrecision(dual.dense()))]
+    assert_near(*(some.gradient_moments(rows)[1] for some in both))
+
+
+def test_novelty_of_a_linear_model_is_exact():
+    """Without standardisation the function has the prior variance ``(x^2 + 1) / alpha``."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((30, 1))
+    y = x[:, 0] + 0.1 * rng.standard_normal(30)
+    given = {"weight_precision": 0.5, "noise_std": 0.3, "noise": "constant", "prior": "single"}
+    model = EvidenceMLPRegressor((), standardize=False, **given).fit(x, y)
+    rows = np.array([[0.0], [2.0], [50.0]])
+    phi, Phi = (np.column_stack([some, np.ones(len(some))]) for some in (rows, x))
+    covariance = np.linalg.inv(0.5 * np.eye(2) + Phi.T @ Phi / 0.09)
+    exact = np.einsum("ni,ij,nj->n", phi, covariance, phi) / (np.sum(phi**2, axis=1) / 0.5)
+    novelty, distance = model.novelty(rows, return_distance=True)
+    assert np.all(np.abs(novelty / exact - 1.0) < 4 * np.sqrt(2.0 / 1000))
+    assert_allclose(distance, np.min(np.abs(rows - x.T), axis=1), rtol=1e-6, atol=1e-12)
+
+
+def test_novelty_lies_between_0_and_1_and_rises_outside(model):
+    inside, near = model.novelty(X, return_distance=True)
+    outside, far = model.novelty(CENTRE + 20.0 * (X - CENTRE), return_distance=True)
+    for some in (inside, outside):
+        assert np.all((some >= 0) & (some <= 1))
+    assert_allclose(near, 0.0, atol=1e-8)
+    assert np.median(far) > 1.0
+    if not is_classifier(model):  # probabilities may be certain outside
+        assert np.median(outside) > np.median(inside)
+
+
+def test_novelty_of_a_pipeline_is_that_of_its_last_step():
+    pipeline = make_pipeline(
+        StandardScaler(), EvidenceMLPRegressor((), noise="constant", random_state=0)
+    ).fit(X, Y[:, 0])
+    assert_array_equal(pipeline.novelty(X), pipeline[-1].novelty(pipeline[:-1].transform(X)))

@@ -7,8 +7,13 @@ from skbayesnn.network import (
     forward,
     hessian,
     hessian_product,
+    input_jacobian,
     jacobian,
     jacobian_vector,
+    mixed_factors,
+    mixed_jacobian,
+    mixed_product,
+    mixed_variances,
     output_covariances,
     outputs,
     second_derivative_along,
@@ -105,6 +110,36 @@ def test_output_covariances(activation, hidden):
     trace = forward(network, theta, X, 1)
     root, J = rng.standard_normal((network.n_weights, network.n_weights)), jacobian(trace)
     assert_near(output_covariances(trace, root @ root.T), (J @ root) @ (J @ root).swapaxes(1, 2))
+
+
+@each_activation
+@each_depth
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_derivatives_by_the_inputs(activation, hidden, lead):
+    network, theta, X, _ = setup(hidden, activation, lead, sizes=(3, 2))
+
+    def moved(h, order):
+        return forward(network, theta, X + h, order)
+
+    trace = moved(0.0, 2)
+    slopes, mixed = input_jacobian(trace), mixed_jacobian(mixed_factors(trace))
+    assert_near(slopes, difference(lambda h: moved(h, 1).outputs, np.zeros(3)), 1e-9)
+    by_weights = difference(lambda h: jacobian(moved(h, 1)), np.zeros(3))
+    assert_near(mixed, np.swapaxes(by_weights, -1, -2), 1e-9)
+
+
+@each_activation
+@each_depth
+def test_contractions_of_mixed_derivatives(activation, hidden):
+    network, theta, X, rng = setup(hidden, activation, sizes=(3, 2))
+    factors, k = mixed_factors(forward(network, theta, X, 2)), network.n_weights
+    G, root, v = mixed_jacobian(factors), rng.standard_normal((k, k)), rng.standard_normal(k)
+    assert_near(mixed_product(factors, v), G @ v)
+    assert_near(mixed_variances(factors, root @ root.T), np.sum((G @ root) ** 2, axis=-1))
+    last = slice(k - network.shapes[-1][0] * 2, k)
+    assert_near(mixed_jacobian(factors[-1:]), G[..., last])
+    relative = [some.relative() for some in factors]
+    assert_near(mixed_jacobian(relative), G - G.mean(axis=1, keepdims=True))
 
 
 @each_activation

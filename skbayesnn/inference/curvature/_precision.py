@@ -11,6 +11,8 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from skbayesnn.network import mixed_jacobian, mixed_variances
+
 EPS = np.finfo(float).eps
 LEAST_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
 LANCZOS_FROM = 300  # number of weights from which one eigenvalue costs less than all (measured)
@@ -70,6 +72,11 @@ class Precision:
         n, m, k = J.shape
         white = self.whiten(J.reshape(n * m, k).T).T.reshape(n, m, -1)
         return white @ np.swapaxes(white, -1, -2)
+
+    def gradient_variances(self, factors):
+        """Variances of derivatives by the inputs, ``(n, m, d)``, see `mixed_factors`."""
+        G = mixed_jacobian(factors)
+        return self.project(G.reshape(-1, 1, G.shape[-1])).reshape(G.shape[:-1])
 
     def draw(self, rng, size):
         """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
@@ -224,6 +231,9 @@ class DensePrecision(Precision):
         covariance = inverse + inverse.T
         covariance[np.diag_indices(len(inverse))] *= 0.5
         return covariance
+
+    def gradient_variances(self, factors):
+        return mixed_variances(factors, self.covariance())
 
     def variances(self):
         return self._variances.copy()

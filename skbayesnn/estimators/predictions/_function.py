@@ -1,30 +1,23 @@
-"""Derivatives of predictions by the inputs, with their posterior uncertainty."""
+"""Derivatives of the fitted function by the inputs, and its novelty at a row."""
 
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
+from scipy.spatial import cKDTree
+from sklearn.base import BaseEstimator, is_classifier
 
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
+from skbayesnn.network import row_blocks
+from skbayesnn.predictive import class_probabilities
+
+PRIOR_DRAWS = 1000  # standard error of a variance about 5 %
 
 
-class Gradients:
-    """Mixin of the derivatives of functions by the inputs, for all estimators."""
-
-    _check_X: Any
-    _ensemble: Any
-    _X_scaling: Any
-    _y_scaling: Any
-    _y_is_1d: bool
-
-    @overload
-    def predict_gradient(self, X: ArrayLike, return_std: Literal[False] = False) -> Array: ...
-
-    @overload
-    def predict_gradient(self, X: ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+class FittedFunction(BaseEstimator):
+    """Base class of all estimators with the derivatives and the novelty of the function."""
 
     def predict_gradient(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Predict the derivatives of the function by the inputs.
@@ -90,6 +83,52 @@ class Gradients:
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         draws = self._ensemble.draw_gradients(X, generator(random_state), n_samples)
         return np.moveaxis(self._by_input(draws), 0, -1)
+
+    def novelty(self, X: ArrayLike, return_distance: bool = False) -> Any:
+        """Share of the prior variance of the function that the data have not removed.
+
+        It is the posterior variance of the function, without noise, over its variance under the
+        prior at the inferred precisions, both summed over standardised outputs or, for classifiers,
+        over the class probabilities, and at most 1. The prior variance is that of 1000 drawn
+        functions, and has an error of about 5 %.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_distance : bool, default=False
+            Also return the distance from the training rows.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n_samples,)
+            Between 0 (known) and 1 (nothing but the prior).
+        distance : ndarray of shape (n_samples,)
+            Distance from the nearest training row: the root mean square over the inputs, in
+            standard deviations of each input; only with ``return_distance``.
+
+        Notes
+        -----
+        Bounded activations such as ``"tanh"`` saturate far outside the data, where the function is
+        constant. Novelty then tends to that of this constant, which may be well below 1. Use
+        the distance as well. After ``partial_fit`` both belong to the last batch: its prior is the
+        posterior of the earlier ones, and its rows alone count.
+        """
+        X, classes = self._check_X(X), is_classifier(self)
+        if classes:
+            posterior = np.sum(self._ensemble.probability_std(X) ** 2, axis=1)
+        else:
+            posterior = np.trace(self._ensemble.moments(X, "epistemic")[1], axis1=1, axis2=2)
+        prior = np.empty(len(X))
+        for rows in row_blocks(len(X), PRIOR_DRAWS * self.n_outputs_):
+            draws = self._draw_prior(X[rows], PRIOR_DRAWS, generator(0))
+            draws = class_probabilities(draws) if classes else draws
+            prior[rows] = np.sum(np.var(draws, axis=0), axis=1)
+        novelty = np.clip(posterior / np.maximum(prior, np.finfo(float).tiny), 0.0, 1.0)
+        if not return_distance:
+            return novelty
+        distance = cKDTree(self._result.problem.X).query(X)[0]
+        return novelty, distance / np.sqrt(X.shape[1])
 
     def _by_input(self, values):
         """Convert ``(..., n_outputs, n_features)`` to user units; drop a single output's axis."""
