@@ -398,7 +398,12 @@ def test_moderation_of_several_classes():
         model.predict_proba(X, moderated="quadrature")
 
 
-PLACES = ["_training.train", "_minimum.find_mode", "_minimum.log_symmetry", "_search.distinct"]
+PLACES = [
+    "minima._training.train",
+    "minima._minimum.find_mode",
+    "minima._minimum.log_symmetry",
+    "minima._search.distinct",
+]
 
 
 def interrupt(monkeypatch, place):
