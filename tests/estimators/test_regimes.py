@@ -26,6 +26,8 @@ from skbayesnn import (
 from skbayesnn.inference import Curvature, Method, SpectralPrecision
 from tests.tools import parts_of, result_of, set_limits
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 
 class Regime(NamedTuple):
     """Limits that make a small problem a large one, and the method that must follow."""
