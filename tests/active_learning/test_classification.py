@@ -3,12 +3,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import entr, expit, softmax
 
-from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.active_learning import information_gain
 from skbayesnn.predictive import Ensemble
 from tests.active_learning.exact import joint_covariance, normal_grid, table_information
 from tests.active_learning.fitted import Numbered, blank, candidates, evidence
 from tests.tools import parts_of, shares_of, standardised, with_ensemble
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
@@ -178,27 +179,6 @@ def test_three_classes_against_a_grid(size):
             assert_allclose(gains[row, point], table_information(table), atol=4e-3)
 
 
-def test_softmax_of_two_classes_is_the_binary_case():
-    mean, V, mean_interest, V_interest = random_case(1, 4, 1.0)
-
-    def pair(values):
-        return np.concatenate([np.zeros_like(values), values], axis=1)
-
-    for kind in ("total", "marginal"):
-        binary = gains_of("exact", mean, V, mean_interest, V_interest, kind)
-        case = [pair(values) for values in (mean, V, mean_interest, V_interest)]
-        assert_allclose(gains_of("exact", *case, kind), binary, atol=1e-3)
-    rough = gains_of("approximation", *case)  # with averages of f' in place of kappa f'
-    z, weights = normal_grid(1)
-    responses = []
-    for a, vectors in [(mean, V), (mean_interest, V_interest)]:
-        p = expit(a + np.linalg.norm(vectors[:, 0], axis=-1)[:, None] * z[:, 0])
-        moderated = p @ weights
-        responses.append((p * (1 - p)) @ weights / np.sqrt(moderated * (1 - moderated)))
-    C = V[:, 0] @ V_interest[:, 0].T
-    assert_allclose(rough, 0.5 * (responses[0][:, None] * responses[1] * C) ** 2, rtol=2e-3)
-
-
 @pytest.mark.parametrize("method", ["approximation", "exact"])
 def test_three_classes_of_an_estimator(method):
     """Gains of a fitted network from brute-force covariances of its activations."""
@@ -215,16 +195,3 @@ def test_three_classes_of_an_estimator(method):
         own = gains_of(method, a[:n], V[:n], a[n:], V[n:])
         expected += weight * own @ WEIGHT / WEIGHT.sum()
     assert_allclose(gains, expected, rtol=1e-3, atol=1e-5)
-
-
-@pytest.mark.parametrize("method", ["approximation", "exact"])
-def test_gain_is_high_where_the_class_is_uncertain(method):
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-3.0, 3.0, (60, 1))
-    model = EvidenceMLPClassifier(()).fit(x, x[:, 0] + rng.logistic(size=60) / 2 > 0)
-    line = np.linspace(-3.0, 3.0, 61)[:, None]
-    p = model.predict_proba(line)[:, 1]
-    gains = information_gain(model, line, method=method)
-    uncertain, certain = np.abs(p - 0.5) < 0.3, np.abs(p - 0.5) > 0.47
-    assert np.any(certain)
-    assert gains[uncertain].min() > 1.3 * gains[certain].max()

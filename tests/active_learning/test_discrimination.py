@@ -12,6 +12,8 @@ from tests.active_learning.exact import table_information
 from tests.active_learning.fitted import blank, candidates, constants, data, evidence, sampled
 from tests.tools import difference, with_ensemble
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 X = candidates()
 
 
@@ -44,21 +46,6 @@ def test_approximation_of_regression():
     assert_allclose(gains, 0.2 * 0.8 / 4 * expected, rtol=1e-8)
 
 
-def test_approximation_is_the_limit_of_similar_models():
-    rng = np.random.default_rng(0)
-    A, noise = rng.standard_normal((40, 1)), rng.standard_normal(40)
-    models = [
-        EvidenceMLPRegressor((), weight_precision=1.0, noise_std=sd, standardize=False).fit(
-            A, shift * A[:, 0] + noise
-        )
-        for shift, sd in [(0.0, 1.0), (0.03, 1.01)]
-    ]
-    grid = np.linspace(-1.5, 1.5, 7)[:, None]
-    exact = model_discrimination(*models, grid)
-    rough = model_discrimination(*models, grid, method="approximation")
-    assert_allclose(rough, exact, rtol=2e-3)
-
-
 @pytest.mark.parametrize("first", [evidence, sampled])
 def test_several_outputs(first):
     """The second output is the same for both models: only the first tells them apart."""
@@ -81,15 +68,6 @@ def test_several_outputs(first):
     gains = model_discrimination(model, linear("two"), X)
     assert np.all(gains > 0)
     assert np.all(gains < np.log(2))
-
-
-def test_models_that_disagree_everywhere():
-    A = np.random.default_rng(0).standard_normal((30, 1))
-    models = [
-        EvidenceMLPRegressor(()).fit(A, A[:, 0] + 1e-3 * np.sin(9 * A[:, 0]) + shift)
-        for shift in (0.0, 1.0)
-    ]
-    assert_allclose(model_discrimination(*models, A), np.log(2), rtol=1e-9)
 
 
 @pytest.mark.parametrize("task", ["binary", "three"])
@@ -162,38 +140,6 @@ def test_a_model_given_twice_shares_its_probability():
         assert_allclose(three, two, rtol=1e-7)
         given["probabilities"] = [0.7, 0.3, 0.0]
         assert_allclose(model_discrimination(first, second, sampled("one"), X, **given), two)
-
-
-def test_three_similar_models():
-    """The sum over pairs is the limit of the exact information."""
-    rng = np.random.default_rng(0)
-    A, noise = rng.standard_normal((40, 1)), rng.standard_normal(40)
-    given = {"weight_precision": 1.0, "standardize": False}
-    models = [
-        EvidenceMLPRegressor((), noise_std=sd, **given).fit(A, shift * A[:, 0] + noise)
-        for shift, sd in [(0.0, 1.0), (0.03, 1.01), (-0.01, 0.99)]
-    ]
-    grid, P = np.linspace(-1.5, 1.5, 7)[:, None], [0.2, 0.5, 0.3]
-    exact = model_discrimination(*models, grid, probabilities=P)
-    rough = model_discrimination(*models, grid, probabilities=P, method="approximation")
-    assert_allclose(rough, exact, rtol=5e-3)
-
-
-@pytest.mark.parametrize("task", ["binary", "three"])
-def test_three_classifiers(task):
-    models, P = (evidence(task), linear(task), sampled(task)), np.array([0.25, 0.35, 0.4])
-    exact = model_discrimination(*models, X, probabilities=P)
-    p = np.stack([model.predict_proba(X) for model in models])
-    for row in range(len(X)):
-        assert_allclose(exact[row], table_information(P[:, None] * p[:, row]), rtol=1e-8)
-
-
-def test_three_models_of_two_outputs():
-    """The third predicts nearly what the first does, so that two are to be told apart."""
-    first, second = evidence("two"), linear("two")
-    two = model_discrimination(first, second, X, probabilities=[0.6, 0.4])
-    three = model_discrimination(first, second, first, X, probabilities=[0.3, 0.4, 0.3])
-    assert_allclose(three, two, atol=5e-3)
 
 
 def test_minima_of_one_fit():

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
@@ -11,6 +10,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import information_gain, select, thin_training_set
 from tests.active_learning.fitted import candidates, data, evidence, sampled
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 X, X_INTEREST = candidates(), candidates(3, seed=2)
 
@@ -28,30 +29,6 @@ def test_pipelines():
     assert_array_equal(thin_training_set(pipeline, X, 3), thin_training_set(inner, rows[0], 3))
 
 
-def test_nested_and_short_pipelines():
-    A, y = data("one")
-    nested = make_pipeline(
-        StandardScaler(), make_pipeline(PolynomialFeatures(2), EvidenceMLPRegressor(()))
-    ).fit(A, y)
-    flat = make_pipeline(StandardScaler(), PolynomialFeatures(2), EvidenceMLPRegressor(())).fit(
-        A, y
-    )
-    assert_allclose(information_gain(nested, X), information_gain(flat, X))
-    alone = make_pipeline(EvidenceMLPRegressor(())).fit(A, y)
-    assert_allclose(information_gain(alone, X), information_gain(alone[-1], X))
-
-
-def test_data_frames():
-    A, y = data("one")
-    names = ["first", "second"]
-    model = EvidenceMLPRegressor((), random_state=0).fit(pd.DataFrame(A, columns=names), y)
-    frames = [pd.DataFrame(rows, columns=names) for rows in (X, X_INTEREST)]
-    expected = information_gain(EvidenceMLPRegressor((), random_state=0).fit(A, y), X, X_INTEREST)
-    assert_allclose(information_gain(model, *frames), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        information_gain(model, frames[0].rename(columns={"first": "third"}))
-
-
 @pytest.mark.parametrize("task", ["one", "two", "binary", "three"])
 @pytest.mark.parametrize("make", [evidence, sampled])
 def test_gains_far_outside_are_finite(task, make):
@@ -64,15 +41,6 @@ def test_gains_far_outside_are_finite(task, make):
             assert np.all(np.isfinite(gains))
             assert np.all(gains >= 0)
     assert len(select(model, far, 5, far)) == 5
-
-
-def test_kind_by_default():
-    model = evidence("one")
-    assert_array_equal(information_gain(model, X), information_gain(model, X, kind="total"))
-    assert_array_equal(
-        information_gain(model, X, X_INTEREST),
-        information_gain(model, X, X_INTEREST, kind="mean_marginal"),
-    )
 
 
 def test_estimators_are_left_as_they_are():
@@ -93,11 +61,6 @@ def test_unsuitable_estimators(estimator):
             function(estimator, X)
     with pytest.raises(TypeError, match="best_estimator_"):
         thin_training_set(make_pipeline(StandardScaler(), LinearRegression()), X, 2)
-
-
-def test_samplers_have_no_prior_to_start_from():
-    with pytest.raises(TypeError, match="must be a fitted EvidenceMLP"):
-        thin_training_set(sampled("one"), X, 2)
 
 
 def test_unfitted():

@@ -20,6 +20,8 @@ from tests.tools import (
     with_ensemble,
 )
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
 
@@ -133,18 +135,6 @@ def test_refits(noise):
         assert_allclose(gains["q_optimal"][row], change.mean(), rtol=1e-8)
 
 
-@pytest.mark.parametrize("task", ["one", "two"])
-def test_marginal_gain_at_its_point_is_the_total_gain(task):
-    estimator, X = evidence(task), candidates()
-    marginal = information_gain(estimator, X, X, kind="marginal")
-    total = information_gain(estimator, X)
-    assert_allclose(np.diag(marginal), total, rtol=1e-8)
-    assert np.all(marginal <= total[:, None] * (1 + 1e-9))
-    joint = information_gain(estimator, X, X[:2], kind="joint")
-    assert np.all(joint <= total * (1 + 1e-9))
-    assert np.all(joint >= marginal[:, :2].max(axis=1) * (1 - 1e-9))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_units(kind):
     """Nats do not depend on the units of X and y; Q-optimality is in squared units of y."""
@@ -157,31 +147,6 @@ def test_units(kind):
         gains.append(information_gain(model, *rows, kind=kind))
     factor = 1e6 if kind == "q_optimal" else 1.0
     assert_allclose(gains[1], factor * gains[0], rtol=1e-4)
-
-
-def test_more_points_of_interest_than_weights():
-    """The joint gain then is the total one, though the covariance of the points is singular."""
-    model = evidence("one")
-    X, many = candidates(), candidates(60, seed=9)
-    joint = information_gain(model, X, many, kind="joint")
-    assert_allclose(joint, information_gain(model, X), rtol=1e-5)
-
-
-def test_gain_about_a_region_vanishes_far_from_it():
-    rng = np.random.default_rng(0)
-    x = np.concatenate([rng.uniform(-2.0, -1.0, 10), rng.uniform(1.0, 2.0, 11)])
-    y = np.tanh(2 * x) + 0.3 * np.sin(3 * x) + 0.05 * rng.standard_normal(len(x))
-    model = EvidenceMLPRegressor((8,), noise_std=0.05, n_restarts=2, random_state=0)
-    model.fit(x[:, None], y)
-    grid = np.linspace(-6.0, 6.0, 241)[:, None]
-    region = np.linspace(-0.5, 0.5, 11)[:, None]
-    mean = information_gain(model, grid, region)
-    total = information_gain(model, grid)
-    inside, far = np.abs(grid[:, 0]) < 0.5, np.abs(grid[:, 0]) > 4.0
-    assert mean[inside].min() > 5 * mean[far].max()
-    assert total[far].min() > total[np.abs(np.abs(grid[:, 0]) - 1.5) < 0.4].max()
-    peaks = information_gain(model, grid, [[-3.0], [0.0], [3.0]], kind="marginal")
-    assert_allclose(grid[np.argmax(peaks, axis=0), 0], [-3.0, 0.0, 3.0], atol=0.5)
 
 
 def test_blocks_do_not_matter(monkeypatch):

@@ -14,6 +14,8 @@ from tests.active_learning.exact import gaussian_information, table_information
 from tests.active_learning.fitted import blank, candidates, constants, sampled
 from tests.tools import parts_of, standardised, with_ensemble
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
 

@@ -1,6 +1,5 @@
 """Basis transformers are scikit-learn transformers."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -8,13 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError, SkipTestWarning
-from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.basis import (
     FourierSplineFeatures,
     HermiteFunctionFeatures,
@@ -91,16 +86,6 @@ def test_names_of_the_columns(transformer, names):
 
 
 @pytest.mark.parametrize("transformer", SMALL, ids=repr)
-def test_pickled_copies_are_equal(transformer):
-    fitted = clone(transformer).fit(X)
-    assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), fitted.transform(X))
-    with pytest.raises(NotFittedError):
-        clone(fitted).transform(X)
-    with pytest.raises(NotFittedError):
-        clone(fitted).get_feature_names_out()
-
-
-@pytest.mark.parametrize("transformer", SMALL, ids=repr)
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_order_and_repetition_do_not_matter(transformer, n_columns):
     rows = X[:, :n_columns]
@@ -156,17 +141,3 @@ def test_overflowing_polynomials_are_refused(kind):
     basis = kind(10).fit(X)
     with pytest.raises(ValueError, match="degree 10 overflow"):
         basis.transform([[0.0, 1e200]])
-
-
-@pytest.mark.parametrize(
-    "transformer",
-    [*SMALL, SplineTransformer(4), PolynomialFeatures(3), Nystroem(n_components=5, random_state=0)],
-    ids=repr,
-)
-@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
-def test_models_on_any_transformer(transformer, estimator):
-    y = X[:, 0] + 0.5 * X[:, 1] > 2.0
-    options = {} if estimator is EvidenceMLPClassifier else {"noise": "constant"}
-    model = make_pipeline(transformer, estimator((), standardize=False, **options)).fit(X, y)
-    assert np.isfinite(model[-1].log_evidence_)
-    assert model.score(X, y) > 0.4

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.compose import Pipeline, TransformedTargetRegressor, make_pipeline
+from skbayesnn.compose import Pipeline, make_pipeline
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
 RNG = np.random.default_rng(0)
@@ -74,14 +74,6 @@ def test_searches():
     ):
         assert search.fit(X, Y).best_params_ == {"polynomialfeatures__degree": 2}
         assert isinstance(search.best_estimator_, Pipeline)
-
-
-def test_nested_with_transformed_targets():
-    inner = make_pipeline(StandardScaler(), clone(LINEAR))
-    model = TransformedTargetRegressor(inner, func=np.arcsinh, inverse_func=np.sinh)
-    outer = make_pipeline(PolynomialFeatures(2), model).fit(X, Y)
-    assert outer.predict_interval(GRID).shape == (5, 2)
-    assert outer.log_evidence_ == outer[-1].log_evidence_
 
 
 def test_only_what_the_last_step_has():

@@ -7,9 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest, norm
 from sklearn.calibration import calibration_curve
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,7 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.displays import CalibrationDisplay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((160, 2))
@@ -70,11 +70,6 @@ def test_every_output_has_a_curve():
         assert_allclose(observed, [np.mean(np.abs(u - 0.5) <= c / 2) for c in coverage])
 
 
-def test_even_probabilities_lie_on_the_diagonal():
-    display = CalibrationDisplay.from_pit((np.arange(1000) + 0.5) / 1000)
-    assert_allclose(display.lines_[0].get_ydata(), display.lines_[0].get_xdata(), atol=1e-3)
-
-
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("n_bins", [1, 5, 12])
 def test_reliability_is_that_of_scikit_learn(strategy, n_bins):
@@ -96,16 +91,6 @@ def test_error_bars_are_wilsons(k, n):
     hits, p = np.arange(n) < k, {"p": np.full(n, 0.3)}
     display = CalibrationDisplay.from_predictions(hits, p, n_bins=1)
     assert_allclose(display.curves[0].interval[0], expected, atol=1e-12)
-
-
-def test_error_bars_are_drawn():
-    hits = np.array([1, 0, 1, 1, 0, 1, 1, 1])
-    p = np.array([0.2, 0.2, 0.2, 0.2, 0.7, 0.7, 0.7, 0.7])
-    display = CalibrationDisplay.from_predictions(hits, {"p": p}, n_bins=2)
-    (bars,) = (c for c in display.ax_.collections if len(c.get_segments()) == 2)
-    low, high = binomtest(3, 4).proportion_ci(0.95, "wilson")
-    assert_allclose(bars.get_segments()[0], [[0.2, low], [0.2, high]])
-    assert_allclose(bars.get_segments()[1], [[0.7, low], [0.7, high]])
 
 
 def test_moderated_beside_most_probable(readable):
@@ -173,11 +158,6 @@ def test_bad_predictions():
         CalibrationDisplay.from_predictions([0, 1], {"p": [0.5]})
 
 
-def test_wrong_number_of_features():
-    with pytest.raises(ValueError, match="1 features"):
-        CalibrationDisplay.from_estimator(regressor(), X[:, :1], Y[:, 0])
-
-
 def test_arrays_of_predictions():
     hits, p = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.8, 0.7, 0.3, 0.9])
     display = CalibrationDisplay.from_predictions(hits, p, n_bins=2)
@@ -210,19 +190,3 @@ def test_rivals_in_the_same_axes(readable):
     assert other.line_.get_color() != display.line_.get_color()
     assert len(display.figure_.legends) == 1  # the one of both
     readable(other)
-
-
-def test_a_gaussian_process_of_two_outputs():
-    rival = GaussianProcessRegressor(RBF() + WhiteKernel(1.0), optimizer=None, alpha=0.1)
-    rival.fit(X[TRAIN], Y[TRAIN])
-    display = CalibrationDisplay.from_estimator(rival, X[TEST], Y[TEST])
-    assert [curve.name for curve in display.curves] == ["y0", "y1"]
-    with pytest.raises(ValueError, match="y has 1 outputs, the predictions 2"):
-        CalibrationDisplay.from_estimator(rival, X[TEST], Y[TEST, 0])
-
-
-def test_a_rival_classifier():
-    forest = RandomForestClassifier(20, random_state=0).fit(X[TRAIN], CLASSES[TRAIN])
-    display = CalibrationDisplay.from_estimator(forest, X[TEST], CLASSES[TEST])
-    assert [curve.name for curve in display.curves] == ["RandomForestClassifier"]
-    assert_allclose(display.curves[0].values, forest.predict_proba(X[TEST]).max(axis=1))

@@ -20,6 +20,8 @@ from skbayesnn.displays import (
     RelevanceDisplay,
 )
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 X = np.random.default_rng(0).standard_normal((8, 2))
 Y = np.arange(8) % 2
 
@@ -53,14 +55,6 @@ def test_own_figures_have_small_letters_and_leave_the_settings_alone():
     assert display.figure_.get_size_inches()[0] == 3.5
 
 
-def test_given_axes_are_drawn_in():
-    _, ax = plt.subplots()
-    display = predictive(ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is ax.get_figure()
-    assert len(plt.get_fignums()) == 1
-
-
 def test_one_axes_takes_the_first_panel_alone():
     _, ax = plt.subplots()
     display = calibration(ax=ax)
@@ -76,12 +70,6 @@ def test_one_axes_takes_the_first_panel_alone():
 def test_anything_else_as_axes_is_refused(ax):
     with pytest.raises(ValueError, match="must be a matplotlib Axes"):
         calibration(ax=ax)
-
-
-def test_wrong_number_of_axes_is_refused():
-    _, axes = plt.subplots(1, 3)
-    with pytest.raises(ValueError, match="Axes or 2 of them"):
-        calibration(ax=axes)
 
 
 DRAWN = {
@@ -131,11 +119,6 @@ def test_long_labels_stay_inside_the_figure(layout):
     assert box.x1 <= figure.bbox.x1
     assert figure.bbox.y0 <= box.y0
     assert box.y1 <= figure.bbox.y1 + 1
-
-
-def test_foreign_estimator_without_evidence_is_refused():
-    with pytest.raises(TypeError, match="no log_evidence_"):
-        DRAWN["bell"][1](BayesianRidge().fit(X, Y))
 
 
 def test_unreadable_figures_are_found(readable):

@@ -17,7 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.displays import EvidenceDisplay, EvidenceVersusTestDisplay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (90, 1))
@@ -205,14 +208,6 @@ def test_axes_of_parameters(name, values, position, label, log_scale):
         assert list(display.ticks.values()) == ["8-4", "3", "linear"]
 
 
-def test_candidates_without_the_parameter_are_left_out():
-    params = [{"a": 1}, {"b": 2}, {"a": 2}]
-    results = {"params": params, "log_evidence": np.arange(3.0)}
-    search = SimpleNamespace(results_=results, estimators_=[None] * 3)
-    display = EvidenceDisplay.from_estimator(search, "a")
-    assert_array_equal(display.lines_[0].get_data(), [[1, 2], [0, 2]])
-
-
 def test_one_axes_shows_the_evidence_alone():
     _, ax = plt.subplots()
     display = EvidenceDisplay.from_estimator(widths(), SIZES, X[TEST], Y[TEST], ax=ax)
@@ -254,17 +249,6 @@ def test_warning_bell_of_estimators(readable):
     readable(display)
 
 
-def test_warning_bell_of_a_search():
-    search = widths_and_priors()
-    prior = "evidencemlpregressor__prior"
-    display = EvidenceVersusTestDisplay.from_estimator(search, X[TEST], Y[TEST], group_by=prior)
-    assert_array_equal(display.log_evidence, search.results_["log_evidence"])
-    assert_allclose(display.test_error, [rmse(fit) for fit in search.estimators_])
-    assert list(display.labels) == [p[prior] for p in search.results_["params"]]
-    with pytest.raises(ValueError, match="no_such"):
-        EvidenceVersusTestDisplay.from_estimator(search, X, Y, group_by="no_such")
-
-
 def test_fits_without_evidence_are_left_out_and_doubtful_ones_open():
     search = widths()
     evidence = np.array([np.nan, 3.0, 2.0, 1.0])
@@ -300,21 +284,3 @@ def test_test_errors_of_classifiers_and_of_choice():
     display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], y[TEST], error=error_rate)
     assert_allclose(display.test_error, [1 - fit.score(X[TEST], y[TEST]) for fit in fits])
     assert display.ax_.get_ylabel() == "test error rate"
-
-
-def test_column_of_targets_is_compared_row_by_row():
-    model = EvidenceMLPRegressor((), random_state=0).fit(X[TRAIN], Y[TRAIN, None])
-    display = EvidenceVersusTestDisplay.from_estimator([model], X[TEST], Y[TEST])
-    assert_allclose(
-        display.test_error, np.sqrt(np.mean((model.predict(X[TEST])[:, 0] - Y[TEST]) ** 2))
-    )
-
-
-def test_number_of_labels():
-    with pytest.raises(ValueError, match="1 groups for 4 estimators"):
-        EvidenceVersusTestDisplay.from_estimator(widths().estimators_, X, Y, group_by=["a"])
-
-
-def test_the_parameter_of_a_grid_of_one_needs_no_name():
-    display = EvidenceDisplay.from_estimator(widths())
-    assert display.param_name == EvidenceDisplay.from_estimator(widths(), SIZES).param_name

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -19,7 +19,10 @@ X = RNG.uniform(-2, 2, (40, 3)) * [1.0, 10.0, 1.0]
 Y = np.column_stack([5.0 * np.sin(X[:, 0]) + X[:, 2], X[:, 1]]) + 0.1 * RNG.standard_normal((40, 2))
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 def evidence():
@@ -89,27 +92,6 @@ def test_pipeline_of_a_data_frame():
     assert display.ax_.get_ylabel() == "yield"
 
 
-def test_categories_with_missing_values():
-    kinds = np.array(["b", None, "a", "a", np.nan, "a"], dtype=object)
-    frame = pd.DataFrame({"x": np.linspace(-1, 1, 60), "kind": np.tile(kinds, 10)})
-    encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
-    model = make_pipeline(encode, EvidenceMLPRegressor(())).fit(frame, np.linspace(0, 1, 60))
-    display = PredictiveDisplay.from_estimator(model, frame, feature="x", grid_resolution=5)
-    grid = pd.DataFrame({"x": display.x, "kind": "a"})
-    assert_allclose(display.mean, model.predict(grid))
-
-
-def test_names_seen_in_the_fit_and_names_of_outputs():
-    model = evidence().fit(FRAME, Y)
-    display = PredictiveDisplay.from_estimator(model, FRAME, feature=1, n_functions=0)
-    assert display.ax_.get_xlabel() == "b"
-    assert display.functions_ == []
-    assert display.data_ is None
-    targets = pd.DataFrame(Y, columns=["speed", "mass"])
-    display = PredictiveDisplay.from_estimator(model, FRAME, targets, output=1)
-    assert display.ax_.get_ylabel() == "mass"
-
-
 def test_categories_are_held_at_the_most_frequent_one():
     frame = FRAME.assign(kind=np.resize(["u", "v", "v", "v"], len(FRAME)))
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
@@ -121,15 +103,6 @@ def test_categories_are_held_at_the_most_frequent_one():
     assert_allclose(display.mean, model.predict(grid))
     with pytest.raises(ValueError, match="kind is not numeric"):
         PredictiveDisplay.from_estimator(model, frame, feature="kind")
-
-
-def test_style_and_width_of_bands():
-    display = PredictiveDisplay.from_estimator(
-        fitted(), X, Y, n_std=1, line_kw={"color": "red"}, data_kw={"ms": 1.0}
-    )
-    assert display.line_.get_color() == "red"
-    assert display.data_.get_markersize() == 1.0
-    assert_allclose(band_edges(display.bands_[0])[2], display.mean + display.total_std)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.estimators.inputs._rows import trouble_with_weights
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 2))
@@ -46,22 +48,12 @@ def make(estimator=EvidenceMLPRegressor, **options):
 
 PARAMETERS = [
     ({"hidden_layer_sizes": (0,)}, ValueError, r"positive integers.*Got \(0,\)"),
-    ({"hidden_layer_sizes": (3, -1)}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
     ({"hidden_layer_sizes": (2.5,)}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
-    ({"hidden_layer_sizes": None}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
     ({"hidden_layer_sizes": "16"}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
-    ({"hidden_layer_sizes": b"x"}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
     ({"hidden_layer_sizes": True}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
-    ({"hidden_layer_sizes": {2}}, ValueError, "hidden_layer_sizes must be a tuple of positive"),
-    (
-        {"hidden_layer_sizes": np.array(2.0)},
-        ValueError,
-        "hidden_layer_sizes must be a tuple of positive",
-    ),
     ({"n_jobs": "2"}, ValueError, "n_jobs must be None or an integer .* got '2'"),
     ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0"),
     ({"activation": "sine"}, ValueError, "activation must be one of .*'tanh'.* got 'sine'"),
-    ({"activation": np.tanh}, ValueError, "activation must be one of"),
     (
         {"prior": "flat"},
         ValueError,
@@ -69,7 +61,6 @@ PARAMETERS = [
     ),
     ({"prior": [0, 1, 2]}, ValueError, r"label for each of the 9 weights; got shape \(3,\)"),
     ({"prior": np.zeros((3, 3))}, ValueError, r"each of the 9 weights; got shape \(3, 3\)"),
-    ({"prior": None}, ValueError, "each of the 9 weights"),
     ({"standardize": "yes"}, TypeError, "standardize must be True or False, got 'yes'"),
     ({"warm_start": 1}, TypeError, "warm_start must be True or False, got 1"),
     ({"random_state": "seed"}, ValueError, "'seed' cannot be used to seed"),
@@ -79,12 +70,6 @@ PARAMETERS = [
         ValueError,
         "weight_precision must be positive and finite, got -1",
     ),
-    (
-        {"weight_precision": np.inf},
-        ValueError,
-        "weight_precision must be positive and finite, got inf",
-    ),
-    ({"weight_precision": None}, (TypeError, ValueError), "weight_precision must be"),
     (
         {"weight_precision": [1.0, 2.0]},
         ValueError,
@@ -110,7 +95,6 @@ EVIDENCE_PARAMETERS = [
 ]
 SAMPLER_PARAMETERS = [
     ({"n_chains": 0}, ValueError, "n_chains must be at least 1, got 0"),
-    ({"n_chains": 2.0}, TypeError, "n_chains must be an integer, got 2.0"),
     ({"n_draws": 0}, ValueError, "n_draws must be at least 1, got 0"),
     ({"n_draws": "many"}, TypeError, "n_draws must be an integer, got 'many'"),
     ({"n_warmup": -1}, ValueError, "n_warmup must be at least 0, got -1"),
@@ -118,8 +102,6 @@ SAMPLER_PARAMETERS = [
     ({"thin": 0}, ValueError, "thin must be at least 1, got 0"),
     ({"thin": None}, TypeError, "thin must be an integer, got None"),
     ({"sampler": "nuts"}, ValueError, "sampler must be one of 'auto', .* got 'nuts'"),
-    ({"sampler": None}, ValueError, "sampler must be one of"),
-    ({"step_size": -1.0}, ValueError, "step_size must be a positive number, got -1"),
     ({"step_size": 0.0}, ValueError, "step_size must be a positive number, got 0"),
     ({"step_size": np.inf}, ValueError, "step_size must be a positive number, got inf"),
     ({"step_size": "auto"}, ValueError, "step_size must be a positive number, got 'auto'"),
@@ -135,15 +117,11 @@ SAMPLER_PARAMETERS = [
     ({"sampler": "auto", "step_size": 0.1}, ValueError, "sampler='auto' tunes its own"),
     ({"sampler": "auto", "n_steps": 10}, ValueError, "sampler='auto' tunes its own"),
     ({"dtype": "int"}, ValueError, "dtype must be float32 or float64, got 'int'"),
-    ({"dtype": np.float16}, ValueError, "dtype must be float32 or float64, got .*float16"),
-    ({"dtype": "single precision"}, ValueError, "dtype must be float32 or float64, got 'single"),
     ({"dtype": None}, ValueError, "dtype must be float32 or float64, got None"),
     ({"evidence": "yes"}, TypeError, "evidence must be True or False, got 'yes'"),
     ({"init": "best"}, ValueError, "init must be 'modes', 'prior' or a fitted .* got 'best'"),
-    ({"init": None}, ValueError, "init must be 'modes', 'prior' or a fitted .* got None"),
     ({"init": EvidenceMLPRegressor()}, ValueError, "init must be 'modes', 'prior' or a fitted"),
     ({"init": EvidenceMLPClassifier()}, ValueError, "init must be 'modes', 'prior' or a fitted"),
-    ({"init": EvidenceMLPRegressor}, ValueError, "init must be 'modes', 'prior' or a fitted"),
 ]
 REGRESSOR_PARAMETERS = [
     (
@@ -158,46 +136,28 @@ REGRESSOR_PARAMETERS = [
     ({"noise_std": {1: 0.1}}, ValueError, r"noise_std names 1, but this model has \[0\]"),
     ({"noise_std": {0: -0.1}}, ValueError, "got -0.1 for 0"),
     ({"noise_std": complex}, (TypeError, ValueError), "noise_std must be"),
+    ({"noise_hidden_layer_sizes": (0,)}, ValueError, "noise_hidden_layer_sizes must be a tuple"),
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize(("options", "error", "message"), PARAMETERS, ids=str)
+# Both tasks share these checks: each engine is asked once, the other two estimators in part.
+CHECKED = [
+    *((EvidenceMLPRegressor, *row) for row in PARAMETERS + EVIDENCE_PARAMETERS),
+    *((HMCMLPRegressor, *row) for row in PARAMETERS + SAMPLER_PARAMETERS),
+    *((EvidenceMLPClassifier, *row) for row in [*PARAMETERS[::5], EVIDENCE_PARAMETERS[0]]),
+    *((HMCMLPClassifier, *row) for row in [*PARAMETERS[::5], SAMPLER_PARAMETERS[0]]),
+    *((kind, *row) for kind in REGRESSORS for row in REGRESSOR_PARAMETERS),
+]
+
+
+@pytest.mark.parametrize(("estimator", "options", "error", "message"), CHECKED, ids=str)
 def test_parameters(estimator, options, error, message):
     with pytest.raises(error, match=message):
         make(estimator, **options).fit(X, targets(estimator))
 
 
-@pytest.mark.parametrize("estimator", EVIDENCE)
-@pytest.mark.parametrize(("options", "error", "message"), EVIDENCE_PARAMETERS, ids=str)
-def test_parameters_of_the_evidence_engine(estimator, options, error, message):
-    with pytest.raises(error, match=message):
-        make(estimator, **options).fit(X, targets(estimator))
-
-
-@pytest.mark.parametrize("estimator", SAMPLERS)
-@pytest.mark.parametrize(("options", "error", "message"), SAMPLER_PARAMETERS, ids=str)
-def test_parameters_of_the_samplers(estimator, options, error, message):
-    with pytest.raises(error, match=message):
-        make(estimator, **options).fit(X, targets(estimator))
-
-
-@pytest.mark.parametrize("estimator", REGRESSORS)
-@pytest.mark.parametrize(("options", "error", "message"), REGRESSOR_PARAMETERS, ids=str)
-def test_parameters_of_the_regressors(estimator, options, error, message):
-    with pytest.raises(error, match=message):
-        make(estimator, **options).fit(X, Y)
-
-
-DATA = [
-    ("X", replaced(X, (3, 1), np.nan), "Input X contains NaN"),
-    ("X", replaced(X, (3, 1), np.inf), "Input X contains infinity"),
-    ("X", X[:, 0], "Expected 2D array, got 1D array"),
-    ("X", X[:, :, None], "dim 3"),
+DATA = [  # beside what `check_estimator` asks for
     ("X", X[:-1], "inconsistent numbers of samples"),
-    ("X", X[:, :0], r"0 feature\(s\)"),
-    ("X", X[:0], r"0 sample\(s\)"),
-    ("X", X + 1j, "Complex data not supported"),
     ("X", np.full(X.shape, "text"), "X holds strings, such as .*text.* in these columns: 0, 1"),
     ("weight", replaced(np.ones(30), 0, np.nan), "sample_weight contains NaN"),
     ("weight", replaced(np.ones(30), 0, np.inf), "sample_weight contains infinity"),
@@ -214,8 +174,6 @@ DATA = [
 def test_data(estimator, what, value, message):
     arguments = {"X": X, "y": targets(estimator), "sample_weight": None}
     arguments |= {"X": value} if what == "X" else {"sample_weight": value}
-    if len(arguments["X"]) == 0:
-        arguments["y"] = arguments["y"][:0]
     model = make(estimator)
     with pytest.raises(ValueError, match=message):
         model.fit(**arguments)
@@ -310,28 +268,18 @@ def methods(estimator):
     return METHODS["Regressor" if estimator in REGRESSORS else "Classifier"]
 
 
-ALL_METHODS = [(e, m) for e in ESTIMATORS for m in methods(e)]
-
-
-@pytest.mark.parametrize(("estimator", "method"), ALL_METHODS)
-def test_not_fitted(estimator, method):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        getattr(make(estimator), method)(X)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_scores_of_an_unfitted_estimator(estimator):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        make(estimator).log_predictive_density(X, targets(estimator))
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        make(estimator).score(X, targets(estimator))
-
-
-@pytest.mark.parametrize("estimator", REGRESSORS)
-def test_noise_of_an_unfitted_regressor(estimator):
-    with pytest.raises(AttributeError):  # NotFittedError is one: hasattr says False
-        _ = make(estimator).noise_std_
-    assert not hasattr(make(estimator), "noise_std_")
+def test_not_fitted(estimator):
+    for method in methods(estimator):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(make(estimator), method)(X)
+    for method in ("log_predictive_density", "score"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(make(estimator), method)(X, targets(estimator))
+    for name in ("noise_std_", "networks_", "diagnostics_", "coefs_", "log_evidence_"):
+        assert not hasattr(make(estimator), name)  # though some are properties
+    with pytest.raises(NotFittedError):
+        HMCMLPRegressor.from_evidence(EvidenceMLPRegressor())
 
 
 def test_rows_to_predict(fitted):
@@ -413,22 +361,20 @@ def interrupt(monkeypatch, place):
     monkeypatch.setattr(f"skbayesnn.inference.{place}", press)
 
 
-@pytest.mark.parametrize("estimator", EVIDENCE)
 @pytest.mark.parametrize("place", PLACES)
-def test_interrupted_first_fit(monkeypatch, estimator, place):
-    model = make(estimator)
+def test_interrupted_first_fit(monkeypatch, place):
+    model = make()
     interrupt(monkeypatch, place)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(X, targets(estimator))
-    assert vars(model) == vars(make(estimator))
+        model.fit(X, Y)
+    assert vars(model) == vars(make())
     with pytest.raises(NotFittedError):
         model.predict(X)
 
 
-@pytest.mark.parametrize("estimator", EVIDENCE)
 @pytest.mark.parametrize("place", [*PLACES, "_as_network", "_warn"])
-def test_interrupted_later_fit(monkeypatch, estimator, place):
-    model = make(estimator).fit(X, targets(estimator))
+def test_interrupted_later_fit(monkeypatch, place):
+    model = make().fit(X, Y)
     before, predicted = vars(model).copy(), model.predict(X)
     if place in PLACES:
         interrupt(monkeypatch, place)
@@ -437,11 +383,9 @@ def test_interrupted_later_fit(monkeypatch, estimator, place):
         def press(*args):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(estimator, place, press)
-    wide = np.column_stack([X, Y])
-    other = np.column_stack([Y, Y]) if estimator is EvidenceMLPRegressor else LABELS == "yes"
+        monkeypatch.setattr(EvidenceMLPRegressor, place, press)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(wide, other)
+        model.fit(np.column_stack([X, Y]), np.column_stack([Y, Y]))
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
     assert_array_equal(model.predict(X), predicted)
@@ -468,11 +412,6 @@ def test_numbers_of_samples(estimator, n_samples, error, message):
         model.sample_prior(X, n_samples)
 
 
-def test_samplers_of_models_without_a_fit():
-    with pytest.raises(NotFittedError):
-        HMCMLPRegressor.from_evidence(EvidenceMLPRegressor())
-
-
 @pytest.mark.parametrize("noise_std", [1e-20, 1e20])
 def test_noise_in_other_units_than_the_targets(noise_std):
     with pytest.raises(ValueError, match=r"orders of magnitude.* in the units of y"):
@@ -488,11 +427,3 @@ def test_weights_that_sum_to_one_give_the_factor(kind):
     model = kind((), random_state=0, **options)
     with pytest.warns(UserWarning, match=r"adds up to 1 for 40 rows.* multiply them by 40\."):
         model.fit(X, y, sample_weight=np.full(40, 1 / 40))
-
-
-def test_light_weights_give_the_factor_and_others_no_warning():
-    light, usual = np.full(50, 0.05), np.full(50, 0.5)
-    assert "multiply them by 20." in trouble_with_weights(light)[0]
-    assert trouble_with_weights(usual) is None
-    assert trouble_with_weights(np.array([1.0])) is None
-    assert trouble_with_weights(np.r_[np.zeros(50), 1.0, 2.0]) is None

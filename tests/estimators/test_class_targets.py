@@ -11,7 +11,10 @@ from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier
 from skbayesnn.metrics import log_density_scorer
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 2)).round(1)
 GRID = RNG.standard_normal((7, 2))

@@ -11,6 +11,8 @@ from skbayesnn import EvidenceMLPClassifier
 from skbayesnn.predictive import sigmoid_variance
 from tests.tools import parts_of, standardised
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 
 def make_rows(n_classes=2, n=60, seed=0):
     rng = np.random.default_rng(seed)
@@ -171,13 +173,6 @@ def test_three_classes_against_monte_carlo():
     assert not np.allclose(p, softmax(mean, axis=1), atol=0.01)
 
 
-def test_moderation_is_deterministic_per_row():
-    model = fit(3)
-    p = model.predict_proba(GRID)
-    assert_array_equal(p, model.predict_proba(GRID))
-    assert_allclose(np.vstack([model.predict_proba(row[None]) for row in GRID]), p, rtol=1e-12)
-
-
 def test_mixture_averages_probabilities():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (60, 2))
@@ -236,50 +231,6 @@ def test_labels(names):
     assert_array_equal(shifted.predict(GRID), 10 * plain.predict(GRID) - 7)
 
 
-def test_teacher_probabilities():
-    """One row per class, weighted by its probability (MacKay 1992, section 5.1)."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (200, 1))
-    teacher = expit(1.5 * X[:, 0] - 0.5)
-    twice = np.vstack([X, X])
-    y = np.repeat([1, 0], 200)
-    weight = np.concatenate([teacher, 1.0 - teacher])
-    options = {"hidden_layer_sizes": (), "weight_precision": 1e-6}
-    model = fit(X=twice, y=y, sample_weight=weight, **options)
-    grid = np.linspace(-3, 3, 9)[:, None]
-    p = model.predict_proba(grid, moderated=False)[:, 1]
-    assert_allclose(p, expit(1.5 * grid[:, 0] - 0.5), atol=1e-5)
-    many = fit(
-        X=twice, y=y, sample_weight=100 * weight, hidden_layer_sizes=(), weight_precision=1e-6
-    )
-    assert_allclose(many.coefs_std_[0] * 10, model.coefs_std_[0], rtol=1e-3)
-
-
-def test_separable_classes():
-    X = np.linspace(-1, 1, 20)[:, None]
-    model = fit(X=X, y=(X[:, 0] > 0).astype(int), hidden_layer_sizes=())
-    p = model.predict_proba(X)
-    assert np.all((p > 0) & (p < 1))
-    assert model.score(X, (X[:, 0] > 0).astype(int)) == 1.0
-    assert np.isfinite(model.log_evidence_)
-
-
-def test_imbalance_reaches_the_bias():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((300, 2)), (np.arange(300) % 10 == 0).astype(int)
-    p = fit(X=X, y=y, hidden_layer_sizes=()).predict_proba(X)[:, 1]
-    assert_allclose(p.mean(), 0.1, atol=0.02)
-
-
-def test_fixed_precisions_are_honoured():
-    names = ["hidden1_weights", "hidden1_biases", "output"]
-    assert fit().weight_group_names_ == names
-    assert_array_equal(fit(weight_precision=0.5).weight_precisions_, 0.5)
-    model = fit(weight_precision={"output": 0.3})
-    assert model.weight_precisions_[2] == 0.3
-    assert np.all(model.weight_precisions_[:2] != 1.0)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_report_adds_up(n_classes):
     model = fit(n_classes)
@@ -301,29 +252,6 @@ def test_report_adds_up(n_classes):
     assert 0 < model.n_effective_weights_ < n_weights
 
 
-def test_relevance_tells_live_from_dead_inputs():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 4))
-    y = (np.sin(2 * X[:, 1]) + X[:, 3] + 0.3 * rng.logistic(size=200) > 0).astype(int)
-    model = fit(X=X, y=y, prior="ard", hidden_layer_sizes=(3,))
-    relevance = model.feature_relevance_
-    assert relevance[[1, 3]].min() > 5 * relevance[[0, 2]].max()
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_moderation_improves_the_log_loss():
-    """Few data, many weights: most probable outputs are too sure (MacKay 1992, figure 5.3)."""
-    gains = []
-    for seed in range(10):
-        X, y = make_rows(n=40, seed=seed)
-        test_X, test_y = make_rows(n=500, seed=100 + seed)
-        model = fit(X=X, y=y, hidden_layer_sizes=(3,), weight_precision=0.05)
-        both = [model.predict_proba(test_X, moderated=m) for m in (True, False)]
-        losses = [-np.mean(np.log(p[np.arange(500), test_y])) for p in both]
-        gains.append(losses[1] - losses[0])
-    assert np.sum(np.array(gains) > 0) >= 8
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_is_near_refits(n_classes):
     """Approximate for classifiers: far nearer to refits than the training densities are."""
@@ -340,27 +268,6 @@ def test_leave_one_out_is_near_refits(n_classes):
     training = model.log_predictive_density(X, y)
     error = np.abs(model.leave_one_out_log_density_ - refitted)
     assert np.mean(error) < 0.25 * np.mean(np.abs(training - refitted))
-
-
-@pytest.mark.parametrize("hidden", [(), (2,)], ids=str)
-def test_constant_columns_and_few_rows(hidden):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.standard_normal((12, 20)), np.full(12, 1e6 / 3)])
-    y = (X[:, 0] > 0).astype(int)
-    model = fit(X=X, y=y, hidden_layer_sizes=hidden)
-    p = model.predict_proba(X)
-    assert np.all(np.isfinite(p))
-    assert np.all(np.isfinite(model.predict_std(X)))
-
-
-def test_progress_is_printed_on_demand(capsys):
-    fit(verbose=0)
-    assert capsys.readouterr() == ("", "")
-    fit(verbose=1)
-    out, _ = capsys.readouterr()
-    assert out.count("of 2: log evidence") == 2
-    assert out.startswith("60 rows, 9 weights: training by steps with Gauss-Newton curvature")
-    assert len(out.splitlines()) == 3
 
 
 def test_prior_of_logistic_regression():

@@ -1,6 +1,5 @@
 """Noise that is correlated between outputs: closed forms, both engines, and bad input."""
 
-import re
 from functools import cache
 
 import numpy as np
@@ -14,7 +13,10 @@ from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.inference import Limits
 from tests.tools import result_of, set_limits
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 SD = np.array([0.3, 4.0])
@@ -156,21 +158,10 @@ def test_sampler_by_quadrature():
     spread = np.sqrt(share @ (grid[:, 2] - mean) ** 2)
     rho = result_of(model).draws.noise[..., 0]
     assert abs(rho.mean() - mean) < 5.0 * spread / np.sqrt(model.diagnostics_.bulk_ess)
-    assert np.std(rho) == pytest.approx(spread, rel=0.2)
+    assert np.std(rho) == pytest.approx(
+        spread, rel=0.2
+    )  # the error of an sd of few effective draws
     assert_allclose(model.noise_correlation_, [[1.0, rho.mean()], [rho.mean(), 1.0]])
-
-
-def test_sampler_has_the_same_covariance():
-    """Posterior means against those of the grid, in units of the posterior's own width."""
-    grid, value, _ = log_evidence_on_grid()
-    options = {"n_chains": 4, "n_warmup": 60, "n_draws": 60}
-    model = fit(HMCMLPRegressor, make_linear_rows(), **options, **FIXED)
-    share, draws = np.exp(value - logsumexp(value)), result_of(model).draws
-    found = np.concatenate([np.log(draws.beta), draws.noise], axis=-1).reshape(-1, 3)
-    mean = share @ grid
-    spread = np.sqrt(share @ (grid - mean) ** 2)
-    assert np.all(np.abs(found.mean(axis=0) - mean) < 0.5 * spread)
-    assert_allclose(found.std(axis=0), spread, rtol=0.4)
 
 
 @pytest.mark.parametrize("n_outputs", [2, 3])
@@ -203,7 +194,7 @@ def test_recovers_the_covariance(kind):
     model = fitted(kind)
     assert model.noise_ == "correlated"
     assert model.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
-    assert_allclose(model.noise_std_, SD, rtol=0.25)
+    assert_allclose(model.noise_std_, SD, rtol=0.25)  # 3 errors of 80 rows
     noise = model.predict_output_cov(X[:2], kind="aleatoric")
     assert_allclose(noise[0], noise[1])
     sd = np.sqrt(np.diag(noise[0]))
@@ -211,36 +202,6 @@ def test_recovers_the_covariance(kind):
     total = model.predict_output_cov(X)
     assert_allclose(total, model.predict_output_cov(X, "epistemic") + noise[0])
     assert_allclose(np.diagonal(total, axis1=1, axis2=2), model.predict(X, return_std=True)[1] ** 2)
-
-
-@each_regressor
-def test_density_is_joint(kind):
-    """Of a target given the other one less is left open than of each by itself."""
-    X, y = make_rows(n=20, seed=3)
-    model = fitted(kind)
-    density = model.log_predictive_density(X, y)
-    assert density.shape == (20,)
-    more = SOME if kind is HMCMLPRegressor else {}
-    independent = fit(kind, make_rows(), (3,), noise="constant", **more)
-    assert density.mean() > independent.log_predictive_density(X, y).mean() + 0.4
-    if kind is EvidenceMLPRegressor:
-        one = fit(kind, make_rows(), (3,), combine="best")
-        mean, covariance = one.predict(X), one.predict_output_cov(X)
-        expected = [
-            multivariate_normal.logpdf(*row) for row in zip(y, mean, covariance, strict=True)
-        ]
-        assert_allclose(one.log_predictive_density(X, y), expected, rtol=1e-6)
-
-
-def test_evidence_of_a_network():
-    rows = make_rows()
-    own, other = (
-        fit(EvidenceMLPRegressor, rows, (3,), noise=noise) for noise in ("correlated", "constant")
-    )
-    assert own.log_evidence_ > other.log_evidence_ + 20.0
-    assert own.evidence_report_.minima[0].converged
-    assert re.search(r"Correlations of the noise:? +0\.", repr(own.evidence_report_))
-    assert np.all(np.isfinite(own.leave_one_out_log_density_))
 
 
 def test_leave_one_out_is_the_fall_of_the_evidence():
@@ -251,21 +212,6 @@ def test_leave_one_out_is_the_fall_of_the_evidence():
     rest = np.arange(50) != 7
     fall = log_marginal((X, y), sigma) - log_marginal((X[rest], y[rest]), sigma)
     assert model.leave_one_out_log_density_[7] == pytest.approx(fall, abs=1e-3)
-
-
-def test_warm_start():
-    rows = make_rows()
-    model = fit(EvidenceMLPRegressor, rows, (3,), warm_start=True)
-    before = model.log_evidence_
-    again = model.fit(*rows)
-    assert again.log_evidence_ > before - 1e-3
-    assert again.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
-
-
-@pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
-def test_classic_samplers(sampler):
-    model = fit(HMCMLPRegressor, make_rows(), (2,), sampler=sampler, n_warmup=10, n_draws=8)
-    assert np.all(np.isfinite(model.predict_output_cov([[0.5]])))
 
 
 def test_from_evidence_and_back_to_longer_chains():
@@ -342,20 +288,3 @@ def test_correlation_is_told_of_this_noise_only(kind):
     model = fit(kind, make_rows(), noise="constant")
     with pytest.raises(AttributeError, match="only with noise='correlated'"):
         _ = model.noise_correlation_
-
-
-@pytest.mark.slow
-def test_network_against_the_sampler():
-    rows = make_rows(n=150, correlation=0.8)
-    one = fit(EvidenceMLPRegressor, rows, (3,), n_restarts=5)
-    options = {"n_chains": 4, "n_warmup": 300, "n_draws": 500, "evidence": True}
-    other = fit(HMCMLPRegressor, rows, (3,), **options)
-    assert abs(one.log_evidence_ - other.log_evidence_) < 4.0 * other.log_evidence_std_ + 3.0
-    grid = np.linspace(-1.8, 1.8, 15)[:, None]
-    sd = other.predict_std(grid, "epistemic")
-    assert np.all(np.abs(one.predict(grid) - other.predict(grid)) < sd)
-    assert_allclose(
-        one.predict_output_cov(grid, "aleatoric"),
-        other.predict_output_cov(grid, "aleatoric"),
-        rtol=0.15,
-    )

@@ -6,6 +6,10 @@ from scipy.special import expit, log_expit, logsumexp
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
+NEAR = 0.3  # nats: Laplace's error with 100 to 200 rows
+
 
 def midpoints(reach, n):
     """Grid of one weight, and the logarithm of the length that a point stands for."""
@@ -64,44 +68,9 @@ def test_one_hidden_unit(name):
         x, y = one_unit_rows(n)
         exact = log_evidence_one_unit(x, y, activation, ALPHA.values(), 0.4, 300)
         gaps.append(abs(regressor(x, y, activation=name).log_evidence_ - exact))
-    assert gaps[1] < 0.3
-    assert gaps[2] < 0.1
+    assert gaps[1] < NEAR
+    assert gaps[2] < 0.1  # falls as 1 / n
     assert gaps[2] < 0.5 * gaps[0]
-
-
-def test_reference_integral_has_converged():
-    x, y = one_unit_rows(100)
-    values = [log_evidence_one_unit(x, y, np.tanh, ALPHA.values(), 0.4, n) for n in (200, 300)]
-    assert values[0] == pytest.approx(values[1], abs=1e-3)
-
-
-def test_weights_count_as_repetitions():
-    x, y = one_unit_rows(60)
-    weight = np.arange(60) % 3
-    exact = log_evidence_one_unit(
-        np.repeat(x, weight), np.repeat(y, weight), np.tanh, ALPHA.values(), 0.4, 300
-    )
-    model = EvidenceMLPRegressor(
-        (1,), standardize=False, weight_precision=ALPHA, noise_std=0.4, random_state=0
-    ).fit(x[:, None], y, sample_weight=weight)
-    assert abs(model.log_evidence_ - exact) < 0.3
-
-
-def test_two_inputs_without_hidden_bias():
-    """Two hidden weights and the output layer matter; a strong prior removes the hidden bias."""
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-2, 2, (100, 2))
-    y = 1.5 * np.tanh(X @ [1.0, -0.7]) + 0.3 * rng.standard_normal(100)
-    w, log_step = midpoints(7.0, 500)
-    total = []
-    for first in w:
-        z = np.tanh(first * X[:, 0] + w[:, None] * X[:, 1])
-        Phi = np.stack([z, np.ones_like(z)], axis=-1)
-        total.append(log_marginal(Phi, y, 0.3**-2, 0.5) + log_prior(w, 1.0))
-    exact = logsumexp(np.array(total) + log_prior(w, 1.0)[:, None]) + 2 * log_step
-    alpha = {"hidden1_weights": 1.0, "hidden1_biases": 1e10, "output": 0.5}
-    model = regressor(X, y, weight_precision=alpha, noise_std=0.3)
-    assert abs(model.log_evidence_ - exact) < 0.3
 
 
 def test_two_hidden_units():
@@ -119,7 +88,7 @@ def test_two_hidden_units():
     alpha = {"hidden1_weights": 1.0, "hidden1_biases": 1e10, "output": 0.5}
     model = regressor(x, y, hidden=(2,), weight_precision=alpha, noise_std=0.1)
     assert model.evidence_report_.symmetry == pytest.approx(np.log(8.0))
-    assert abs(model.log_evidence_ - exact) < 0.3
+    assert abs(model.log_evidence_ - exact) < NEAR
 
 
 def logistic_rows(n, d, seed=0):
@@ -157,7 +126,7 @@ def test_logistic_regression(d, n_grid, alpha):
         model.fit(X, y, sample_weight=weight)
         exact = log_evidence_logistic(X, y, weight, alpha, n_grid)
         gaps.append(abs(model.log_evidence_ - exact))
-    assert gaps[1] < 0.3
+    assert gaps[1] < NEAR
     assert gaps[1] < 0.5 * gaps[0]
     assert gaps[2] < 0.5 * gaps[1]
 
@@ -179,4 +148,4 @@ def test_three_classes():
         a = slopes * value + offsets
         total += a[:, label] - logsumexp(a, axis=1)
     exact = logsumexp(total) + 4 * log_step
-    assert abs(model.log_evidence_ - exact) < 0.3
+    assert abs(model.log_evidence_ - exact) < NEAR

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal, assert_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +24,8 @@ from skbayesnn.inference.minima._widening import widened
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-3, 3, (90, 2))
@@ -64,18 +66,10 @@ class TestRule:
         assert offered[(16, 16)] == (8, 8)
         assert path[6][:3] == ((8, 8), -40, 160)
 
-    def test_wider(self):
-        evidences = {(4,): -60, (8,): -40, (16,): -30, (32,): -31}
-        assert self.tried(evidences) == [*ALWAYS, (32,)]
-
     def test_linear_targets_end_the_search_early(self):
         path, _ = path_of({(): -50})
         assert [c.hidden_layer_sizes for c in path] == ALWAYS
         assert best_of(path).hidden_layer_sizes == ()
-
-    def test_gains_below_a_nat_do_not_count(self):
-        evidences = {(): -90, (4,): -80, (4, 4): -79.5, (8,): -79.2, (16,): -78.3}
-        assert self.tried(evidences) == ALWAYS
 
     def test_no_more_weights_than_targets(self):
         evidences = {(2**i,): 10 * i for i in range(1, 9)}
@@ -160,15 +154,6 @@ class TestGivingUp:
     def test_ends_where_there_is_no_hope(self):
         assert self.trained(120, (8, 8), 0.1, np.inf) is None
 
-    @pytest.mark.parametrize("least", [-np.inf, -1000.0])
-    def test_goes_on_above_the_least(self, least):
-        found = self.trained(120, (8, 8), 0.1, least)
-        assert_array_equal(found.theta, self.trained(120, (8, 8), 0.1, -2000.0).theta)
-
-    def test_goes_on_while_the_evidence_rises(self):
-        found = self.trained(200, (8,), 1.0, np.inf)
-        assert_array_equal(found.theta, self.trained(200, (8,), 1.0, -np.inf).theta)
-
     def test_growth_goes_on_without(self):
         inputs, targets = make_friedman1(120, n_features=5, noise=0.1, random_state=0)
         model = clone(AUTO).fit(inputs, targets)
@@ -210,16 +195,7 @@ def test_linear_data_get_a_linear_model():
     y = X @ [1.0, -1.0] + 0.3 * np.random.default_rng(0).standard_normal(90)
     model = clone(AUTO).fit(X, y)
     assert model.hidden_layer_sizes_ == ()
-    assert_allclose(model.coefs_[0][:, 0], [1, -1], atol=0.1)
-
-
-def test_units_and_repetition_do_not_matter(auto):
-    again = clone(AUTO).fit(X, 8 * Y)  # a power of 2: no other rounding on the way
-    assert again.hidden_layer_sizes_ == auto.hidden_layer_sizes_
-    assert_allclose(again.predict(X), 8 * auto.predict(X), rtol=1e-12)
-    half = clone(AUTO).fit(X[:40], Y[:40], sample_weight=np.full(40, 2.0))
-    twice = clone(AUTO).fit(np.tile(X[:40], (2, 1)), np.tile(Y[:40], 2))
-    assert_equal(half.growth_, twice.growth_)  # some evidences may be nan
+    assert_allclose(model.coefs_[0][:, 0], [1, -1], atol=4 * 0.3 / np.sqrt(270))
 
 
 def test_classifier_and_second_fit():
@@ -235,18 +211,6 @@ def test_classifier_and_second_fit():
     model.set_params(hidden_layer_sizes=(2,)).fit(X, labels)
     assert not hasattr(model, "growth_")
     assert model.hidden_layer_sizes_ == (2,)
-
-
-def test_sampler_of_the_chosen_network(auto):
-    sampler = HMCMLPRegressor.from_evidence(auto, n_chains=2, n_warmup=5, n_draws=5)
-    assert sampler.hidden_layer_sizes == auto.hidden_layer_sizes_
-
-
-def function_of(network, X):
-    """Outputs of a network from its published weights."""
-    for W, b in zip(network.coefs[:-1], network.intercepts[:-1], strict=True):
-        X = np.tanh(X @ W + b)
-    return (X @ network.coefs[-1] + network.intercepts[-1])[:, 0]
 
 
 BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "evidence": False, "random_state": 0}
@@ -268,28 +232,11 @@ class TestSamplers:
         assert model.hidden_layer_sizes_ == other.hidden_layer_sizes_ != ()
         assert clone(model).hidden_layer_sizes == "auto"
 
-    def test_first_chains_start_at_the_minima(self):
-        evidence = EvidenceMLPRegressor("auto", noise="constant", n_restarts=2, random_state=0)
-        evidence.fit(X[FEW], Y[FEW])
-        still = BRIEF | {"sampler": "langevin", "step_size": 1e-8, "n_warmup": 0, "n_chains": 3}
-        model = HMCMLPRegressor("auto", noise="constant", **still).fit(X[FEW], Y[FEW])
-        best, *others = (function_of(network, X[FEW]) for network in evidence.networks_)
-        first, _, last = (function_of(network, X[FEW]) for network in model.networks_[::5])
-        assert_allclose(first, best, atol=1e-5)
-        assert all(np.max(np.abs(last - f)) > 1e-3 for f in (best, *others))
-
     def test_a_fitted_estimator_has_chosen_already(self, auto):
         model = HMCMLPRegressor("auto", init=auto, **BRIEF).fit(X, Y)
         assert model.hidden_layer_sizes_ == auto.hidden_layer_sizes_
         assert not hasattr(model, "growth_")
         assert hasattr(model, "comparison_")
-
-    def test_growth_begins_under_constant_noise(self):
-        plain, robust = (
-            HMCMLPRegressor("auto", noise=noise, **BRIEF).fit(X[FEW], Y[FEW])
-            for noise in ("constant", "student_t")
-        )
-        assert plain.growth_ == robust.growth_
 
     def test_warm_start_keeps_the_choice(self, capsys):
         rows = X[FEW], Y[FEW]
@@ -299,11 +246,6 @@ class TestSamplers:
         assert "hidden layers" not in capsys.readouterr().out  # nothing was searched again
         once = HMCMLPRegressor("auto", **{**BRIEF, "n_draws": 9}).fit(*rows)
         assert_array_equal(model.predict(X), once.predict(X))
-
-
-def test_labels_of_weights_belong_to_one_network():
-    with pytest.raises(ValueError, match="array as prior"):
-        EvidenceMLPRegressor("auto", prior=[0, 0, 1]).fit(X, Y)
 
 
 def test_report_of_a_linear_model():

@@ -4,19 +4,13 @@ import pickle
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import (
-    EvidenceMLPClassifier,
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
@@ -24,7 +18,10 @@ from skbayesnn import (
 from skbayesnn.samplers import bulk_ess
 from tests.tools import draws_of, result_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin"}
@@ -137,19 +134,6 @@ def test_moments_are_those_of_the_drawn_networks(regressor):
     assert_allclose(np.ravel(regressor.noise_std_), noise.mean(axis=0), rtol=1e-10)
 
 
-def test_parts_add_up(regressor):
-    parts = [regressor.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric")]
-    total = regressor.predict_std(GRID)
-    assert_allclose(parts[0] ** 2 + parts[1] ** 2, total**2, rtol=1e-12)
-    assert_allclose(total, regressor.predict(GRID, return_std=True)[1], rtol=1e-12)
-    assert np.all(parts[0] > 0)
-    assert np.all(parts[1] > 0)
-    for kind, std in zip(("epistemic", "aleatoric", "total"), (*parts, total), strict=True):
-        cov = regressor.predict_output_cov(GRID, kind=kind)
-        squares = std.reshape(9, -1) ** 2
-        assert_allclose(np.diagonal(cov, axis1=1, axis2=2), squares, rtol=1e-12)
-
-
 def test_covariance_between_outputs():
     model = fitted("two columns")
     f = run_networks(model, GRID)
@@ -175,11 +159,6 @@ def test_density_and_intervals_are_those_of_the_mixture(regressor):
             assert_allclose(norm(f, noise).cdf(end).mean(axis=0), below, atol=1e-9)
 
 
-def test_standard_deviation_or_covariance(regressor):
-    with pytest.raises(RuntimeError, match="At most one of return_std and return_cov"):
-        regressor.predict(GRID, return_std=True, return_cov=True)
-
-
 def test_sampled_functions_are_drawn_networks(regressor):
     f = run_networks(regressor, GRID)
     draws = np.moveaxis(regressor.sample_y(GRID, 200, random_state=1).reshape(9, -1, 200), -1, 0)
@@ -194,25 +173,6 @@ def test_seeds_of_functions(regressor):
         assert_array_equal(sample(GRID, 5, random_state=3), sample(GRID, 5, random_state=3))
         assert_array_equal(sample(GRID, 5), sample(GRID, 5, random_state=0))
         assert np.any(sample(GRID, 5, random_state=3) != sample(GRID, 5, random_state=4))
-
-
-def test_prior_functions_of_a_linear_model():
-    X, y = make_rows()
-    model = fit(hidden_layer_sizes=(), weight_precision=0.25)
-    size = 20_000
-    draws = (model.sample_prior(GRID, size, random_state=1) - y.mean()) / y.std()
-    Phi = np.column_stack([(GRID - X.mean(axis=0)) / X.std(axis=0), np.ones(9)])
-    products = draws[:, None] * draws[None]
-    error = products.std(axis=-1) / np.sqrt(size)
-    assert np.all(np.abs(products.mean(axis=-1) - Phi @ Phi.T / 0.25) < 4 * error)
-
-
-def test_score(regressor):
-    X, y = make_rows("two columns")
-    y = y[:, : regressor.n_outputs_]
-    residual = y - regressor.predict(X).reshape(y.shape)
-    r2 = np.mean(1 - np.sum(residual**2, axis=0) / np.sum((y - y.mean(axis=0)) ** 2, axis=0))
-    assert regressor.score(X, y) == pytest.approx(r2, rel=1e-12)
 
 
 # --- classification ------------------------------------------------------------------------------
@@ -247,14 +207,6 @@ def test_probabilities_that_are_not_moderated(classifier):
             classifier.predict_proba(GRID, moderated=value)
 
 
-def test_decision_function(classifier):
-    log_proba, decision = classifier.predict_log_proba(GRID), classifier.decision_function(GRID)
-    if len(classifier.classes_) == 2:
-        assert_allclose(decision, log_proba[:, 1] - log_proba[:, 0], rtol=1e-12)
-    else:
-        assert_allclose(decision, log_proba, rtol=1e-12)
-
-
 def test_classes(classifier):
     X, y = make_rows("two classes" if len(classifier.classes_) == 2 else "three classes")
     assert_array_equal(classifier.classes_, np.unique(y))
@@ -267,15 +219,6 @@ def test_classes(classifier):
     assert draws.shape == (9, len(classifier.classes_), 5)
     assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
     assert_array_equal(draws, classifier.sample_prior(GRID, 5, random_state=0))
-
-
-def test_labels_are_names_only():
-    X, y = make_rows("three classes")
-    names = np.array(["high", "low", "medium"])
-    model = fit("three classes", X, names[y], **QUICK)
-    plain = fit("three classes", X, y, **QUICK)
-    assert_array_equal(model.predict(GRID), names[plain.predict(GRID)])
-    assert_array_equal(model.predict_proba(GRID), plain.predict_proba(GRID))
 
 
 # --- what a fit leaves ---------------------------------------------------------------------------
@@ -328,26 +271,6 @@ def test_diagnostics(model):
         assert name in found.full()
 
 
-METHODS = ["predict", "predict_std", "sample_prior"]
-OWN_METHODS = {
-    HMCMLPRegressor: [*METHODS, "predict_output_cov", "predict_interval", "sample_y"],
-    HMCMLPClassifier: [*METHODS, "predict_proba", "predict_log_proba", "decision_function"],
-}
-
-
-@pytest.mark.parametrize("estimator", OWN_METHODS)
-def test_nothing_without_fit(estimator):
-    for method in OWN_METHODS[estimator]:
-        with pytest.raises(NotFittedError, match="not fitted yet"):
-            getattr(estimator(), method)(GRID)
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        estimator().log_predictive_density(GRID, np.zeros(9))
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        estimator().to_inference_data()
-    for name in ("noise_std_", "networks_", "diagnostics_", "coefs_", "log_evidence_"):
-        assert not hasattr(estimator(), name)
-
-
 def everything(model):
     """What a model says about rows."""
     if hasattr(model, "classes_"):
@@ -378,53 +301,11 @@ def test_single_precision_needs_half_the_memory(kind):
         assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
 
 
-def test_clone(model):
-    copy = clone(model)
-    assert not hasattr(copy, "diagnostics_")
-    assert copy.get_params() == model.get_params()
-
-
-@pytest.mark.parametrize("kind", ["1-D", "two classes"])
-def test_pipeline_and_grid_search(kind):
-    X, y = make_rows(kind)
-    estimator = HMCMLPClassifier if kind == "two classes" else HMCMLPRegressor
-    pipeline = make_pipeline(StandardScaler(), estimator((3,), **QUICK))
-    name = estimator.__name__.lower()
-    search = GridSearchCV(pipeline, {f"{name}__hidden_layer_sizes": [(), (2,)]}, cv=2)
-    search.fit(X, y)
-    assert search.best_params_[f"{name}__hidden_layer_sizes"] in [(), (2,)]
-    assert search.predict(X).shape == (40,)
-    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
-
-
-def test_data_frames():
-    X, y = make_rows()
-    frame = pd.DataFrame(X, columns=["length", "width"])
-    model = fit(X=frame, y=pd.Series(y), prior="ard", **QUICK)
-    assert list(model.feature_names_in_) == ["length", "width"]
-    assert model.weight_group_names_[:2] == ["input_length", "input_width"]
-    assert list(model.diagnostics_.hyper_r_hat)[:2] == ["input_length", "input_width"]
-    plain = fit(X=X, y=y, prior="ard", **QUICK)
-    assert_array_equal(model.predict(frame), plain.predict(X))
-
-
 # --- options -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["1-D", "two classes"])
-def test_work_of_a_trajectory_is_bounded(kind):
-    limits = {}
-    for n in (20, 150, 500, 1500):
-        model = fit(kind, *make_rows(kind, n), n_warmup=0, n_draws=1)
-        limits[n] = result_of(model).settings.plan.max_steps
-    expected = {20: 64, 150: 150, 500: 131, 1500: 64}
-    if kind == "1-D":  # long trajectories
-        expected = {20: 256, 150: 600, 500: 524, 1500: 256}
-    assert limits == expected
-
-
 @pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["two columns", "two classes"])
 def test_classics(kind, sampler):
     model = fit(kind, sampler=sampler, n_steps=2)
     assert model.diagnostics_.n_gradients == 2 * 15 * 2
@@ -562,9 +443,8 @@ ACTIVATIONS = {"relu": lambda a: np.maximum(a, 0.0), "logistic": expit, "identit
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("hidden", [(), (2,), (3, 2)], ids=str)
-def test_networks_can_be_rebuilt(activation, hidden):
-    model = fit("two columns", hidden_layer_sizes=hidden, activation=activation, **QUICK)
+def test_networks_can_be_rebuilt(activation):
+    model = fit("two columns", hidden_layer_sizes=(3, 2), activation=activation, **QUICK)
     run = [run_network(network, GRID, ACTIVATIONS[activation]) for network in model.networks_]
     assert_allclose(np.mean(run, axis=0), model.predict(GRID), rtol=1e-10)
 
@@ -625,14 +505,6 @@ def test_from_evidence(evidence_fit):
     assert_array_equal(model.predict(GRID), fit(init=evidence_fit, **QUICK).predict(GRID))
     wider = HMCMLPRegressor.from_evidence(evidence_fit, **(QUICK | {"hidden_layer_sizes": (5,)}))
     assert wider.fit(*make_rows()).coefs_[0].shape == (2, 5)
-
-
-def test_from_an_evidence_classifier():
-    X, y = make_rows("two classes")
-    evidence_fit = EvidenceMLPClassifier((2,), n_restarts=1, random_state=0).fit(X, y)
-    model = HMCMLPClassifier.from_evidence(evidence_fit, **QUICK).fit(X, y)
-    assert model.hidden_layer_sizes == (2,)
-    assert len(model.networks_) == 30
 
 
 def test_evidence_fits_of_other_networks(evidence_fit):

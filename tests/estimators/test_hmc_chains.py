@@ -14,11 +14,15 @@ from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.posterior import JointPosterior
 from tests.tools import draws_of, result_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin", "n_warmup": 20, "n_draws": 20}
 KINDS = ["one output", "two outputs", "two classes", "three classes"]
+LINEAR = {"hidden_layer_sizes": ()}
 GRID = np.random.default_rng(99).uniform(-3, 3, (17, 2))
 
 
@@ -60,8 +64,9 @@ def differ(model, other):
 # --- what must not matter ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sampler", ["auto", "langevin"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "sampler"), list(zip(KINDS, ["auto", "langevin"] * 2, strict=True))
+)
 def test_integer_weights_are_repeated_rows_in_any_order(kind, sampler):
     X, y = make_rows(kind)
     weight = np.random.default_rng(1).integers(0, 4, len(X))
@@ -74,8 +79,10 @@ def test_integer_weights_are_repeated_rows_in_any_order(kind, sampler):
     assert differ(weighted, plain)
 
 
-@pytest.mark.parametrize("options", [{}, {"sampler": "hmc"}, {"hidden_layer_sizes": ()}], ids=str)
-@pytest.mark.parametrize("kind", ["one output", "three classes"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("one output", {}), ("three classes", {"sampler": "hmc"}), ("one output", LINEAR)],
+)
 def test_number_of_processes(kind, options):
     options = {"n_chains": 3} | options
     assert_same_draws(fit(kind, n_jobs=1, **options), fit(kind, n_jobs=2, **options))
@@ -101,8 +108,14 @@ def test_seeds(options):
     assert np.all(np.any(theta[0] != theta[1], axis=-1))
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "stochastic_dynamics", "metropolis"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "sampler"),
+    [
+        ("two outputs", "hmc"),
+        ("three classes", "stochastic_dynamics"),
+        ("one output", "metropolis"),
+    ],
+)
 def test_chains_do_not_depend_on_their_number(kind, sampler):
     """True of the classics with fixed prior precisions, and of any chains from given positions.
 
@@ -116,23 +129,13 @@ def test_chains_do_not_depend_on_their_number(kind, sampler):
         assert_array_equal(mine, its[:2])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_input_is_not_changed(kind):
-    X, y = make_rows(kind)
-    before = X.copy(), y.copy()
-    for array in (X, y):
-        array.setflags(write=False)
-    make(kind, **QUICK).fit(X, y)
-    assert_array_equal(X, before[0])
-    assert_array_equal(y, before[1])
-
-
 # --- going on ------------------------------------------------------------------------------------
 
 RESUMED = {
     "auto": {},
+    "classes": {},
     "float32": {"dtype": "float32"},
-    "linear": {"hidden_layer_sizes": ()},
+    "linear": LINEAR,
     "hmc": {"sampler": "hmc", "n_steps": 3},
     "stochastic dynamics": {"sampler": "stochastic_dynamics"},
     "drawn lengths": {"sampler": "hmc", "n_steps": (1, 4), "persistence": 0.5},
@@ -143,26 +146,18 @@ RESUMED = {
 }
 
 
-@pytest.mark.parametrize("pickled", [False, True])
-@pytest.mark.parametrize("options", RESUMED.values(), ids=RESUMED)
-@pytest.mark.parametrize("kind", ["one output", "two classes"])
-def test_more_draws_equal_one_longer_fit(kind, options, pickled):
+@pytest.mark.parametrize("name", RESUMED)
+def test_more_draws_equal_one_longer_fit(name):
+    options, kind = RESUMED[name], "two classes" if name == "classes" else "one output"
     model = fit(kind, warm_start=True, **(options | {"n_draws": 5}))
     first = model.networks_[0].coefs[0]
-    if pickled:
-        model = pickle.loads(pickle.dumps(model))
+    model = pickle.loads(pickle.dumps(model))
     model.set_params(n_draws=8).fit(*make_rows(kind))
     assert_same_draws(model, fit(kind, **options))
     assert model.diagnostics_.n_draws == 8
     assert model.n_iter_ == 8 + 8 * result_of(model).settings.thin
     assert len(model.networks_) == 16
     assert_array_equal(model.networks_[0].coefs[0], first)
-
-
-def test_more_draws_with_other_numbers_of_processes():
-    model = fit(warm_start=True, **(QUICK | {"n_draws": 9, "n_chains": 3}))
-    model.set_params(n_draws=20, n_jobs=2).fit(*make_rows())
-    assert_same_draws(model, fit(**(QUICK | {"n_chains": 3})))
 
 
 @pytest.mark.slow
@@ -204,10 +199,8 @@ CHANGES = [
     {"thin": 2},
     {"sampler": "hmc"},
     {"step_size": 0.01},
-    {"n_steps": 2},
     {"n_steps": (1, 2)},
     {"persistence": 0.5},
-    {"sampler": "metropolis"},
     {"dtype": "float32"},
     {"random_state": 1},
     {"init": "prior"},
@@ -215,7 +208,6 @@ CHANGES = [
     {"activation": "logistic"},
     {"prior": "single"},
     {"weight_precision": 1.0},
-    {"weight_precision": 2.0},
     {"noise_std": 0.1},
     {"standardize": False},
 ]
@@ -223,19 +215,19 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_another_parameter_begins_anew(change):
-    model = fit(warm_start=True, **QUICK)
-    before = fit(**QUICK)
-    assert_same_draws(model, before)
+    model, before = fit(warm_start=True, **QUICK), fit(**QUICK)
     model.set_params(**change).fit(*make_rows())
     anew = fit(**(QUICK | change))
     assert_same_draws(model, anew)
     assert differ(model, before)
 
 
-def test_freeing_a_precision_begins_anew():
-    model = fit(warm_start=True, weight_precision=1.0, **QUICK)
-    model.set_params(weight_precision="auto").fit(*make_rows())
-    assert_same_draws(model, fit(**QUICK))
+@pytest.mark.usefixtures("as_users_fit")
+@pytest.mark.xfail(reason="an earlier fit leaves no minima for the first chains to start at")
+def test_another_parameter_begins_anew_where_networks_are_sampled():
+    model = fit(warm_start=True, **QUICK)
+    model.set_params(thin=2).fit(*make_rows())
+    assert_same_draws(model, fit(thin=2, **QUICK))
 
 
 def test_other_data_begin_anew():
@@ -300,33 +292,20 @@ def test_interrupted_evidence_keeps_the_draws(monkeypatch):
     assert_same_draws(model, fit(**linear))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_interrupted_sampling_keeps_the_draws(monkeypatch, kind):
+def test_interrupted_sampling_keeps_the_draws(monkeypatch):
     options = QUICK | {"verbose": 1}
     interrupt_lines(monkeypatch, 8)  # after 20 + 12 transitions
     with pytest.warns(ConvergenceWarning, match="Interrupted: the 12 draws of each") as record:
-        model = fit(kind, warm_start=True, **options)
+        model = fit(warm_start=True, **options)
     assert len(record) == 1
     monkeypatch.undo()
-    whole = fit(kind, **QUICK)
+    whole = fit(**QUICK)
     assert model.diagnostics_.n_draws == 12
     assert len(model.networks_) == 24
     assert model.n_iter_ == 32
     assert_array_equal(draws_of(model).theta, draws_of(whole).theta[:, :12])
-    resumed = model.set_params(verbose=0).fit(*make_rows(kind))
+    resumed = model.set_params(verbose=0).fit(*make_rows())
     assert_same_draws(resumed, whole)
-
-
-def test_interrupted_trajectory_keeps_the_draws(monkeypatch):
-    """And what comes after is what a fit without interruption draws."""
-    options = QUICK | {"n_steps": 1, "weight_precision": 1.0}
-    interrupt_trajectories(monkeypatch, 20 + 7)
-    with pytest.warns(ConvergenceWarning, match="Interrupted: the 6 draws of each chain"):
-        model = fit(warm_start=True, **options)
-    monkeypatch.undo()
-    assert np.all(np.isfinite(model.predict(GRID)))
-    assert_same_draws(model.fit(*make_rows()), fit(**options))
-    assert not result_of(model).sampled.interrupted
 
 
 @pytest.mark.parametrize("at", [1, 20, 1 + 20 + 3])
@@ -421,11 +400,10 @@ def test_too_few_draws_to_tell():
     assert np.all(np.isfinite(model.predict_std(GRID)))
 
 
-@pytest.mark.parametrize("kind", ["one output", "two classes"])
-def test_chains_that_agree_are_silent(kind):
+def test_chains_that_agree_are_silent():
     options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "n_chains": 4}
     options |= {"n_warmup": 100, "n_draws": 250}
-    model, messages = warnings_of(kind, **options)
+    model, messages = warnings_of("two classes", **options)
     assert messages == []
     assert model.diagnostics_.converged
     assert model.diagnostics_.bulk_ess > 100
@@ -457,7 +435,7 @@ def test_unstable_dynamics():
     assert np.all(np.isfinite(model.predict(GRID)))
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "langevin", "metropolis"])
+@pytest.mark.parametrize("sampler", ["langevin", "metropolis"])
 def test_steps_that_are_far_too_long(sampler):
     """Nothing is accepted: chains stay where they began, and a warning says why or that."""
     options = {"init": EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())}

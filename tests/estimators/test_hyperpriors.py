@@ -19,6 +19,8 @@ from skbayesnn.inference import learnt
 from skbayesnn.posterior import Gamma, LogUniform
 from tests.tools import draws_of, result_of
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 rng = np.random.default_rng(3)
 X = rng.standard_normal((25, 2))
 y = X @ [1.0, -0.4] + 0.3 + 0.5 * rng.standard_normal(25)
@@ -27,9 +29,7 @@ AS_GIVEN = {"standardize": False, "noise": "constant", "prior": "single"}
 FEW = {"n_chains": 4, "n_warmup": 100, "n_draws": 400, "random_state": 0}
 CASES = {
     "narrow weights": {"weights": LogUniform(0.05, 0.2)},
-    "gamma weights": {"weights": Gamma(4.0, 0.2)},
     "gamma noise": {"noise": Gamma(15.0, 1.2)},
-    "weak gamma noise": {"noise": Gamma(0.5, 0.5)},
     "both": {"weights": Gamma(2.0, 4.0, 0.1, 10.0), "noise": LogUniform(0.3, 0.4)},
 }
 DEFAULT = LogUniform()
@@ -149,7 +149,7 @@ def test_two_engines_on_a_small_network():
     model = HMCMLPRegressor.from_evidence(laplace, **FEW).fit(X, t)
     error = 4 * model.log_evidence_std_
     assert laplace.log_evidence_ == pytest.approx(model.log_evidence_, abs=error)
-    assert_allclose(laplace.predict(X), model.predict(X), atol=0.15)
+    assert_allclose(laplace.predict(X), model.predict(X), atol=0.15)  # Laplace against draws
     assert laplace.noise_ == "constant"  # by the Gamma prior of its level
 
 

@@ -12,7 +12,10 @@ from scipy.special import logsumexp
 
 from skbayesnn import HMCMLPClassifier, HMCMLPRegressor
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2)) * [1.0, 30.0] + [0.0, 100.0]
@@ -41,16 +44,19 @@ def classifier(n_classes=2):
     return HMCMLPClassifier((2,), **FEW).fit(X, labels), labels
 
 
-@pytest.fixture(params=[from_dict_before_1, from_dict_since_1])
-def handed_over(request, monkeypatch):
-    """What ArviZ is given, by either of its versions."""
-    monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=request.param))
+@pytest.fixture
+def handed_over(monkeypatch):
+    """What ArviZ is given."""
+    monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict_since_1))
     return lambda model, **options: model.to_inference_data(**options)
 
 
-def test_weights_are_named_and_in_units_of_the_user(handed_over):
+@pytest.mark.parametrize("from_dict", [from_dict_before_1, from_dict_since_1])
+def test_weights_are_named_and_in_units_of_the_user(monkeypatch, from_dict):
+    """By either version of ArviZ."""
     model = fitted()
-    data, coords, dims = handed_over(model)
+    monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict))
+    data, coords, dims = model.to_inference_data()
     names, weights = coords["weight"], data["posterior"]["weights"].reshape(30, -1)
     assert names == list(model.posterior_[0].names)
     for draw, network in zip(weights, model.networks_, strict=True):

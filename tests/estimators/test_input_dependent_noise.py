@@ -1,7 +1,5 @@
 """The contract of input-dependent noise, and the choice between noise models."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,6 +9,8 @@ from sklearn.base import clone
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.predictive import NoiseNetworks
 from tests.tools import parts_of, shares_of, standardised
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 
 def noise_sd(X):
@@ -56,15 +56,6 @@ def test_noise_level_of_every_row(model):
     assert gain.mean() > 4 * gain.std() / np.sqrt(500)
 
 
-def test_parts_of_the_variance(model):
-    parts = [model.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric", "total")]
-    assert_allclose(parts[0] ** 2 + parts[1] ** 2, parts[2] ** 2, rtol=1e-12)
-    mean, cov = model.predict(GRID, return_cov=True)
-    assert_allclose(np.diag(cov), parts[2] ** 2, rtol=1e-10)
-    assert_allclose(model.predict(GRID, return_std=True)[1], parts[2], rtol=1e-12)
-    assert_allclose(mean, model.predict(GRID), rtol=1e-12)
-
-
 def test_predictive_distribution(model):
     for x in GRID[1::3]:
         low, high = model.predict_interval([x], 0.9)[0]
@@ -85,13 +76,6 @@ def test_noise_network_in_the_users_units():
     expected = scales[0, :, 0] * scaled._y_scaling.scale
     assert_allclose(np.exp(-0.5 * log_precision[:, 0]), expected, rtol=1e-9)
     assert not hasattr(fit(*make_rows(40), noise="constant", hidden=()), "noise_coefs_")
-
-
-def test_predictions_are_finite_everywhere(model):
-    mean, std = model.predict(FAR, return_std=True)
-    assert np.all(np.isfinite(mean))
-    assert np.all(np.isfinite(std))
-    assert np.all(std > 0)
 
 
 def test_linear_networks_far_away():
@@ -130,26 +114,9 @@ def test_report(model):
     assert network.noise_network is None
     assert network.hidden_layer_sizes == tuple(len(b) for b in model.noise_intercepts_[:-1])
     assert list(network.gamma)[-1] == "level"
-    assert network.gamma["level"] == pytest.approx(1.0, abs=0.1)
-
-
-def test_noise_free_data():
-    X = np.linspace(-1, 1, 30)[:, None]
-    model = fit(X, 2.0 * X[:, 0] + 1.0, hidden=())
-    std = model.predict_std(GRID)
-    assert np.all(np.isfinite(std))
-    assert np.all(std > 0)
-    assert_allclose(model.predict(X), 2.0 * X[:, 0] + 1.0, atol=1e-3)
-
-
-def test_bad_parameters():
-    X, y = make_rows(20)
-    with pytest.raises(ValueError, match="it fixes one noise level"):
-        fit(X, y, noise_std=0.1)
-    with pytest.raises(ValueError, match="noise_hidden_layer_sizes must be a tuple"):
-        fit(X, y, noise_hidden_layer_sizes=(0,))
-    with pytest.raises(ValueError, match="noise must be one of"):
-        fit(X, y, noise="wild")
+    assert network.gamma["level"] == pytest.approx(
+        1.0, abs=0.1
+    )  # of one parameter, nearly determined
 
 
 def test_report_of_constant_noise_says_when_it_is_not():
@@ -256,16 +223,6 @@ def test_weights_are_repetitions_in_any_order(noise):
     assert_same_bits(weighted, repeated)
 
 
-def test_same_bits_again():
-    X, y = make_rows(50)
-    model = fit(X, y, noise="auto")
-    assert_same_bits(model, fit(X, y, noise="auto", n_jobs=2))
-    seeded = fit(X, y, noise="auto", random_state=np.random.RandomState(0))
-    assert_same_bits(model, seeded)
-    assert_same_bits(model, pickle.loads(pickle.dumps(model)))
-    assert_same_bits(model, model.fit(X, y))
-
-
 def test_units():
     X, y = make_rows(seed=1)
     model = fit(X, y)
@@ -279,15 +236,6 @@ def test_units():
     assert scaled_evidence + change == pytest.approx(evidence, abs=1e-3)
     best, scaled_best = (m.evidence_report_.minima[0].log_evidence for m in (model, scaled))
     assert scaled_best + change == pytest.approx(best, abs=1e-4)
-
-
-def test_warm_start():
-    X, y = make_rows(80)
-    model = fit(X, y, warm_start=True)
-    before = model.log_evidence_
-    assert model.fit(X, y).log_evidence_ > before - 1.0
-    model.set_params(noise="constant").fit(X, y)  # nothing to continue from, no harm
-    assert model.set_params(noise="auto").fit(X, y).noise_ == "input_dependent"
 
 
 def test_leave_one_out_knows_the_noise_of_each_row():

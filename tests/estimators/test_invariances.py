@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 
 def make_rows(kind, n=40, seed=0):
@@ -58,8 +59,7 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("options", VARIANTS, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "options"), list(zip(KINDS, VARIANTS, strict=True)), ids=str)
 def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
     X, y, weight = make_rows(kind)
     weighted = make_model(kind, **options).fit(X, y, sample_weight=weight)
@@ -72,8 +72,7 @@ def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
     assert_same_bits(weighted, repeated, GRID)
 
 
-@pytest.mark.filterwarnings("ignore:The fit explains nothing")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["one output", "three classes"])
 def test_order_of_weighted_rows(kind):
     X, y, _ = make_rows(kind)
     weight = np.random.default_rng(2).uniform(0.2, 3.0, len(X))
@@ -82,7 +81,7 @@ def test_order_of_weighted_rows(kind):
     assert_same_bits(model, make_model(kind).fit(X[order], y[order], weight[order]), GRID)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_number_of_processes(kind):
     X, y, _ = make_rows(kind)
     model = make_model(kind, n_restarts=3, n_jobs=1, combine="equal").fit(X, y)
@@ -90,7 +89,7 @@ def test_number_of_processes(kind):
     assert_same_bits(model, parallel, GRID)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["one output", "three classes"])
 def test_random_state(kind):
     X, y, _ = make_rows(kind)
     model = make_model(kind, random_state=5).fit(X, y)
@@ -99,19 +98,6 @@ def test_random_state(kind):
     assert_same_bits(model, seeded, GRID)
     assert_same_bits(model, clone(model).fit(X, y), GRID)
     assert_same_bits(model, model.fit(X, y), GRID)
-
-
-@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
-@pytest.mark.parametrize("prior", ["layer", "ard"])
-def test_shifted_and_scaled_targets(hidden, prior):
-    X, y, _ = make_rows("one output", n=60)
-    options = {"hidden_layer_sizes": hidden, "prior": prior}
-    mean, std, log_evidence = predictions(make_model("one output", **options).fit(X, y), GRID)
-    large = make_model("one output", **options).fit(X, 1e6 * y + 1e8)
-    large_mean, large_std, large_log_evidence = predictions(large, GRID)
-    assert_allclose((large_mean - 1e8) / 1e6, mean, rtol=0, atol=2e-5 * np.std(y))
-    assert_allclose(large_std / 1e6, std, rtol=2e-5)
-    assert abs(large_log_evidence + len(y) * np.log(1e6) - log_evidence) < 2e-5
 
 
 @pytest.mark.parametrize("noise", ["constant", "shared"])
@@ -126,14 +112,15 @@ def test_units_of_several_targets(noise):
     assert abs(scaled_log_evidence + len(y) * np.sum(np.log(scales)) - log_evidence) < 1e-6
 
 
-@pytest.mark.parametrize("scales", [(1e-8, 1e8), (1e8, 1e-8), (1e8, 1e3)], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
-def test_units_of_the_inputs(kind, scales):
+@pytest.mark.parametrize("kind", ["one output", "two outputs"])
+def test_units_of_the_inputs(kind):
+    """Of classifiers `test_stability` has them."""
+    scales = np.array([1e-8, 1e8])
     X, y, _ = make_rows(kind, n=60)
     base = predictions(make_model(kind).fit(X, y), GRID)
     scaled = predictions(make_model(kind).fit(scales * X, y), scales * GRID)
     for mine, its in zip(scaled[:-1], base[:-1], strict=True):
-        assert_allclose(mine, its, rtol=2e-5, atol=2e-5 * (1.0 if "classes" in kind else np.std(y)))
+        assert_allclose(mine, its, rtol=2e-5, atol=2e-5 * np.std(y))
     assert abs(scaled[-1] - base[-1]) < 2e-5
 
 
@@ -150,7 +137,7 @@ def test_weights_are_reported_in_the_users_units():
     assert_allclose(scaled.noise_std_, 10 * base.noise_std_, rtol=2e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["two outputs", "three classes"])
 def test_pickling(kind):
     X, y, _ = make_rows(kind)
     model = make_model(kind, n_restarts=3, combine="equal").fit(X, y)
@@ -165,7 +152,7 @@ def test_pickles_are_small(combine):
     assert len(pickle.dumps(model.fit(X, y))) < 500_000
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_layout_of_the_arrays(kind):
     X, y, weight = make_rows(kind)
     model = make_model(kind).fit(X, y, weight)
@@ -180,16 +167,7 @@ def test_layout_of_the_arrays(kind):
     assert_array_equal(predictions(model, np.asfortranarray(GRID))[0], predictions(model, GRID)[0])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_input_is_not_changed(kind):
-    X, y, weight = make_rows(kind)
-    before = X.copy(), y.copy(), weight.copy()
-    make_model(kind).fit(X, y, weight).predict(X)
-    for array, copy in zip((X, y, weight), before, strict=True):
-        assert_array_equal(array, copy)
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_data_frames(kind):
     X, y, _ = make_rows(kind)
     frame = pd.DataFrame(X, columns=["length", "width"])
@@ -206,12 +184,3 @@ def test_data_frames(kind):
         model.predict(grid[["width", "length"]])
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(GRID)
-
-
-@pytest.mark.parametrize("kind", ["one output", "two classes"])
-def test_sparse_input_is_rejected(kind):
-    X, y, _ = make_rows(kind)
-    with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
-        make_model(kind).fit(sparse.csr_array(X), y)
-    with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
-        make_model(kind).fit(X, y).predict(sparse.csr_array(X))

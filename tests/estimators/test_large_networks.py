@@ -9,6 +9,8 @@ from skbayesnn.inference.curvature._method import Curvature
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from tests.tools import parts_of, result_of, set_limits
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 KRONECKER = {"dense": 0, "dual_doubles": 0}
 
 
@@ -29,7 +31,7 @@ def test_more_weights_than_a_dense_hessian_allows():
     assert not method_of(model).dense
     smaller = EvidenceMLPRegressor((8, 8), **options).fit(X, y)
     # Units that do nothing must not add to the evidence, as copies of one another would.
-    assert model.log_evidence_ == pytest.approx(smaller.log_evidence_, abs=6.0)
+    assert model.log_evidence_ == pytest.approx(smaller.log_evidence_, abs=6.0)  # another size
     assert len(model.evidence_report_.minima[0].pruned) > 100
     mean, std = model.predict(X, return_std=True)
     assert np.all(np.isfinite(mean))
@@ -78,7 +80,9 @@ def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, noise_std)
     assert np.sqrt(np.mean((model.predict(X) - usual.predict(X)) ** 2)) < 0.5 * np.mean(std)
     assert 0.9 < np.median(model.predict_std(X, kind="epistemic") / std) < 1.6
     assert model.noise_std_ == pytest.approx(usual.noise_std_, rel=0.05)
-    assert model.n_effective_weights_ == pytest.approx(usual.n_effective_weights_, rel=0.25)
+    assert model.n_effective_weights_ == pytest.approx(
+        usual.n_effective_weights_, rel=0.25
+    )  # signs
 
 
 def test_no_evidence_with_kronecker_factors(monkeypatch):
@@ -102,13 +106,13 @@ def test_predictions_with_kronecker_factors(monkeypatch):
         model.fit(X, y)
     assert isinstance(parts_of(model)[0].precision, KroneckerPrecision)
     assert 20 < model.n_effective_weights_ < 150
-    assert model.noise_std_ == pytest.approx(0.1, rel=0.15)
+    assert model.noise_std_ == pytest.approx(0.1, rel=0.15)  # gamma is approximate, of 400 rows
     X_new, y_new = rows(400, seed=1)
     low, high = model.predict_interval(X_new, 0.9).T
     assert 0.85 < np.mean((low < y_new) & (y_new < high)) < 0.95
     draws = model.sample_y(X[:5], 2000, random_state=0)
     std = model.predict_std(X[:5], kind="epistemic")
-    np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.1)
+    np.testing.assert_allclose(draws.std(axis=1), std, rtol=4 / np.sqrt(2 * 2000))
 
 
 def test_exact_fits_are_called_so():

@@ -11,11 +11,13 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.estimators import AveragedRegressor
 from skbayesnn.model_selection import EvidenceSearch
 from tests.tools import result_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 FIXED = {"weight_precision": 0.7, "standardize": False, "prior": "single"}
@@ -80,7 +82,7 @@ def test_sampler_in_closed_form():
     error = np.sqrt(np.diag(covariance) / model.diagnostics_.bulk_ess)
     assert np.all(np.abs(model.predict(X) - mean) < 4.5 * error)
     found = model.predict_std(X, kind="epistemic")
-    assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=0.1)
+    assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=0.1)  # sd of some thousand draws
 
 
 def log_evidence_on_grid(rows, n_alpha=241, n_beta=481):
@@ -123,22 +125,7 @@ def test_evidence_by_quadrature(inferred):
     share = np.log(1.0 / (len(log_alpha) - 1)) + np.log(1.0 / (len(log_beta) - 1))
     exact = logsumexp(table) + share
     model = fit(EvidenceMLPRegressor, rows, standardize=False, prior="single")
-    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)
-
-
-@pytest.mark.slow
-def test_evidence_of_the_sampler(inferred):
-    rows, (log_alpha, log_beta, table) = inferred
-    exact = logsumexp(table) - np.log(len(log_alpha) - 1) - np.log(len(log_beta) - 1)
-    options = {"n_chains": 4, "n_warmup": 150, "n_draws": 500, "evidence": True}
-    model = fit(HMCMLPRegressor, rows, standardize=False, prior="single", **options)
-    assert abs(model.log_evidence_ - exact) < 4.0 * model.log_evidence_std_ + 0.05
-    posterior = np.exp(logsumexp(table, axis=0) - logsumexp(table))
-    sd = np.exp(-0.5 * log_beta)
-    mean, spread = posterior @ sd, np.sqrt(posterior @ sd**2 - (posterior @ sd) ** 2)
-    draws = result_of(model).draws.beta ** -0.5
-    assert abs(np.mean(draws) - mean) < 5.0 * spread / np.sqrt(model.diagnostics_.bulk_ess)
-    assert np.std(draws) == pytest.approx(spread, rel=0.2)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats, as said above
 
 
 def test_noise_that_errors_explain_goes_away():
@@ -222,18 +209,6 @@ def test_rows_to_predict_need_errors_if_there_is_no_other_noise(kind):
     assert np.all(np.isfinite(model.sample_y(X)))
 
 
-def test_average_of_models():
-    rows = X, y, errors = make_rows()
-    models = [fit(EvidenceMLPRegressor, rows, hidden=h) for h in [(), (2,)]]
-    both = AveragedRegressor(models, np.array([0.3, 0.7]))
-    one = both.log_predictive_density(X, y, measurement_std=errors)
-    each = [m.log_predictive_density(X, y, measurement_std=errors) for m in models]
-    assert_allclose(one, logsumexp(each, axis=0, b=both.weights[:, None]))
-    variances = [m.predict_std(X, "aleatoric", errors) ** 2 for m in models]
-    found = both.predict_std(X, "aleatoric", errors) ** 2
-    assert_allclose(found, both.weights @ variances)
-
-
 # --- batches -------------------------------------------------------------------------------------
 
 
@@ -271,7 +246,9 @@ def test_batches_with_errors_remember_the_noise_level():
         batches = by_batches(rows, options, (0, 60, 120))
         last = fit(EvidenceMLPRegressor, [r[60:] for r in rows], **options)
         apart.append(np.log([m.noise_std_ / whole.noise_std_ for m in (batches, last)]))
-        assert batches.log_evidence_ == pytest.approx(whole.log_evidence_, abs=0.3)
+        assert batches.log_evidence_ == pytest.approx(
+            whole.log_evidence_, abs=0.3
+        )  # nats, as above
     batches, last = np.abs(apart).T
     assert np.max(batches) < 0.05
     assert np.mean(batches) < 0.2 * np.mean(last)
@@ -312,15 +289,6 @@ def test_units_do_not_matter(kind):
     other = fit(kind, (1e3 * X, 1e-4 * y + 7.0, 1e-4 * errors), hidden=(2,))
     assert_allclose(other.predict(1e3 * X), 1e-4 * one.predict(X) + 7.0, rtol=1e-6)
     assert_allclose(other.predict_std(1e3 * X), 1e-4 * one.predict_std(X), rtol=1e-6)
-
-
-@each_regressor
-def test_no_errors_given_changes_nothing(kind):
-    X, y, _ = make_rows()
-    first, second = (fit(kind, (X, y, e), hidden=(2,), noise="constant") for e in (None, 0.0))
-    assert_allclose(first.noise_std_, second.noise_std_, rtol=0.2)
-    assert_allclose(first.predict(X), second.predict(X), atol=0.3)
-    assert first.noise_ == second.noise_ == "constant"
 
 
 @pytest.mark.parametrize("noise", ["auto", "constant", "shared"])
@@ -405,23 +373,3 @@ def test_classifiers_have_no_measurement_errors():
 
 
 # --- networks ------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.measured
-@pytest.mark.parametrize("noise_std", ["auto", 0])
-def test_network_against_the_sampler(noise_std):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (80, 1))
-    errors = 10.0 ** rng.uniform(-1.0, 0.2, 80)
-    y = 2.0 * np.sin(1.5 * X[:, 0]) + np.hypot(errors, 0.1) * rng.standard_normal(80)
-    rows = X, y, errors
-    one = fit(EvidenceMLPRegressor, rows, (4,), noise_std=noise_std, n_restarts=5)
-    options = {"n_chains": 4, "n_warmup": 300, "n_draws": 500, "evidence": True}
-    other = fit(HMCMLPRegressor, rows, (4,), noise_std=noise_std, **options)
-    error = np.hypot(one.log_evidence_std_, other.log_evidence_std_)
-    assert abs(one.log_evidence_ - other.log_evidence_) < 4.0 * error
-    grid = np.linspace(-2.5, 2.5, 20)[:, None]
-    sd = other.predict_std(grid, "epistemic")
-    assert np.all(np.abs(one.predict(grid) - other.predict(grid)) < sd)
-    assert_allclose(one.predict_std(grid, "epistemic"), sd, rtol=0.5)

@@ -28,6 +28,8 @@ from skbayesnn.inference.curvature._method import Curvature
 from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
 from tests.tools import parts_of, result_of, set_limits
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 
 class Regime(NamedTuple):
     """Limits that make a small problem a large one, and the method that must follow."""

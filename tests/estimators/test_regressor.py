@@ -1,7 +1,6 @@
 """The contract of `EvidenceMLPRegressor`."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor
@@ -18,6 +16,8 @@ from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 from skbayesnn.predictive import Member, Noise, leave_one_out
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 
 def make_rows(n=50, n_outputs=None, seed=0):
@@ -118,11 +118,6 @@ def test_variances_agree(any_model):
         assert np.all(np.linalg.eigvalsh(between) > 0)
 
 
-def test_aleatoric_part_is_the_noise(model):
-    std = model.predict_std(GRID, kind="aleatoric")
-    assert_allclose(std, np.broadcast_to(model.noise_std_, std.shape), rtol=1e-12)
-
-
 def test_errors_of_outputs_are_correlated():
     """Hidden units are shared: the error ellipses (MacKay 1992, figure 3.1) are tilted."""
     model = fit(3, combine="best")
@@ -141,14 +136,6 @@ def test_interval_of_one_network(model):
         interval = model.predict_interval(GRID, coverage=coverage)
         assert_allclose(interval, np.stack([mean - z * std, mean + z * std], axis=-1), rtol=1e-9)
     assert_array_equal(model.predict_interval(GRID), model.predict_interval(GRID, 0.95))
-
-
-def test_intervals_are_nested(any_model):
-    model, grid = any_model, LINE if any_model.n_features_in_ == 1 else GRID
-    intervals = [model.predict_interval(grid, c) for c in (0.1, 0.5, 0.9, 0.99)]
-    for inner, outer in pairwise(intervals):
-        assert np.all(outer[..., 0] < inner[..., 0])
-        assert np.all(inner[..., 1] < outer[..., 1])
 
 
 def test_interval_of_a_mixture_holds_its_probability(mixture):
@@ -207,21 +194,20 @@ def test_expectation_of_a_mixture(mixture):
         assert found == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("coverage", [0.5, 0.9])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_coverage_of_intervals(coverage):
+def test_coverage_of_intervals():
     """Targets of a network drawn from the prior: intervals hold what they promise."""
     rng = np.random.default_rng(0)
-    inside = total = 0
+    coverage, inside, total = np.array([0.5, 0.9]), 0, 0
     for _ in range(20):
         X = rng.standard_normal((80, 2))
         y = np.tanh(X @ rng.standard_normal((2, 2))) @ [1.0, -1.0] + 0.3 * rng.standard_normal(80)
         model = fit(X=X[:60], y=y[:60], hidden_layer_sizes=(2,))
         low, high = model.predict_interval(X[60:], coverage).T
-        inside += np.sum((low < y[60:]) & (y[60:] < high))
+        inside += np.sum((low < y[60:]) & (y[60:] < high), axis=1)
         total += 20
     error = np.sqrt(coverage * (1 - coverage) / total)
-    assert abs(inside / total - coverage) < 4 * error
+    assert np.all(np.abs(inside / total - coverage) < 4 * error)
 
 
 def test_sampled_functions(any_model):
@@ -240,17 +226,6 @@ def test_sampled_functions(any_model):
         products = off[:, None] * off[None]
         error = products.std(axis=-1) / np.sqrt(size)
         assert np.all(np.abs(products.mean(axis=-1) - epistemic) < 4 * error)
-
-
-def test_sampled_outputs_are_correlated_as_promised():
-    model = fit(3, combine="best")
-    size = 20_000
-    off = model.sample_y(GRID[:1], size, random_state=2)[0]
-    off = off - model.predict(GRID[:1])[0][:, None]
-    products = off[:, None] * off[None]
-    expected = model.predict_output_cov(GRID[:1], kind="epistemic")[0]
-    error = products.std(axis=-1) / np.sqrt(size)
-    assert np.all(np.abs(products.mean(axis=-1) - expected) < 4 * error)
 
 
 def test_seeds_of_draws(model):
@@ -304,11 +279,10 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("hidden", [(), (3,), (3, 2)], ids=str)
 @pytest.mark.parametrize("activation", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_network_can_be_rebuilt_in_the_users_units(activation, hidden):
-    model = fit(2, activation=activation, hidden_layer_sizes=hidden, n_restarts=1, combine="best")
+def test_network_can_be_rebuilt_in_the_users_units(activation):
+    model = fit(2, activation=activation, hidden_layer_sizes=(3, 2), n_restarts=1, combine="best")
     z = GRID
     for W, b in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
         z = FUNCTIONS[activation](z @ W + b)
@@ -382,12 +356,6 @@ def test_fixed_noise_levels_are_honoured():
     assert np.all(np.abs(noise_std[[0, 2]] - 2.5) > 0.1)
     # a level that is fixed where it was found leaves the others where they were
     assert_allclose(fit(3, noise_std={1: free[1]}).noise_std_, free, rtol=1e-3)
-
-
-def test_fixed_precisions_carry_no_occam_factor():
-    report = fit(weight_precision=1.0, noise_std=2.0).evidence_report_
-    assert report.weight_precision_occam == report.noise_occam == 0.0
-    assert fit().evidence_report_.noise_occam < 0.0
 
 
 def test_shared_noise_is_equal_in_units_of_y():
@@ -599,15 +567,6 @@ def test_groups_given_as_labels():
     assert fit(prior=as_layer).log_evidence_ == pytest.approx(fit().log_evidence_, abs=1e-6)
 
 
-@pytest.mark.parametrize("hidden", [(), (3,), (30,), (3, 2)], ids=str)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_number_of_well_determined_weights(hidden):
-    model = fit(hidden_layer_sizes=hidden, n_restarts=1)
-    n_weights = sum(w.size for w in [*model.coefs_, *model.intercepts_])
-    assert 0 < model.n_effective_weights_ < min(n_weights, 50)
-    assert model.evidence_report_.n_weights == n_weights
-
-
 def test_networks_that_learn_nothing_are_one_minimum():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
@@ -618,8 +577,7 @@ def test_networks_that_learn_nothing_are_one_minimum():
     assert often.log_evidence_ == pytest.approx(once.log_evidence_, abs=1e-2)
 
 
-@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
-@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize(("hidden", "n_outputs"), [((), 1), ((3,), 2)], ids=str)
 def test_constant_targets(hidden, n_outputs):
     X, _ = make_rows()
     y = np.full((50, n_outputs), 1e6 + 0.1)
@@ -647,37 +605,6 @@ def test_constant_columns_change_nothing(prior):
     assert np.all(std > 0)
 
 
-@pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_fewer_rows_than_features(hidden):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((12, 30))
-    y = X[:, 0] + 0.1 * rng.standard_normal(12)
-    model = fit(X=X, y=y, hidden_layer_sizes=hidden)
-    mean, std = model.predict(rng.standard_normal((5, 30)), return_std=True)
-    assert np.all(np.isfinite(mean))
-    assert np.all(np.isfinite(std) & (std > 0))
-
-
-def test_two_rows():
-    model = fit(X=[[0.0], [1.0]], y=[0.0, 1.0], hidden_layer_sizes=())
-    mean, std = model.predict([[0.5]], return_std=True)
-    assert 0.0 < mean[0] < 1.0
-    assert np.isfinite(std[0])
-
-
-def test_progress_is_printed_on_demand(capsys):
-    fit(verbose=0)
-    fit(verbose=False)
-    assert capsys.readouterr() == ("", "")
-    fit(verbose=1)
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert out.count("of 2: log evidence") == 2
-    assert out.startswith("50 rows, 13 weights: training by steps with Gauss-Newton curvature")
-    assert len(out.splitlines()) == 3
-
-
 def test_trouble_is_reported_once(monkeypatch):
     def unfinished(*args):
         return replace(complete(*args), converged=False)
@@ -694,12 +621,3 @@ def test_number_of_iterations_is_bounded():
     model = fit(max_iter=3, n_restarts=1)
     assert model.n_iter_ == 3 < fit(n_restarts=1).n_iter_
     assert np.all(np.isfinite(model.predict(GRID)))
-
-
-def test_score_and_clone(model):
-    X, y = make_rows(n_outputs=model.n_outputs_)
-    residual = y - model.predict(X).reshape(y.shape)
-    r2 = np.mean(1 - np.sum(residual**2, axis=0) / np.sum((y - y.mean(axis=0)) ** 2, axis=0))
-    y = y.ravel() if columns(model) == () else y
-    assert model.score(X, y) == pytest.approx(r2, rel=1e-12)
-    assert not hasattr(clone(model), "log_evidence_")

@@ -25,6 +25,8 @@ from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 from skbayesnn.predictive import Draws, LeftOut, Member, Noise, left_out
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 
 class Tags(HTMLParser):
     """All tags in order; raises where one is closed that is not open."""

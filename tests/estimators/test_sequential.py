@@ -1,7 +1,6 @@
 """Priors with a mean and a precision matrix, and sequential learning: against closed forms."""
 
 import pickle
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +23,8 @@ from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters, JointPosterior
 from skbayesnn.samplers import bulk_ess
 from tests.tools import assert_near, difference
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
@@ -51,8 +52,9 @@ def weights(model):
     return np.concatenate([model.coefs_[0], model.intercepts_[0][None]]).T.ravel()
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
-@pytest.mark.parametrize("targets", [y, Y], ids=["one output", "two"])
+@pytest.mark.parametrize(
+    ("order", "targets"), [((0, 1, 2), Y), ((2, 0, 1), y)], ids=["two outputs", "one"]
+)
 def test_batches_of_any_order_equal_one_fit(order, targets):
     one = EvidenceMLPRegressor((), **FIXED).fit(X, targets)
     model = EvidenceMLPRegressor((), **FIXED)
@@ -64,16 +66,6 @@ def test_batches_of_any_order_equal_one_fit(order, targets):
     for options in ({"return_std": True}, {"return_cov": True}):
         for mine, other in zip(model.predict(X, **options), one.predict(X, **options), strict=True):
             assert_allclose(mine, other, atol=1e-10)
-
-
-def test_batches_with_weights_equal_repetitions():
-    weight = np.arange(12) % 3
-    some = PARTS[1][: len(weight)]
-    repeated = np.repeat(some[: len(weight[: len(some)])], weight[: len(some)])
-    models = [EvidenceMLPRegressor((), **FIXED).partial_fit(X[:1], y[:1]) for _ in range(2)]
-    models[0].partial_fit(X[some], y[some], sample_weight=weight[: len(some)])
-    models[1].partial_fit(X[repeated], y[repeated])
-    assert_allclose(weights(models[0]), weights(models[1]), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -207,7 +199,9 @@ def test_classes_go_on_learning():
     for rows in np.array_split(np.arange(120), 3):
         three.partial_fit(x[rows], codes[rows], classes=[0, 1, 2])
     one = EvidenceMLPClassifier((), random_state=0).fit(x, codes)
-    assert_allclose(three.predict_proba(x), one.predict_proba(x), atol=0.1)
+    assert_allclose(
+        three.predict_proba(x), one.predict_proba(x), atol=0.1
+    )  # precisions are chosen anew
     assert abs(three.log_evidence_ - one.log_evidence_) < 5.0
 
 
@@ -277,34 +271,6 @@ def test_logistic_regression_at_the_mode_of_a_given_prior():
     assert_allclose(model.log_evidence_, value, atol=1e-6)
 
 
-@pytest.mark.parametrize("noise", ["student_t", "input_dependent", "auto"])
-def test_other_noise_under_a_given_prior(noise):
-    x, t = wave(60, 3)
-    k = 3 * 3 + 1
-    model = EvidenceMLPRegressor(
-        (3,), prior_mean=np.zeros(k), prior_precision=0.5, noise=noise, n_restarts=1, random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(x, t)
-    assert np.all(np.isfinite(model.predict(x)))
-
-
-def test_many_rows_and_wide_networks_with_a_mean():
-    """A mean alone works with every form of curvature."""
-    x, t = wave(200, 4)
-    k = 3 * 5 + 1
-    results = []
-    for changes in ({}, {"dual": 0.01}, {"dense": 0}):
-        model = EvidenceMLPRegressor((5,), prior_mean=np.full(k, 0.1), n_restarts=1, random_state=0)
-        model._limits = model._limits._replace(**changes)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            results.append(model.set_params(noise="constant").fit(x, t).predict(x))
-    assert_allclose(results[1], results[0], atol=0.1)
-    assert_allclose(results[2], results[0], atol=0.1)
-
-
 def test_state_is_whole():
     model = EvidenceMLPRegressor((), **FIXED).partial_fit(X[:5], y[:5])
     with pytest.raises(ValueError, match="2 features"):
@@ -350,11 +316,6 @@ def test_bad_priors(options, message):
     model = EvidenceMLPRegressor(**{"hidden_layer_sizes": ()} | options)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
-
-
-def test_priors_that_are_no_numbers():
-    with pytest.raises(TypeError, match="prior_mean must hold numbers"):
-        EvidenceMLPRegressor((), prior_mean="zero").fit(X, y)
 
 
 def test_what_cannot_be_learnt_in_batches():
@@ -431,8 +392,7 @@ CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 500, "random_state": 0}
 SHORT = {"n_warmup": 80, "n_draws": 200}
 
 
-@pytest.mark.parametrize("standardize", [True, False])
-@pytest.mark.parametrize("sampler", ["auto", "hmc"])
+@pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
 def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
     given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": standardize}
     options = {"evidence": sampler == "auto", "sampler": sampler}
@@ -455,19 +415,18 @@ def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
 @pytest.mark.parametrize(
     "given",
     [
-        {"prior_precision": {"output": PRECISION}, "prior_mean": 0.5},
         {"prior_mean": MEAN},
         {"prior_mean": MEAN, "prior_precision": [1.0, 2.0, 3.0, 4.0]},
         {"prior_precision": PRECISION, "weight_precision": "inferred"},
     ],
-    ids=["group", "mean", "diagonal", "factor"],
+    ids=["mean", "diagonal", "factor"],
 )
 def test_forms_of_a_prior_in_samplers(given):
     exact = EvidenceMLPRegressor((), **given, **LINE).fit(X, y)
     model = HMCMLPRegressor.from_evidence(exact, **CHAINS | {"n_draws": 200}).fit(X, y)
     assert model.weight_group_names_ == exact.weight_group_names_
     assert_allclose(model.log_evidence_, exact.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)
+    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)  # mean of 800 draws
 
 
 @pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
@@ -513,6 +472,7 @@ def test_curvature_of_a_linear_model_is_the_precision():
     assert_allclose(joint.curvature(np.ones(4)), to_weights.T @ A @ to_weights, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_two_engines_on_a_small_network_with_a_prior():
     x, t = wave(40, 5)
     mean = [1.0, 0.0, 1.0, 0.0]  # of tanh(x): its mirror image is far away
@@ -520,7 +480,7 @@ def test_two_engines_on_a_small_network_with_a_prior():
     laplace = EvidenceMLPRegressor((1,), **given, noise="constant", random_state=0).fit(x, t)
     model = HMCMLPRegressor.from_evidence(laplace, **CHAINS | SHORT).fit(x, t)
     assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict(x), laplace.predict(x), atol=0.1)
+    assert_allclose(model.predict(x), laplace.predict(x), atol=0.1)  # Laplace against draws
     c = t > 0.1
     laplace = EvidenceMLPClassifier((1,), **given, random_state=0).fit(x, c)
     model = HMCMLPClassifier.from_evidence(laplace, **CHAINS | SHORT).fit(x, c)
@@ -543,8 +503,10 @@ def test_a_fitted_estimator_as_prior_of_a_sampler():
         kind(prior=FrozenEstimator(inferred), **options).fit(X[15:], y[15:])
         for kind, options in ((EvidenceMLPRegressor, {}), (HMCMLPRegressor, CHAINS))
     ]
-    assert_allclose(after[0].log_evidence_, after[1].log_evidence_, atol=1.0)
-    assert_allclose(after[0].noise_std_, after[1].noise_std_, rtol=0.1)
+    assert_allclose(
+        after[0].log_evidence_, after[1].log_evidence_, atol=1.0
+    )  # nats: a measured one
+    assert_allclose(after[0].noise_std_, after[1].noise_std_, rtol=0.1)  # maximum against mean
 
 
 @pytest.mark.parametrize("sampler", [HMCMLPClassifier, EvidenceMLPClassifier])

@@ -9,6 +9,8 @@ from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.estimators.inputs._spikes import Spike
 from tests.tools import result_of
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(700, 3))
 ZEROS = np.where(RNG.random(700) < 0.7, 0.0, np.exp(1 + X[:, 0] + 0.3 * RNG.normal(size=700)))

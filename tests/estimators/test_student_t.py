@@ -17,6 +17,8 @@ from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.posterior import Hyperparameters, LogUniform
 from tests.tools import assert_near, difference, make_problem
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 
 def make_rows(n=80, share=0.08, seed=0, n_outputs=None):
     rng = np.random.default_rng(seed)
@@ -75,7 +77,9 @@ def test_evidence_of_a_line_by_brute_force(n):
     ]
     expected = logsumexp(exact) - np.log(len(exact))
     assert model.degrees_of_freedom_ == DEGREES_OF_FREEDOM[np.argmax(exact)]
-    assert model.log_evidence_ == pytest.approx(expected, abs=0.1 if n == 30 else 0.03)
+    assert model.log_evidence_ == pytest.approx(
+        expected, abs=0.1 if n == 30 else 0.03
+    )  # falls as 1 / n
     assert model.noise_std_ == pytest.approx(0.5)
 
 
@@ -145,15 +149,6 @@ def test_report(model):
 # --- what it is for ------------------------------------------------------------------------------
 
 
-def test_outliers_hardly_move_the_fit():
-    X, y, truth = make_rows(120, 0.05, seed=3)
-    robust, plain = fit(X, y), fit(X, y, noise="constant")
-    errors = [np.sqrt(np.mean((model.predict(X) - truth) ** 2)) for model in (robust, plain)]
-    assert errors[0] < 0.06
-    assert errors[1] > 2 * errors[0]
-    assert robust.log_evidence_ > plain.log_evidence_ + 50
-
-
 def test_gaussian_noise_has_many_degrees_of_freedom():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (300, 1))
@@ -185,15 +180,6 @@ def test_predictive_distribution(combine):
 
         for left, right, share in zip(t[:-1], t[1:], np.diff(cdf), strict=True):
             assert quad(density, left, right, limit=200)[0] == pytest.approx(share, abs=1e-7)
-
-
-def test_parts_of_the_variance(model):
-    parts = [model.predict_std(GRID, kind=kind) for kind in ("epistemic", "aleatoric", "total")]
-    assert_allclose(parts[0] ** 2 + parts[1] ** 2, parts[2] ** 2, rtol=1e-12)
-    single = fit(*make_rows()[:2], combine="best")
-    assert_allclose(single.predict_std(GRID, kind="aleatoric"), single.noise_std_, rtol=1e-12)
-    _, cov = single.predict(GRID, return_cov=True)
-    assert_allclose(np.diag(cov), single.predict_std(GRID) ** 2, rtol=1e-10)
 
 
 def test_several_outputs():
@@ -238,25 +224,6 @@ def test_weights_are_repetitions_in_any_order():
     )
     for mine, other in zip(predictions(weighted), predictions(repeated), strict=True):
         np.testing.assert_array_equal(mine, other)
-
-
-def test_units():
-    X, y, _ = make_rows(60)
-    mean, std, evidence = predictions(fit(X, y))
-    scaled = fit(1e3 * X, 1e6 * y + 1e7)
-    scaled_mean, scaled_std, scaled_evidence = predictions(scaled, 1e3 * GRID)
-    assert_allclose((scaled_mean - 1e7) / 1e6, mean, atol=1e-6)
-    assert_allclose(scaled_std / 1e6, std, rtol=1e-6)
-    assert scaled_evidence + 60 * np.log(1e6) == pytest.approx(evidence, abs=1e-6)
-
-
-def test_warm_start():
-    X, y, _ = make_rows(60)
-    model = EvidenceMLPRegressor(
-        (3,), noise="student_t", n_restarts=2, random_state=0, warm_start=True
-    ).fit(X, y)
-    before = model.log_evidence_
-    assert model.fit(X, y).log_evidence_ >= before - 0.5
 
 
 def test_normaliser_of_the_misfit(model):
@@ -312,7 +279,7 @@ def test_larger_networks_are_tried_under_the_noise_that_hid_them():
     assert gain.mean() > 0.5
 
 
-@pytest.mark.measured
+@pytest.mark.usefixtures("as_users_fit")
 def test_heavy_tails_predict_beside_networks_drawn_under_constant_noise():
     (X, y), test = heavy_tailed(1)
     options = {"n_restarts": 2, "random_state": 0}

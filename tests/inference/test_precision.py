@@ -305,7 +305,9 @@ def test_dual_form_serves_as_long_as_the_prior_counts(size):
     assert_allclose(precision.log_det, log_det, rtol=1e-12)
     assert_allclose(precision.variances(), np.diag(inverse), rtol=1e-9)
     exact = 1.0 - np.diag(np.linalg.inv(np.eye(2) + S @ S.T))
-    assert_allclose(precision.project(S[:, None])[:, 0, 0], exact, rtol=0.2)
+    assert_allclose(
+        precision.project(S[:, None])[:, 0, 0], exact, rtol=0.2
+    )  # differences of much larger numbers
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (4, 4), (12, 6)], ids=str)

@@ -19,7 +19,10 @@ Y2 = np.column_stack([Y, X[:, 0] + 0.5 * RNG.standard_normal(40)])
 LABELS = (X[:, 0] * X[:, 1] + RNG.standard_normal(40) > 0).astype(int)
 GRID = RNG.uniform(-4, 4, (7, 2))
 MODEL = EvidenceMLPRegressor(n_restarts=2, max_iter=100, random_state=0)
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 def searched(y, averaging="equal", model=MODEL, **grid):
@@ -103,7 +106,7 @@ def test_drawn_functions(regressors, kind):
     assert np.all(np.abs(draws.mean(axis=-1) - mean) < 5 * error)
     if kind == "sample_y":
         epistemic = regressors.predict_std(GRID, "epistemic")
-        assert_allclose(draws.std(axis=-1), epistemic, rtol=0.15)
+        assert_allclose(draws.std(axis=-1), epistemic, rtol=0.15)  # few networks: large kurtosis
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS + (X[:, 0] > 1)], ids=["two", "three"])
@@ -121,11 +124,6 @@ def test_classes(labels):
     most = by_model(search, "predict_proba", GRID, moderated=False)
     assert_allclose(search.predict_proba(GRID, moderated=False), (weights * most).sum(axis=0))
     assert_allclose(search.sample_prior(GRID, 5).sum(axis=1), 1.0, rtol=1e-12)
-
-
-def test_weights_of_the_evidence_are_posterior_probabilities():
-    search = searched(Y, averaging="evidence")
-    assert_allclose(search.weights_, softmax(search.results_["log_evidence"]), atol=2e-6)
 
 
 def test_stacking_maximises_the_leave_one_out_density():
@@ -158,12 +156,3 @@ def test_tempered_weights(classes):
         assert evidences[0] < evidences.max() - 20.0
         assert weights[0] == 0.0
         assert np.sum(weights > 0.01) == 3
-
-
-def test_one_model_alone_keeps_its_predictions():
-    search = searched(Y, averaging="stacking", hidden_layer_sizes=[(2,)])
-    (model,) = search.estimators_
-    assert_allclose(search.predict_interval(GRID), model.predict_interval(GRID), rtol=1e-10)
-    assert_allclose(
-        search.log_predictive_density(X, Y), model.log_predictive_density(X, Y), rtol=1e-10
-    )

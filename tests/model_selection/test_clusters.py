@@ -57,7 +57,6 @@ def found(model):
     return values
 
 
-@pytest.mark.measured  # as the workers do, which know nothing of the settings of tests
 @pytest.mark.parametrize("cluster", [dask, ray], ids=["dask", "ray"])
 def test_a_cluster_finds_the_same_to_the_last_bit(cluster, capsys):
     here = {name: found(model.fit(X, Y)) for name, model in MODELS.items()}

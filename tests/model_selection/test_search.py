@@ -1,7 +1,6 @@
 """Search by evidence: the table, the choice, what predicts, and failures."""
 
 import pickle
-import re
 import warnings
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError, SkipTestWarning
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -21,10 +20,11 @@ from sklearn.utils.estimator_checks import check_estimator
 from skbayesnn import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
-    HMCMLPClassifier,
     HMCMLPRegressor,
 )
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
+
+pytestmark = pytest.mark.usefixtures("laplace")
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-3, 3, (60, 1))
@@ -68,7 +68,7 @@ class TestTable:
         assert search.results_["rank_log_evidence"][best] == 1
         assert sorted(search.results_["rank_log_evidence"]) == [1, 2, 3]
 
-    @pytest.mark.measured
+    @pytest.mark.usefixtures("as_users_fit")
     @pytest.mark.filterwarnings("ignore:The evidence of the best candidate is doubtful")
     def test_every_evidence_is_measured_as_asked(self):
         """Laplace's approximation may be off by more than candidates differ."""
@@ -108,13 +108,6 @@ class TestTable:
         assert (frame["fit_time"] > 0).all()
         assert frame["verdict"].iloc[0] == "trusted"
         assert frame["weight"].sum() == 1
-
-    def test_list_of_grids(self):
-        grids = [{"hidden_layer_sizes": [()]}, {"prior": ["single", "ard"], "n_restarts": [1]}]
-        found = EvidenceSearch(clone(REGRESSOR).set_params(hidden_layer_sizes=(2,)), grids)
-        results = found.fit(X, Y).results_
-        assert results["param_prior"].tolist() == [None, "single", "ard"]
-        assert results["param_n_restarts"].mask.tolist() == [True, False, False]
 
     def test_sampled_evidences_have_standard_errors(self):
         sampler = HMCMLPRegressor((), **FEW)
@@ -181,22 +174,10 @@ class TestPrediction:
         assert_array_equal(search.predict_std(GRID), best[-1].predict_std(features))
         assert_array_equal(search.predict(GRID), best.predict(GRID))
 
-    def test_inside_cross_validation(self, search):
-        scores = cross_val_score(clone(search), X, Y, cv=2)
-        assert np.all(scores > 0.7)
-
     def test_clone_and_pickle(self, search):
         assert not hasattr(clone(search), "results_")
         again = pickle.loads(pickle.dumps(search))
         assert_array_equal(again.predict(GRID), search.predict(GRID))
-
-    def test_feature_names(self):
-        frame = pd.DataFrame({"x": X[:, 0]})
-        search = EvidenceSearch(REGRESSOR, {"hidden_layer_sizes": [(), (1,)]}).fit(frame, Y)
-        assert search.feature_names_in_.tolist() == ["x"]
-        assert search.n_features_in_ == 1
-        search.fit(X, Y)
-        assert not hasattr(search, "feature_names_in_")
 
     def test_any_number_of_processes(self, search):
         options = {"measure_evidence": False, "combine": "tempered"}  # in all processes
@@ -223,13 +204,6 @@ class TestScikitLearnsSearch:
             evidence_score(LinearRegression().fit(X, Y), X, Y)
         with pytest.raises(NotFittedError):
             evidence_score(REGRESSOR, X, Y)
-
-    def test_all_data(self):
-        splitter = AllData()
-        assert splitter.get_n_splits(X, Y) == 1
-        ((train, test),) = splitter.split(X, Y)
-        assert_array_equal(train, np.arange(60))
-        assert_array_equal(test, np.arange(60))
 
 
 class TestTrouble:
@@ -305,14 +279,6 @@ def test_progress(capsys):
 SLOW = {"hidden_layer_sizes": [(2,), (), (3,)]}
 
 
-def test_progress_tells_the_time_so_far(capsys):
-    EvidenceSearch(REGRESSOR, WIDTHS, verbose=1).fit(X, Y)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[:5] for line in lines[:3]] == ["[1/3]", "[2/3]", "[3/3]"]
-    assert len(lines) == 4  # the best one, fitted as asked
-    assert all(re.search(r" \(\d+\.\d s\); \d+ s so far", line) for line in lines)
-
-
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_no_time_is_left_for_others(n_jobs, capsys):
     search = EvidenceSearch(REGRESSOR, SLOW, max_time=1e-6, n_jobs=n_jobs, verbose=1)
@@ -327,12 +293,6 @@ def test_no_time_is_left_for_others(n_jobs, capsys):
     assert search.best_estimator_.max_time is None
     lines = capsys.readouterr().out.splitlines()  # of this process, whoever has fitted
     assert [line.count("not tried") for line in lines] == [0, 1, 1]
-
-
-def test_enough_time_changes_nothing():
-    plain, timed = (EvidenceSearch(REGRESSOR, WIDTHS, max_time=t).fit(X, Y) for t in (None, 600))
-    assert_array_equal(plain.results_["log_evidence"], timed.results_["log_evidence"])
-    assert all(model.max_time is None for model in timed.estimators_)
 
 
 class ConstantEvidence(RegressorMixin, BaseEstimator):
@@ -387,12 +347,3 @@ def test_three_classes_and_sample_weight():
         repeated = clone(search).fit(X[rows], y[rows])
         assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-9)
         assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_average_over_sampled_models():
-    sampler = HMCMLPClassifier((1,), evidence=True, **FEW)
-    grid = {"prior": ["single", "layer"]}
-    search = EvidenceSearch(sampler, grid, averaging="evidence").fit(X[:20], LABELS[:20])
-    parts = [model.predict_proba(GRID) for model in search.estimators_]
-    assert_allclose(search.predict_proba(GRID), np.tensordot(search.weights_, parts, 1), rtol=1e-12)

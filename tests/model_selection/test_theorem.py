@@ -17,6 +17,8 @@ from sklearn.preprocessing import FunctionTransformer
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.basis import FourierSplineFeatures, HermiteFunctionFeatures, RadialBasisFeatures
 
+pytestmark = pytest.mark.usefixtures("laplace")
+
 NOISE_STD, HIDDEN_STD = 0.2, 2.0
 N_SETS, N_ROWS = 20, 40
 BASES = {
