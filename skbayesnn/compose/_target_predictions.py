@@ -10,7 +10,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators import Distribution, Predictions, ask, probabilities
+from skbayesnn.estimators import ask, probabilities
+from skbayesnn.estimators._distribution import Distribution
+from skbayesnn.estimators._regression import Predictions
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -2,9 +2,9 @@
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._conformal import conformal_interval
 from skbayesnn.estimators._distribution import (
     CategoricalDistribution,
-    Distribution,
     PredictiveDistribution,
 )
 from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
@@ -27,7 +27,6 @@ from skbayesnn.estimators._pipeline import (
     predictive_distribution,
 )
 from skbayesnn.estimators._posterior import DrawnPosterior, GaussianPosterior
-from skbayesnn.estimators._regression import Predictions
 from skbayesnn.estimators._rows import checked_weights
 
 __all__ = [
@@ -37,19 +36,18 @@ __all__ = [
     "BayesianMLP",
     "CategoricalDistribution",
     "ClassificationNetwork",
-    "Distribution",
     "DrawnPosterior",
     "EvidenceMLPClassifier",
     "EvidenceMLPRegressor",
     "GaussianPosterior",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
-    "Predictions",
     "PredictiveDistribution",
     "RegressionNetwork",
     "ask",
     "before_final_step",
     "checked_weights",
+    "conformal_interval",
     "delegated",
     "final_step",
     "innermost",

@@ -35,18 +35,40 @@ class Distribution:
     ppf: Callable[..., Any]
 
     def var(self) -> Array:
-        """Compute the variance, of weights and noise together, in squared units of y."""
+        """Compute the variance, of weights and noise together.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Variance, in squared units of y.
+        """
         return self.std() ** 2
 
     def pdf(self, y: ArrayLike) -> Array:
-        """Compute the density at targets, in one over the units of y; `logpdf` has details."""
+        """Compute the density at targets, the exponential of `logpdf`.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Density, in one over the units of y.
+        """
         return np.exp(self.logpdf(y))
 
     def entropy(self) -> Array:
-        """Compute the differential entropy, in nats, y in its own units.
+        """Compute the differential entropy.
 
         It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
         Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Entropy in nats, y in its own units.
         """
         quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
         return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
@@ -116,24 +138,31 @@ class PredictiveDistribution(Distribution):
     needs_errors: bool = False
 
     def mean(self) -> Array:
-        """Compute the mean, in units of y."""
+        """Compute the mean.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Mean, in units of y.
+        """
         return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X)))
 
     def std(self, kind: str = "total") -> Array:
-        """Compute the standard deviation, or one of its parts, in units of y.
+        """Compute the standard deviation, or one of its parts.
 
         Parameters
         ----------
         kind : {"total", "epistemic", "aleatoric"}, default="total"
             The total; the part of the weights; the part of the noise. Their squares add up.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Standard deviation, in units of y.
         """
         return self._std_of(self._moments(kind)[1])
 
-    def var(self, kind: str = "total") -> Array:
-        """Compute the variance, or one of its parts as in `std`, in squared units of y."""
-        return self.std(kind) ** 2
-
-    def mean_and_std(self) -> tuple[Array, Array]:
+    def _mean_and_std(self) -> tuple[Array, Array]:
         """Compute the mean and the standard deviation together, in the time of the latter."""
         mean, covariance = self._moments("total")
         return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
@@ -196,6 +225,7 @@ class PredictiveDistribution(Distribution):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Probabilities.
         """
         return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
 
@@ -228,6 +258,7 @@ class PredictiveDistribution(Distribution):
         Returns
         -------
         mean, std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            In units of the function.
 
         Raises
         ------
@@ -351,27 +382,80 @@ class CategoricalDistribution:
     classes: Array
 
     def mean(self) -> Array:
-        """Return the probabilities, the mean of one-hot classes: ``(n_samples, n_classes)``."""
+        """Return the mean of one-hot classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
         return self.probabilities
 
     def mode(self) -> Array:
-        """Return the most probable label, ``(n_samples,)``."""
+        """Return the most probable class.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
         return self.classes[np.argmax(self.probabilities, axis=1)]
 
     def pmf(self, y: ArrayLike) -> Array:
-        """Probability of labels ``(n_samples,)``, of the same shape."""
+        """Return the probability of classes.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Probabilities.
+        """
         return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
 
     def logpmf(self, y: ArrayLike) -> Array:
-        """Log probability of labels ``(n_samples,)`` in nats; finite, see `predict_log_proba`."""
+        """Return the log probability of classes.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In nats; finite: the smallest normal number counts as the smallest probability.
+        """
         return np.log(np.maximum(self.pmf(y), TINY))
 
     def entropy(self) -> Array:
-        """Entropy ``-sum_c p_c ln p_c`` in nats, ``(n_samples,)``."""
+        """Compute the entropy ``-sum_c p_c ln p_c``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Entropy, in nats.
+        """
         return np.sum(entr(self.probabilities), axis=1)
 
     def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
-        """Draw labels, each row by itself: ``(n_samples,)``, or ``(size, n_samples)``."""
+        """Draw classes, each row by itself.
+
+        Parameters
+        ----------
+        size : int, optional
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (size, n_samples)
+            Labels.
+        """
         rng, number = generator(random_state), 1 if size is None else count(size, "size")
         below = np.cumsum(self.probabilities, axis=1)[:, :-1]
         drawn = np.sum(rng.uniform(size=(number, len(below), 1)) > below, axis=-1)

@@ -215,7 +215,7 @@ class Regression(Predictions, RegressorMixin):
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
         if not return_cov:
             distribution = self.predict_distribution(X)
-            return distribution.mean_and_std() if return_std else distribution.mean()
+            return distribution._mean_and_std() if return_std else distribution.mean()
         X, scaling = self._check_X(X), self._y_scaling
         check_memory(
             COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
