@@ -122,11 +122,10 @@ class TransformedDistribution(Distribution):
 
     def _checked(self, y):
         """Check targets: return ``(n, n_outputs)`` with the number of outputs of the model."""
-        y, _ = as_targets(y)
-        if y.shape[1] != len(self.map.spread):
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, the model was fitted with {len(self.map.spread)}."
-            )
+        n_outputs = len(self.map.spread)
+        y = np.full((len(self), n_outputs), y) if np.ndim(y) == 0 else as_targets(y)[0]
+        if y.shape[1] != n_outputs:
+            raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
         return y
 
     def _taken_back(self, t):

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, Estimator
@@ -65,12 +64,12 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
     [0.19, 0.8]
     """
     model, X = final_step(model), before_final_step(model, X)
-    check_is_fitted(model)
     if hasattr(model, "predictor_"):  # search
         return conformal_interval(model.predictor_, X, coverage)
     if hasattr(model, "regressor_"):  # transformed target
         ends = np.moveaxis(conformal_interval(model.regressor_, X, coverage), -1, 0)
         return np.sort(np.moveaxis(model._taken_back(ends), 0, -1), axis=-1)
+    distribution = model.predict_distribution(X)
     if is_classifier(model) or not hasattr(model, "_left_out"):
         raise TypeError(
             f"{type(model).__name__} has no leave-one-out predictions of targets. Give one of the "
@@ -78,7 +77,7 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
         )
     low, high = tails(coverage)
     q = [low, 0.5, high]
-    low, middle, high = np.moveaxis(model.predict_distribution(X).ppf(q), -1, 0)
+    low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
     needed, weight = _needed(model, q), model._result.problem.sample_weight
     factors = np.array([_smallest(some, weight, coverage) for some in needed.T])
     factors = factors[0] if model._y_is_1d else factors
