@@ -212,6 +212,8 @@ def test_transformed_targets(sign, n_outputs):
         assert_allclose(integral(at, 1, lambda y: y, output), at.mean()[1][output], rtol=1e-6)
     drawn = at.rvs(4000)
     assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
+    with pytest.raises(ValueError, match="kind must be 'total'"):
+        model.predict_std(GRID, "epistemic")
     with pytest.raises(ValueError, match="measurement_std is not supported"):
         model.predict_interval(GRID, measurement_std=1.0)
 
