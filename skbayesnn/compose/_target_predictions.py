@@ -10,7 +10,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators import Distribution, Predictions, ask, probabilities
+from skbayesnn.estimators import ask, probabilities
+from skbayesnn.estimators.predictions._distribution import Distribution
+from skbayesnn.estimators.tasks._regression import Predictions
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -18,7 +20,8 @@ class TransformedDistribution(Distribution):
     """Predictive distribution of targets ``y = g(t)``, from that of ``t = T(y)``.
 
     Quantiles are ``g`` of those of ``t``; the density has the factor ``|dT/dy|`` (Bishop 2006,
-    equation 1.27). The moments are those of `predict_std`, by quadrature.
+    equation 1.27). Moments are computed by Gauss-Hermite quadrature; networks with Student-t noise
+    are left out of them as long as they have less than half of the weight.
 
     Parameters
     ----------
@@ -50,8 +53,17 @@ class TransformedDistribution(Distribution):
         """Compute the mean, in units of y."""
         return self.expect(_itself)[0]
 
-    def std(self) -> Array:
-        """Compute the standard deviation, of weights and noise together, in units of y."""
+    def std(self, kind: str = "total") -> Array:
+        """Compute the standard deviation about the mean, of weights and noise together.
+
+        Raises
+        ------
+        ValueError
+            If another ``kind`` is asked for, as the parts do not add up after a transformation; or
+            if most networks have Student-t noise, under which it need not exist.
+        """
+        if kind != "total":
+            raise ValueError(f"kind must be 'total' for transformed targets; got {kind!r}.")
         return self.expect(_itself)[1]
 
     def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
@@ -120,11 +132,10 @@ class TransformedDistribution(Distribution):
 
     def _checked(self, y):
         """Check targets: return ``(n, n_outputs)`` with the number of outputs of the model."""
-        y, _ = as_targets(y)
-        if y.shape[1] != len(self.map.spread):
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, the model was fitted with {len(self.map.spread)}."
-            )
+        n_outputs = len(self.map.spread)
+        y = np.full((len(self), n_outputs), y) if np.ndim(y) == 0 else as_targets(y)[0]
+        if y.shape[1] != n_outputs:
+            raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
         return y
 
     def _taken_back(self, t):
@@ -191,27 +202,6 @@ class TransformedPredictions(Predictions):
             )
         inner = self._ask("predict_distribution", X)
         return TransformedDistribution(inner, self._map, self._y_is_1d)
-
-    def predict_std(self, X: ArrayLike) -> Array:
-        """Predict the standard deviation of the targets, due to weights and noise together.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Standard deviation about the mean in units of y, by quadrature. Networks with Student-t
-            noise are left out as long as they have less than half of the weight.
-
-        Raises
-        ------
-        ValueError
-            If most networks have Student-t noise, under which it need not exist.
-        """
-        return self.predict_distribution(X).std()
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw functions from the posterior, without noise, in units of y.

@@ -2,6 +2,7 @@
 
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._conformal import conformal_interval
 from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
 from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
@@ -20,14 +21,9 @@ from skbayesnn.estimators.inputs._parameters import probabilities, tails
 from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.predictions._distribution import (
     CategoricalDistribution,
-    Distribution,
     PredictiveDistribution,
 )
-from skbayesnn.estimators.tasks._networks import (
-    ClassificationNetwork,
-    RegressionNetwork,
-)
-from skbayesnn.estimators.tasks._regression import Predictions
+from skbayesnn.estimators.tasks._networks import ClassificationNetwork, RegressionNetwork
 from skbayesnn.estimators.weights._posterior import DrawnPosterior, GaussianPosterior
 
 __all__ = [
@@ -37,19 +33,18 @@ __all__ = [
     "BayesianMLP",
     "CategoricalDistribution",
     "ClassificationNetwork",
-    "Distribution",
     "DrawnPosterior",
     "EvidenceMLPClassifier",
     "EvidenceMLPRegressor",
     "GaussianPosterior",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
-    "Predictions",
     "PredictiveDistribution",
     "RegressionNetwork",
     "ask",
     "before_final_step",
     "checked_weights",
+    "conformal_interval",
     "delegated",
     "final_step",
     "innermost",

@@ -135,7 +135,8 @@ class EvidenceMLP(BayesianMLP):
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
-        given = predictors.left_out, result.problem.y, result.problem.sample_weight
+        self._left_out = predictors.left_out
+        given = self._left_out, result.problem.y, result.problem.sample_weight
         given = *given, is_classifier(self), self._outliers
         predictions = Predictions.of(*given)
         self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)

@@ -27,7 +27,7 @@ from skbayesnn.estimators.reports._inference_data import by_chain, row_groups, t
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
-from skbayesnn.predictive import NoiseNetworks, ensemble_of_draws
+from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws
 from skbayesnn.samplers import Plan, random_walk
 
 ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
@@ -225,6 +225,12 @@ class HMCMLP(BayesianMLP):
     def _draws(self):
         """Drawn networks with their noise parameters."""
         return self._ensemble.parts[0]
+
+    @property
+    def _left_out(self):
+        """Leave-one-out predictions by importance sampling."""
+        problem = self._result.problem
+        return LeftOut.of_draws(self._draws, problem.X, problem.y, problem.variances)
 
     @property
     def networks_(self):

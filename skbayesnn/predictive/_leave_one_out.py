@@ -27,20 +27,25 @@ class LeftOut(NamedTuple):
     cdf : ndarray of shape (n, n_outputs)
         Predictive probability of a target no larger than the observed one; for classes it is not
         defined.
+    std : ndarray of shape (n, n_outputs)
+        Standard deviation of targets; for classes it is not defined.
     """
 
     log_density: np.ndarray
     mean: np.ndarray
     cdf: np.ndarray
+    std: np.ndarray
 
     @classmethod
     def mixed(cls, parts, shares):
         """Mix several leave-one-out predictions."""
-        logs = np.stack([part.log_density for part in parts])
+        logs, means, cdfs, stds = (np.stack(some) for some in zip(*parts, strict=True))
+        mean = np.tensordot(shares, means, 1)
         return cls(
             logsumexp(logs + np.log(shares)[:, None], axis=0),
-            np.tensordot(shares, np.stack([part.mean for part in parts]), 1),
-            np.tensordot(shares, np.stack([part.cdf for part in parts]), 1),
+            mean,
+            np.tensordot(shares, cdfs, 1),
+            np.sqrt(np.tensordot(shares, stds**2 + (means - mean) ** 2, 1)),
         )
 
     @classmethod
@@ -73,19 +78,22 @@ def _of_drawn_rows(draws, X, y, errors):
         p = class_probabilities(f)
         y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
         logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
-        cdf = np.zeros_like(f)
+        cdf = variances = np.zeros_like(f)
     else:
         logs, cdf = draws.log_densities(X, y, errors), np.empty_like(f)
         scales = np.broadcast_to(draws.noise.scales(X), f.shape)
         scales = scales if errors is None else np.sqrt(scales**2 + errors)
         for law, chosen in draws.noise.laws:
             cdf[chosen] = law.cdf((y - f[chosen]) / scales[chosen])
+        variances = draws.noise.variances(X) + (0.0 if errors is None else errors)
     size = len(logs)
     typical = np.median(logs, axis=0)
     ratios = np.minimum(np.exp(np.minimum(typical - logs, 50.0)), np.sqrt(size))
-    weights = ratios / ratios.sum(axis=0)
-    log_density = logsumexp(logs, b=weights, axis=0)
-    return LeftOut(log_density, *(np.sum(weights[..., None] * some, axis=0) for some in (f, cdf)))
+    weights = (ratios / ratios.sum(axis=0))[..., None]
+    log_density = logsumexp(logs, b=weights[..., 0], axis=0)
+    mean, cdf = np.sum(weights * f, axis=0), np.sum(weights * cdf, axis=0)
+    variance = np.sum(weights * (variances + (f - mean) ** 2), axis=0)
+    return LeftOut(log_density, mean, cdf, np.sqrt(variance))
 
 
 def leave_one_out(member, posterior, beta):
@@ -144,7 +152,7 @@ def left_out(member, posterior, beta):
     """
     X, y = posterior.X, posterior.y
     result, n_outputs = np.empty(len(X)), member.network.n_outputs
-    means, cdf = np.zeros((len(X), n_outputs)), np.zeros((len(X), n_outputs))
+    means, cdf, std = np.zeros((3, len(X), n_outputs))
     width = n_outputs * (member.network.n_weights + 4 * member.doubles_per_row)
     for rows in row_blocks(len(X), width):
         f, V = member.mean_and_covariance(X[rows])
@@ -166,8 +174,9 @@ def left_out(member, posterior, beta):
                 inflated = inflated + posterior.variances[rows][..., None] * np.eye(n_outputs)
             result[rows] = member.noise.log_density(residual, inflated[None], X[rows])[0]
             variance = np.diagonal(inflated, axis1=1, axis2=2) + member.noise.variances(X[rows])[0]
-            means[rows], cdf[rows] = mean, ndtr(residual[0] / np.sqrt(variance))
-    return LeftOut(result, means, cdf)
+            means[rows], std[rows] = mean, np.sqrt(variance)
+            cdf[rows] = ndtr(residual[0] / std[rows])
+    return LeftOut(result, means, cdf, std)
 
 
 def _gain_of_uncertainty(V, L):

@@ -1,156 +1,316 @@
-"""Predictive distributions: identities between their methods, under every noise model."""
+"""Predictive distributions: identities between their methods, for every law and engine."""
 
 import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
-from sklearn.datasets import load_iris
+from scipy.integrate import quad
+from scipy.special import entr
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
 from skbayesnn.compose import TransformedTargetRegressor
-from skbayesnn.estimators import predictive_distribution
+from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
+from skbayesnn.model_selection import EvidenceSearch
+from tests.tools import set_block_doubles
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.usefixtures("laplace"),
-]
-
-NOISES = ["constant", "input_dependent", "student_t"]
-FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}
-GRID = np.linspace(-2.5, 2.5, 7)[:, None]
-
-
-def make_rows(n_outputs=1):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (40, 1))
-    y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 0] ** 2])[:, :n_outputs]
-    y = y + 0.2 * rng.standard_normal(y.shape)
-    return X, y[:, 0] if n_outputs == 1 else y
+# chains are short: draws need not have converged for identities to hold
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (60, 2))
+NOISE = RNG.standard_normal((60, 2))
+Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOISE
+GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
+LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
+EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, random_state=0)
+SAMPLER = HMCMLPRegressor((3,), n_chains=2, n_warmup=20, n_draws=30, evidence=False, random_state=0)
+LINEAR = EvidenceMLPRegressor((), noise_std=0.3, weight_precision=1.0, standardize=False)
 
 
-def make(engine, noise="constant"):
-    if engine == "evidence":
-        return EvidenceMLPRegressor((3,), noise=noise, n_restarts=2, random_state=0)
-    return HMCMLPRegressor((3,), noise=noise, random_state=0, **FEW)
+@pytest.fixture(scope="module", params=[EVIDENCE, SAMPLER], ids=["minima", "draws"])
+def engine(request):
+    return request.param
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    """Fitted models by engine, noise and number of outputs, each made once."""
-    made = {}
-
-    def get(engine, noise="constant", n_outputs=1):
-        key = engine, noise, n_outputs
-        if key not in made:
-            made[key] = make(engine, noise).fit(*make_rows(n_outputs))
-        return made[key]
-
-    return get
+@pytest.fixture(scope="module", params=LAWS)
+def model(request, engine):
+    return clone(engine).set_params(noise=request.param).fit(X, Y)
 
 
-@pytest.fixture(params=[("evidence", noise) for noise in NOISES] + [("hmc", "student_t")])
-def at(request, fitted):
-    """Distribution at the rows of `GRID`."""
-    return fitted(*request.param).predict_distribution(GRID)
+def check_identities(at, n_rows):
+    q = np.array([0.01, 0.3, 0.975])
+    ends = at.ppf(q)
+    for i, probability in enumerate(q):
+        assert_allclose(at.cdf(ends[..., i]), probability, rtol=1e-6)
+    assert_allclose(at.interval(0.9), at.ppf([0.05, 0.95]), rtol=1e-12)
+    assert_allclose(at.var(), at.std() ** 2, rtol=1e-12)
+    assert_allclose(at.pdf(ends[..., 1]), np.exp(at.logpdf(ends[..., 1])), rtol=1e-12)
+    assert len(at) == n_rows
+    assert_allclose(at[1:].mean(), at.mean()[1:], rtol=1e-12)
 
 
-def test_quantiles_are_the_inverse_of_the_cdf(at):
-    q = np.array([0.01, 0.3, 0.5, 0.99])
-    for probability, y in zip(q, at.ppf(q).T, strict=True):
-        assert_allclose(at.cdf(y), probability, rtol=1e-6)
+def integral(at, row, function, output=...):
+    """Integral of a function times the density of one target, between extreme quantiles."""
+    alone = at[[row]]
+    low, *inner, high = alone.ppf([1e-9, 0.01, 0.1, 0.5, 0.9, 0.99, 1 - 1e-9])[0][output]
+
+    def integrand(y):
+        return function(y) * alone.pdf(y)[0][output]
+
+    return quad(integrand, low, high, points=inner, epsabs=1e-10, limit=400)[0]
 
 
-def test_the_density_is_the_derivative_of_the_cdf(at):
-    y, h = at.ppf(0.3), 1e-4 * (at.ppf(0.7) - at.ppf(0.3))
-    assert_allclose((at.cdf(y + h) - at.cdf(y - h)) / (2 * h), at.pdf(y), rtol=1e-5)
-    assert_allclose(np.log(at.pdf(y)), at.logpdf(y))
+def test_methods_agree(model):
+    at = model.predict_distribution(GRID)
+    check_identities(at, 3)
+    for output in range(2):
+        assert_allclose(integral(at, 1, np.ones_like, output), 1.0, rtol=1e-6)
+        if model.noise_ != "student_t":  # whose variance lies in tails beyond any quadrature
+            mean, std = at.mean()[1, output], at.std()[1, output]
+            assert_allclose(integral(at, 1, lambda y: y, output), mean, atol=1e-6)
+            assert_allclose(
+                integral(at, 1, lambda y, m=mean: (y - m) ** 2, output), std**2, rtol=1e-5
+            )
 
 
-@pytest.mark.parametrize("engine", ["evidence", "hmc"])
-def test_moments_are_those_of_the_density(fitted, engine):
-    at = fitted(engine).predict_distribution(GRID)
-    low, high = at.mean() - 12 * at.std(), at.mean() + 12 * at.std()
-    y = low + (high - low) * np.linspace(0, 1, 4001)[:, None]
-    density = np.array([at.pdf(some) for some in y])
-    assert_allclose(np.trapezoid(density, y, axis=0), 1.0, rtol=1e-8)
-    assert_allclose(np.trapezoid(y * density, y, axis=0), at.mean(), rtol=1e-6, atol=1e-8)
-    variance = np.trapezoid((y - at.mean()) ** 2 * density, y, axis=0)
-    assert_allclose(variance, at.var(), rtol=1e-6)
-    assert_allclose(at.var(), at.var("epistemic") + at.var("aleatoric"))
+def test_entropy_against_quadrature(model):
+    at = model.predict_distribution(GRID)
+    for output in range(2):
+
+        def minus_log(y, output=output):
+            return -at[[0]].logpdf(y)[0, output]
+
+        assert_allclose(at.entropy()[0, output], integral(at, 0, minus_log, output), atol=5e-3)
 
 
-def test_entropy_of_gaussians_is_exact():
-    X, y = make_rows()
-    at = EvidenceMLPRegressor((), noise="constant").fit(X, y).predict_distribution(GRID)
-    assert_allclose(at.entropy(), stats.norm(scale=at.std()).entropy(), rtol=1e-6)
+def test_draws_are_those_of_the_distribution(model):
+    at, size = model.predict_distribution(GRID), 4000
+    assert at.rvs().shape == (3, 2)
+    drawn = at.rvs(size, random_state=1)
+    assert drawn.shape == (size, 3, 2)
+    assert_array_equal(drawn, at.rvs(size, random_state=1))
+    for q in (0.05, 0.5, 0.9):
+        share = np.mean(drawn <= at.ppf(q), axis=0)
+        assert np.all(np.abs(share - q) < 4 * np.sqrt(q * (1 - q) / size))
 
 
-def test_draws_have_the_distribution(at):
-    drawn = at.rvs(4000, random_state=0)
-    below = np.mean(drawn <= at.ppf(0.8), axis=0)
-    assert drawn.shape == (4000, len(GRID))
-    assert at.rvs().shape == (len(GRID),)
-    assert np.all(np.abs(below - 0.8) < 4 * np.sqrt(0.16 / 4000))  # standard errors
+def test_draws_of_outputs_are_correlated():
+    noise = NOISE @ np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]]).T
+    Y = np.stack([X[:, 0], X[:, 1]], 1) + 0.3 * noise
+    at = EvidenceMLPRegressor((), noise="correlated").fit(X, Y).predict_distribution(GRID[:1])
+    cov, size = at.cov()[0], 20_000
+    found = np.cov(at.rvs(size)[:, 0].T)
+    error = np.sqrt((cov[0, 0] * cov[1, 1] + cov[0, 1] ** 2) / size)
+    assert abs(found[0, 1] - cov[0, 1]) < 4 * error
+    assert cov[0, 1] > 20 * error
 
 
+def test_predictions_are_methods_of_the_distribution(model):
+    at = model.predict_distribution(GRID)
+    assert_array_equal(model.predict(GRID), at.mean())
+    assert_array_equal(model.predict_std(GRID, "epistemic"), at.std("epistemic"))
+    assert_array_equal(model.predict_output_cov(GRID), at.cov())
+    assert_array_equal(model.predict_quantiles(GRID, 0.2), at.ppf(0.2))
+    assert_array_equal(model.log_predictive_density(GRID, Y[:3]), at.joint_logpdf(Y[:3]))
+
+
+@pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
+def test_one_output(engine, noise):
+    model = clone(engine).set_params(noise=noise).fit(X, Y[:, 0])
+    at = model.predict_distribution(GRID)
+    check_identities(at, 3)
+    assert_array_equal(at.logpdf(Y[:3, 0]), model.log_predictive_density(GRID, Y[:3, 0]))
+    assert_array_equal(at.logpdf(0.5), at.logpdf(np.full(3, 0.5)))
+    assert at.rvs(2).shape == (2, 3)
+
+
+def test_joint_density_of_independent_outputs_is_the_product():
+    """Outputs of one linear model with given precisions are independent."""
+    at = clone(LINEAR).fit(X, Y).predict_distribution(GRID)
+    assert_allclose(at.joint_logpdf(Y[:3]), at.logpdf(Y[:3]).sum(axis=1), rtol=1e-10)
+    expected = norm(at.mean(), at.std())
+    assert_allclose(at.logpdf(Y[:3]), expected.logpdf(Y[:3]), rtol=1e-10)
+    assert_allclose(at.entropy(), expected.entropy(), rtol=1e-10)
+
+
+def test_known_errors():
+    model = EvidenceMLPRegressor((), noise_std=0).fit(X, Y[:, 0], measurement_std=0.5)
+    at = model.predict_distribution(GRID, measurement_std=[0.1, 1.0, 2.0])
+    check_identities(at, 3)
+    assert_allclose(at.std("aleatoric"), [0.1, 1.0, 2.0], rtol=1e-6)
+    assert_allclose(at.expect(np.asarray)[1], at.std(), rtol=1e-10)
+    drawn = at.rvs(10_000)
+    assert np.all(np.abs(drawn.std(axis=0) / at.std() - 1) < 4 / np.sqrt(2 * 10_000))
+    with pytest.raises(ValueError, match="measurement_std"):
+        model.predict_distribution(GRID).logpdf(0.0)
+
+
+def test_blocks_of_rows_and_pickles(model, monkeypatch):
+    at = model.predict_distribution(GRID)
+    whole = at.ppf(0.3), at.logpdf(Y[:3])
+    set_block_doubles(monkeypatch, 1)
+    assert_allclose(at.ppf(0.3), whole[0], rtol=1e-9)
+    again = pickle.loads(pickle.dumps(at))
+    assert_allclose(again.logpdf(Y[:3]), whole[1], rtol=1e-9)
+    assert "3 rows" in repr(again)
+
+
+def test_bad_arguments(model):
+    at = model.predict_distribution(GRID)
+    with pytest.raises(ValueError, match="3 outputs"):
+        at.cdf(np.zeros((3, 3)))
+    with pytest.raises(ValueError, match="inconsistent"):
+        at.pdf(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="kind must be"):
+        at.std("both")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        at.ppf(1.0)
+
+
+def test_averages_searches_and_pipelines():
+    search = EvidenceSearch(
+        make_pipeline(StandardScaler(), clone(EVIDENCE).set_params(noise="constant")),
+        {"evidencemlpregressor__hidden_layer_sizes": [(), (2,)]},
+        averaging="equal",
+    ).fit(X, Y)
+    at = predictive_distribution(search, GRID)
+    check_identities(at, 3)
+    assert_array_equal(at.mean(), search.predict(GRID))
+    both = [predictive_distribution(model, GRID) for model in search.estimators_]
+    y = np.zeros((3, 2))
+    assert_allclose(at.pdf(y), np.mean([one.pdf(y) for one in both], axis=0), rtol=1e-10)
+    assert isinstance(search.predictor_, AveragedRegressor)
+    drawn = at.rvs(4000)
+    assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
+    with pytest.raises(TypeError, match="no leave-one-out"):
+        conformal_interval(search, GRID)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_predictions_are_methods_of_the_distribution(fitted, n_outputs):
-    model = fitted("evidence", n_outputs=n_outputs)
-    at, (X, y) = model.predict_distribution(make_rows()[0]), make_rows(n_outputs)
-    assert_array_equal(at.mean(), model.predict(X))
-    assert_array_equal(at.std(), model.predict_std(X))
-    assert_array_equal(at.interval(0.9), model.predict_interval(X, 0.9))
-    assert_array_equal(at.joint_logpdf(y), model.log_predictive_density(X, y))
-    assert at.logpdf(y).shape == at.cdf(y).shape == y.shape
-    assert_array_equal(at[3:5].mean(), at.mean()[3:5])
-    assert len(at) == len(X)
+def test_transformed_targets(sign, n_outputs):
+    functions = {"func": lambda y: sign * np.log(y), "inverse_func": lambda t: np.exp(sign * t)}
+    inner = make_pipeline(StandardScaler(), clone(EVIDENCE).set_params(noise="constant"))
+    y = np.exp(0.3 * Y) if n_outputs == 2 else np.exp(0.3 * Y[:, 0])
+    model = TransformedTargetRegressor(inner, **functions, prediction="mean").fit(X, y)
+    at = predictive_distribution(make_pipeline("passthrough", model), GRID)
+    check_identities(at, 3)
+    assert_array_equal(model.predict(GRID), at.mean())
+    assert_array_equal(model.log_predictive_density(GRID, y[:3]), at.joint_logpdf(y[:3]))
+    for output in range(n_outputs) if n_outputs > 1 else [...]:
+        assert_allclose(integral(at, 1, np.ones_like, output), 1.0, rtol=1e-6)
+        assert_allclose(integral(at, 1, lambda y: y, output), at.mean()[1][output], rtol=1e-6)
+    drawn = at.rvs(4000)
+    assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
+    with pytest.raises(ValueError, match="kind must be 'total'"):
+        model.predict_std(GRID, "epistemic")
+    with pytest.raises(ValueError, match="measurement_std is not supported"):
+        model.predict_interval(GRID, measurement_std=1.0)
 
 
-def test_pipelines_and_transformed_targets():
-    X, y = make_rows()
-    functions = {"func": np.log, "inverse_func": np.exp}
-    inner = EvidenceMLPRegressor((), noise="constant")
-    model = make_pipeline(StandardScaler(), TransformedTargetRegressor(inner, **functions))
-    at = predictive_distribution(model.fit(X, np.exp(y)), GRID)
-    log_at = make_pipeline(StandardScaler(), inner).fit(X, y)
-    log_at = predictive_distribution(log_at, GRID)
-    exact = stats.lognorm(s=log_at.std(), scale=np.exp(log_at.mean()))
-    q = at.ppf(0.9)
-    assert_allclose(q, exact.ppf(0.9), rtol=1e-8)
-    assert_allclose(at.logpdf(q), exact.logpdf(q), rtol=1e-8)
-    assert_allclose(at.cdf(q), 0.9, rtol=1e-8)
-    assert_allclose(at.mean(), exact.mean(), rtol=1e-4)
-    assert_allclose(at.std(), exact.std(), rtol=1e-2)  # by quadrature; the tail is heavy
-
-
-def test_classes():
-    X, y = load_iris(return_X_y=True, as_frame=False)
-    names = np.array(["a", "b", "c"])[y]
-    model = EvidenceMLPClassifier((), random_state=0).fit(X, names)
-    at = model.predict_distribution(X)
-    assert_array_equal(at.mode(), model.predict(X))
-    assert_array_equal(at.mean(), model.predict_proba(X))
-    assert_array_equal(at.logpmf(names), model.log_predictive_density(X, names))
-    assert_allclose(at.entropy(), stats.entropy(at.mean(), axis=1))
-    shares = np.mean(at.rvs(4000, random_state=0)[:, 60] == "b")
-    p = at.pmf(np.full(len(X), "b"))[60]
-    assert abs(shares - p) < 4 * np.sqrt(p * (1 - p) / 4000)  # standard errors
+@pytest.mark.parametrize(
+    "engine",
+    [
+        EvidenceMLPClassifier((2,), n_restarts=2, random_state=0),
+        HMCMLPClassifier((2,), n_warmup=20, n_draws=10, evidence=False, random_state=0),
+    ],
+    ids=["minima", "draws"],
+)
+@pytest.mark.parametrize("cuts", [[0.0], [-0.7, 0.7]])
+def test_classes(engine, cuts):
+    labels = np.array(["a", "b", "c"])[np.digitize(Y[:, 0], cuts)]
+    model = clone(engine).fit(X, labels)
+    at, p = predictive_distribution(make_pipeline(model), GRID), model.predict_proba(GRID)
+    assert_array_equal(at.mean(), p)
+    assert_array_equal(at.mode(), model.predict(GRID))
+    assert_array_equal(at.pmf(["b"] * 3), p[:, 1])
+    assert_array_equal(at.logpmf(labels[:3]), model.log_predictive_density(GRID, labels[:3]))
+    assert_allclose(at.entropy(), entr(p).sum(axis=1), rtol=1e-12)
+    drawn = at.rvs(4000)
+    share = np.mean(drawn == "b", axis=0)
+    assert np.all(np.abs(share - p[:, 1]) < 4 * np.sqrt(p[:, 1] * p[:, 0] / 4000 + 1e-6))
     with pytest.raises(ValueError, match="not in the training data"):
-        at.pmf(np.full(len(X), "d"))
+        at.pmf(["d"] * 3)
+    with pytest.raises(TypeError, match="no leave-one-out"):
+        conformal_interval(model, GRID)
 
 
-def test_distributions_are_pickled(fitted):
-    at = fitted("hmc").predict_distribution(GRID)
-    assert_array_equal(pickle.loads(pickle.dumps(at)).ppf(0.2), at.ppf(0.2))
+def test_left_out_rows_equal_refits():
+    """In closed form for a linear model; drawn networks estimate the same."""
+    model = clone(LINEAR).fit(X[:12], Y[:12, 0])
+    order = np.lexsort(X[:12].T[::-1])  # rows of the fit are sorted
+    drawn = HMCMLPRegressor(
+        (),
+        noise_std=0.3,
+        noise="constant",
+        weight_precision=1.0,
+        standardize=False,
+        n_draws=2000,
+        evidence=False,
+        random_state=0,
+    ).fit(X[:12], Y[:12, 0])
+    for place, row in enumerate(order):
+        rest = np.delete(np.arange(12), row)
+        mean, std = clone(LINEAR).fit(X[rest], Y[rest, 0]).predict(X[[row]], return_std=True)
+        assert_allclose(model._left_out.mean[place, 0], mean[0], rtol=1e-6)
+        assert_allclose(model._left_out.std[place, 0], std[0], rtol=1e-6)
+        assert abs(drawn._left_out.mean[place, 0] - mean[0]) < 0.2 * std[0]
 
 
-def test_targets_are_checked(fitted):
-    at = fitted("evidence").predict_distribution(GRID)
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        at.logpdf(np.zeros(3))
-    with pytest.raises(ValueError, match="kind must be one of"):
-        at.std("all")
+def covered(model, seeds, coverage, draw):
+    """Shares of new targets in conformal intervals of several data sets."""
+    shares = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-2, 2, (340, 2))
+        y = X[:, 0] - X[:, 1] + draw(rng, 340)
+        low, high = conformal_interval(model.fit(X[:40], y[:40]), X[40:], coverage).T
+        shares.append(np.mean((low < y[40:]) & (y[40:] < high)))
+    return np.array(shares)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: 0.5 * rng.standard_normal(n),
+        lambda rng, n: 0.3 * rng.standard_t(2, n),
+        lambda rng, n: rng.exponential(1.0, n),
+    ],
+    ids=["normal", "student_t", "skewed"],
+)
+def test_conformal_coverage_does_not_need_the_right_noise(draw):
+    model, coverage = EvidenceMLPRegressor((), noise_std=0.1), 0.8
+    shares = covered(model, range(100), coverage, draw)
+    error = shares.std(ddof=1) / np.sqrt(len(shares))
+    # between the nominal coverage and that of the rank rounded up: 33 of 40 rows and a new one
+    assert coverage - 4 * error < shares.mean() < 33 / 41 + 4 * error
+    plain = model.predict_interval(X, coverage)
+    assert np.mean(np.diff(conformal_interval(model, X, coverage), axis=-1) > np.diff(plain)) == 1
+
+
+def test_conformal_intervals_follow_units_weights_and_transformations():
+    model = clone(LINEAR).fit(X, Y)
+    found = conformal_interval(model, GRID, 0.8)
+    for output in range(2):
+        one = clone(LINEAR).fit(X, Y[:, output])
+        assert_allclose(found[:, output], conformal_interval(one, GRID, 0.8), rtol=1e-6)
+    repeated = clone(LINEAR).fit(np.r_[X, X[:9]], np.r_[Y, Y[:9]])
+    weighted = clone(LINEAR).fit(X, Y, sample_weight=1.0 + (np.arange(60) < 9))
+    assert_array_equal(*(conformal_interval(some, GRID, 0.8) for some in (repeated, weighted)))
+    turned = {"func": np.negative, "inverse_func": np.negative}
+    model = TransformedTargetRegressor(clone(LINEAR), **turned).fit(X, Y)
+    assert_allclose(conformal_interval(model, GRID, 0.8), found, rtol=1e-6)
+    with pytest.raises(NotFittedError):
+        conformal_interval(clone(LINEAR), GRID)
+    with pytest.raises(ValueError, match="at least 99 training rows"):
+        conformal_interval(model, GRID, 0.99)

@@ -27,12 +27,6 @@ class Distribution:
     The names are those of SciPy's frozen distributions. Arrays have the shape of the targets,
     ``(n_samples,)`` or ``(n_samples, n_outputs)``; with several outputs each one is described by
     itself, unless a method says "joint".
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import Distribution, PredictiveDistribution
-    >>> issubclass(PredictiveDistribution, Distribution)
-    True
     """
 
     mean: Callable[..., Any]
@@ -46,7 +40,7 @@ class Distribution:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In squared units of y.
+            Variance, in squared units of y.
         """
         return self.std() ** 2
 
@@ -61,12 +55,12 @@ class Distribution:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In one over the units of y.
+            Density, in one over the units of y.
         """
         return np.exp(self.logpdf(y))
 
     def entropy(self) -> Array:
-        """Compute the differential entropy, in nats, y in its own units.
+        """Compute the differential entropy.
 
         It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
         Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
@@ -74,7 +68,7 @@ class Distribution:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In nats.
+            Entropy in nats, y in its own units.
         """
         quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
         return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
@@ -149,12 +143,12 @@ class PredictiveDistribution(Distribution):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y.
+            Mean, in units of y.
         """
         return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X)))
 
     def std(self, kind: str = "total") -> Array:
-        """Compute the standard deviation, or one of its parts, in units of y.
+        """Compute the standard deviation, or one of its parts.
 
         Parameters
         ----------
@@ -164,33 +158,12 @@ class PredictiveDistribution(Distribution):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y.
+            Standard deviation, in units of y.
         """
         return self._std_of(self._moments(kind)[1])
 
-    def var(self, kind: str = "total") -> Array:
-        """Compute the variance, or one of its parts.
-
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in `std`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In squared units of y.
-        """
-        return self.std(kind) ** 2
-
-    def mean_and_std(self) -> tuple[Array, Array]:
-        """Compute the mean and the standard deviation together, in the time of the latter.
-
-        Returns
-        -------
-        mean, std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In units of y.
-        """
+    def _mean_and_std(self) -> tuple[Array, Array]:
+        """Compute the mean and the standard deviation together, in the time of the latter."""
         mean, covariance = self._moments("total")
         return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
 
@@ -409,7 +382,7 @@ class CategoricalDistribution:
     classes: Array
 
     def mean(self) -> Array:
-        """Return the probabilities, the mean of one-hot classes.
+        """Return the mean of one-hot classes.
 
         Returns
         -------
@@ -419,7 +392,7 @@ class CategoricalDistribution:
         return self.probabilities
 
     def mode(self) -> Array:
-        """Find the most probable labels.
+        """Return the most probable class.
 
         Returns
         -------
@@ -429,7 +402,7 @@ class CategoricalDistribution:
         return self.classes[np.argmax(self.probabilities, axis=1)]
 
     def pmf(self, y: ArrayLike) -> Array:
-        """Probabilities of labels.
+        """Return the probability of classes.
 
         Parameters
         ----------
@@ -444,7 +417,7 @@ class CategoricalDistribution:
         return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
 
     def logpmf(self, y: ArrayLike) -> Array:
-        """Log probabilities of labels, finite as in `predict_log_proba`.
+        """Return the log probability of classes.
 
         Parameters
         ----------
@@ -454,27 +427,27 @@ class CategoricalDistribution:
         Returns
         -------
         ndarray of shape (n_samples,)
-            In nats.
+            In nats; finite: the smallest normal number counts as the smallest probability.
         """
         return np.log(np.maximum(self.pmf(y), TINY))
 
     def entropy(self) -> Array:
-        """Entropy ``-sum_c p_c ln p_c``.
+        """Compute the entropy ``-sum_c p_c ln p_c``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            In nats.
+            Entropy, in nats.
         """
         return np.sum(entr(self.probabilities), axis=1)
 
     def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
-        """Draw labels, each row by itself.
+        """Draw classes, each row by itself.
 
         Parameters
         ----------
         size : int, optional
-            Number of draws of every row.
+            Number of draws.
         random_state : int, RandomState instance or None, default=0
             Seed of the draws.
 

@@ -31,6 +31,32 @@ class Predictions:
 
     predict_distribution: Callable[..., Any]
 
+    def predict_std(
+        self,
+        X: ArrayLike,
+        kind: str = "total",
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict the standard deviation, or one of its parts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty: the total; the part of the weights; the part of the noise.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known standard deviations of measurement errors at these rows, in units of y, which add
+            to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
+            training rows do not carry over to other rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Standard deviation, in units of y. The squares of the parts sum to that of the total.
+        """
+        return self.predict_distribution(X, measurement_std).std(kind)
+
     def predict_interval(
         self,
         X: ArrayLike,
@@ -223,7 +249,7 @@ class Regression(Predictions, RegressorMixin):
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
         if not return_cov:
             distribution = self.predict_distribution(X)
-            return distribution.mean_and_std() if return_std else distribution.mean()
+            return distribution._mean_and_std() if return_std else distribution.mean()
         X, scaling = self._check_X(X), self._y_scaling
         check_memory(
             COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
@@ -256,32 +282,6 @@ class Regression(Predictions, RegressorMixin):
         errors = self._variances(X, measurement_std)
         given = self._ensemble, X, self._y_scaling, self._y_is_1d, errors
         return PredictiveDistribution(*given, self._noise_is_measured)
-
-    def predict_std(
-        self,
-        X: ArrayLike,
-        kind: str = "total",
-        measurement_std: float | ArrayLike | None = None,
-    ) -> Array:
-        """Predict the standard deviation, or one of its parts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty: the total; the part of the weights; the part of the noise.
-        measurement_std : float or array-like of shape (n_samples,), optional
-            Known standard deviations of measurement errors at these rows, in units of y, which add
-            to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
-            training rows do not carry over to other rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Standard deviation, in units of y. The squares of the parts sum to that of the total.
-        """
-        return self.predict_distribution(X, measurement_std).std(kind)
 
     def predict_output_cov(
         self,
