@@ -16,10 +16,8 @@ collect_ignore = ["usage_of_types.py"]  # only mypy reads it
 @pytest.fixture(autouse=True, scope="module")
 def unmeasured():
     """No networks are drawn, which takes seconds for each fit, unless a test asks for it."""
-    kept, BayesianMLP._limits = (
-        BayesianMLP._limits,
-        Limits(sampled_seconds=0.0, checked_seconds=0.0, places=0),
-    )
+    kept = BayesianMLP._limits
+    BayesianMLP._limits = Limits(sampled_seconds=0.0, checked_seconds=0.0)
     yield kept
     BayesianMLP._limits = kept
 

@@ -97,7 +97,6 @@ from skbayesnn.inference._search import (
 from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
-from skbayesnn.inference._spread import spread
 from skbayesnn.inference._steps import Descents, find_mode
 from skbayesnn.inference._stochastic import CheckedCounts, total_determined
 from skbayesnn.inference._subsample import subsample
@@ -218,7 +217,6 @@ __all__ = [
     "seeds_of",
     "serves_slices",
     "shapes_at_modes",
-    "spread",
     "squared_residuals",
     "start_sampling",
     "subsample",

@@ -40,9 +40,6 @@ class Limits(NamedTuple):
     profile_work : float
         Rows times squared weights up to which the evidence is evaluated along precisions, which
         takes some hundred Hessians for each.
-    places : int
-        Number of other precisions at which a minimum predicts, if the evidence can be evaluated
-        along the precisions. Each needs some Hessians, and as much memory as the minimum itself.
     sampled_seconds : float
         Predicted seconds up to which a fit samples the posterior by default, where there are few
         targets per weight.
@@ -102,7 +99,6 @@ class Limits(NamedTuple):
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
-    places: int = 16
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0

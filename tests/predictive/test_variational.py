@@ -127,16 +127,6 @@ def test_stationary_with_several_classes_and_hidden_units(to_convergence):
     np.testing.assert_allclose(covariance @ precision, np.eye(len(force)), atol=1e-4)
 
 
-def test_the_way_there_does_not_matter(to_convergence):
-    case = separable()
-    found, other = closest_gaussian(*case), closest_gaussian(*separable(alpha=0.3))
-    again = closest_gaussian(*case, near=other)
-    np.testing.assert_allclose(again.shift, found.shift, rtol=1e-5)
-    np.testing.assert_allclose(
-        again.precision.covariance(), found.precision.covariance(), rtol=1e-5
-    )
-
-
 def test_whole_weights_are_repetitions():
     X, y = SEPARABLE, (SEPARABLE > 0.2).astype(float)
     weight = np.arange(12) % 3 + 1.0
