@@ -99,7 +99,6 @@ from skbayesnn.inference._settings import FreeHyperparameters, Settings
 from skbayesnn.inference._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference._steps import Descents, find_mode
 from skbayesnn.inference._stochastic import CheckedCounts, total_determined
-from skbayesnn.inference._subsample import subsample
 from skbayesnn.inference._symmetries import UnitSymmetry, symmetries
 from skbayesnn.inference._tempered import NearPrecisions, Tempered
 from skbayesnn.inference._training import Trained, random_starts, train
@@ -219,7 +218,6 @@ __all__ = [
     "shapes_at_modes",
     "squared_residuals",
     "start_sampling",
-    "subsample",
     "symmetries",
     "total_determined",
     "total_log_evidence",

@@ -43,6 +43,8 @@ FITS = {  # name: set, split, most training rows, options
     "boston": ("boston", 0, None, {}),
     "energy": ("energy", 0, 300, {}),
     "kin8nm, 1,500 rows": ("kin8nm", 0, 1500, {"hidden_layer_sizes": (8,), "noise": "constant"}),
+    "outliers, 1 input": ("outliers", 1, 300, {}),
+    "outliers, 3 inputs": ("outliers", 3, 500, {}),
     "pima": ("ripley_pima", 0, None, {}),
     "synthetic": ("ripley_synth", 0, None, {}),
     "seeds": ("cls_seeds", 0, None, {}),
@@ -53,8 +55,20 @@ FITS = {  # name: set, split, most training rows, options
 DEFAULTS = ("mcycle", "slump", "pima")
 
 
+def outliers(n_features, n_rows, n_test=500):
+    """Waves with a tenth of the training rows far off."""
+    rng = np.random.default_rng(n_features)
+    X = rng.uniform(-2, 2, (n_rows + n_test, n_features))
+    f = np.sin(2 * X[:, 0]) * (X[:, 1] + np.cos(3 * X[:, 2]) if n_features > 1 else 1.0)
+    y = f + 0.1 * rng.standard_normal(len(f))
+    y[:n_rows] += np.where(rng.random(n_rows) < 0.1, 2.0, 0.0) * rng.standard_normal(n_rows)
+    return X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
+
+
 def rows_of(name, split, most):
     """Training and test rows of a split; of sets without splits a fifth at random tests."""
+    if name == "outliers":
+        return outliers(split, most)
     data = np.load(FOLDER / f"{name}.npz")
     X, y = data["X"].astype(float), data["y"]
     if "test_mask" in data:
