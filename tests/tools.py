@@ -22,7 +22,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-NOT_SAMPLED = {"sampled_seconds": 0.0, "checked_seconds": 0.0, "places": 0}  # as large data
+NOT_SAMPLED = {"sampled_seconds": 0.0, "checked_seconds": 0.0}  # as large data
 DEPTHS = [(), (4,), (3, 2, 3)]
 
 

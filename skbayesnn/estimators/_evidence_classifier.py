@@ -94,8 +94,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         How predictions are combined.
 
         * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
-          posterior by that measurement. Otherwise as ``"tempered"``, but with each minimum at
-          several precisions.
+          posterior by that measurement. Otherwise as ``"tempered"``.
         * ``"tempered"``: all minima of all networks that ``hidden_layer_sizes="auto"`` has tried.
           Their shares fall by a factor ``e`` for every 0.05 nats of log evidence per row.
         * ``"best"``: the minimum of highest evidence.

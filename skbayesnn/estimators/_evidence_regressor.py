@@ -126,8 +126,7 @@ default="auto"
         How predictions are combined.
 
         * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
-          posterior by that measurement. Otherwise as ``"tempered"``, but with each minimum at
-          several precisions.
+          posterior by that measurement. Otherwise as ``"tempered"``.
         * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"``
           has tried (unless ``noise`` is ``"input_dependent"`` or ``"student_t"``) and of the noise
           models that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05

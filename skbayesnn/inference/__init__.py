@@ -16,7 +16,6 @@ from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.evidence._evidence import well_determined
 from skbayesnn.inference.minima._minimum import OF_SIZE, Trouble
 from skbayesnn.inference.minima._search import Workers, fits, in_order, own_posterior
-from skbayesnn.inference.minima._spread import spread
 from skbayesnn.inference.noise._degrees_of_freedom import FOR_OUTLIERS
 from skbayesnn.inference.noise._gaussian import gaussian_around, noise_posterior
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
@@ -55,6 +54,5 @@ __all__ = [
     "readable",
     "reporter",
     "sampled_sizes",
-    "spread",
     "well_determined",
 ]

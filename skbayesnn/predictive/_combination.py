@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference import OF_SIZE, Method, own_posterior, spread, well_determined
+from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Draws, Member
@@ -26,7 +26,7 @@ class Combined(NamedTuple):
     ----------
     ensemble : Ensemble
         Networks that predict: with ``combine="posterior"`` the networks sampled to measure the
-        evidence, or the minima at several precisions; else the Gaussians.
+        evidence, if any; else the Gaussians.
     gaussians : Ensemble
         Gaussian approximations of the minima that have a share, one for each.
     minima : list of Minimum
@@ -77,8 +77,6 @@ def combined(fit, combine):
         given = fit.problem.X, fit.problem.y, fit.problem.variances
         parts = [LeftOut.of_draws(part, *given) for part in ensemble.parts]
         predicted = LeftOut.mixed(parts, np.array([sum(some) for some in ensemble.weights]))
-    elif combine == "posterior":
-        ensemble = _over_precisions(fit, shares, gaussians)
     return Combined(ensemble, gaussians, minima, shares, mixed.log_density, predicted)
 
 
@@ -100,28 +98,7 @@ def _pooled(fit, minima, used, member, densities):
     )
 
 
-def _over_precisions(fit, shares, gaussians):
-    """Replace each Gaussian of the fit's own network by several at different precisions.
-
-    For other networks it is not known which precisions were free.
-    """
-    (posterior, settings), parts, weights = fit.posed, [], []
-    given = zip(np.flatnonzero(shares), gaussians.parts, gaussians.weights, strict=True)
-    for i, part, weight in given:
-        if i >= len(fit.minima):
-            parts, weights = [*parts, part], [*weights, weight]
-            continue
-        minimum = fit.minima[i]
-        places, its_shares = spread(posterior, minimum, settings)
-        parts += [
-            part if place is minimum else member_of(posterior, place, settings, part)
-            for place in places
-        ]
-        weights += [weight * share for share in its_shares]
-    return Ensemble(tuple(parts), tuple(weights))
-
-
-def member_of(posterior, minimum, settings, near=None):
+def member_of(posterior, minimum, settings):
     """Make the member of one minimum: its Gaussian, or the closest Gaussian for classes.
 
     Parameters
@@ -130,8 +107,6 @@ def member_of(posterior, minimum, settings, near=None):
         Posterior of the network before pruning, with the training rows.
     minimum : Minimum
     settings : Settings
-    near : Member, optional
-        Member of the same network at other precisions.
     """
     noise = noise_of_minimum(minimum, settings.free.beta_prior.log_range)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
@@ -139,7 +114,7 @@ def member_of(posterior, minimum, settings, near=None):
         return member
     own = own_posterior(posterior, minimum)
     with Method.choose(own, settings).threads():
-        return closest_gaussian(member, own, settings, minimum.hyper, near)
+        return closest_gaussian(member, own, settings, minimum.hyper)
 
 
 def _left_out(posterior, minimum, settings, member):

@@ -23,7 +23,7 @@ MAX_ITER = 16
 FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # fractions of a full step
 
 
-def closest_gaussian(member, posterior, settings, hyper, near=None):
+def closest_gaussian(member, posterior, settings, hyper):
     """Replace the Gaussian over a classifier's weights by the closest one to their posterior.
 
     With activations ``a_n ~ N(f_n + J_n d, J_n V J_n^T)`` the closest Gaussian, of mean ``w_MP +
@@ -43,8 +43,6 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
         Posterior of the weights of a classifier, with its training rows.
     settings : Settings
     hyper : Hyperparameters
-    near : Member, optional
-        Closest Gaussian of the same network at other precisions, as a start.
 
     Returns
     -------
@@ -70,7 +68,7 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
     network = posterior.network
     work = len(posterior.X) * network.n_outputs * network.n_weights**2
     if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
-        return _closest(member, posterior, settings, hyper, near)
+        return _closest(member, posterior, settings, hyper)
     part = network.slices[-1]
     width = network.hidden_layer_sizes[-1]
     z = forward(network, member.theta, posterior.X).inputs[-1][:, :width]
@@ -79,15 +77,13 @@ def closest_gaussian(member, posterior, settings, hyper, near=None):
     given = posterior.y, posterior.sample_weight
     above = Posterior(layer, posterior.likelihood, groups, z, *given)
     own = replace(member, network=layer, theta=member.theta[part])
-    if near is not None:
-        near = replace(near, network=layer, theta=near.theta[part], free=None)
-    found = _closest(own, above, settings, hyper, near)
+    found = _closest(own, above, settings, hyper)
     if found is own:
         return member
     return replace(member, precision=found.precision, shift=found.shift, free=part)
 
 
-def _closest(member, posterior, settings, hyper, near=None):
+def _closest(member, posterior, settings, hyper):
     """Compute `closest_gaussian` over all weights."""
     X, t, p = posterior.X, posterior.y, posterior.network.n_outputs
     groups, method = posterior.groups, Method.choose(posterior, settings)
@@ -99,11 +95,7 @@ def _closest(member, posterior, settings, hyper, near=None):
         return point.gradient, point.precision
 
     shift = np.zeros_like(member.theta)
-    if near is None or near.shift is None:
-        probability, slopes = activation_moments(member.outputs(X)[0], np.zeros((len(X), p, p)))
-    else:
-        probability, slopes = activation_moments(*_activations(near, X))
-        shift = near.theta + near.shift - member.theta
+    probability, slopes = activation_moments(member.outputs(X)[0], np.zeros((len(X), p, p)))
     _, precision = linear_model(probability - t, slopes)
     if not precision.definite:
         return member

@@ -1,154 +1,187 @@
-"""Single mechanisms of the samplers switched off, on eight small problems.
+"""What one mechanism of the evidence fits gains: a frozen set of fits by Laplace's approximation.
 
-Every fit draws a population, which estimates the evidence, and then runs chains from its draws. A
-mechanism earns its lines if without it the evidence or its error changes by a nat, or if chains
-have fewer effective draws per CPU second, by a fifth.
+For each fit the log evidence, the log density per test row, the error (share of wrong classes, or
+root mean squared error over the standard deviation of the targets) and processor seconds; then the
+same of some default fits, which are sampled; then Laplace's evidence of the problems of
+``evidence_truth.py``, with its distance to their references as the error. Switch off a mechanism in
+the code, run again under another name, and compare the two in the file of results::
 
-Run with::
-
-    python tests/benchmarks/ablation.py --without nothing UnitMoves --seeds 0 1 2
+    SKBAYESNN_DATA=folder python tests/benchmarks/ablation.py --variant everything --to new.csv
+    SKBAYESNN_DATA=folder python tests/benchmarks/ablation.py --variant spread --to new.csv
+    python tests/benchmarks/ablation.py --compare new.csv
 """
 
+import os
+
+for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
+
 import argparse
-from contextlib import ExitStack
+import csv
+import warnings
+from pathlib import Path
 from time import process_time
-from unittest.mock import patch
 
 import numpy as np
-from inside import parts_of, standardised
-from reporting import counted_warnings, print_table
-from sklearn.datasets import load_iris, make_friedman1
+from evidence_truth import PROBLEMS, estimator, references
 
-from skbayesnn import HMCMLPClassifier, HMCMLPRegressor, samplers
-from skbayesnn._threads import blas_threads
-from skbayesnn.inference.sampling import _moves, _sampling
-from skbayesnn.posterior.kernels import _core
-from skbayesnn.samplers import bulk_ess, r_hat
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 
-
-def absent(*args, **kwargs):
-    """Transition that does nothing."""
-    return lambda energy, phase, rngs: phase
-
-
-def never(*args):
-    """Refuse a mechanism."""
-    return False
-
-
-def without_curvature(joint, chains, plan, n_transitions, curvature, *rest):
-    """Warm up without a metric."""
-    return samplers.warm_up(joint, chains, plan, n_transitions, None, *rest)
-
-
-SWITCHES = {
-    "nothing": (),
-    "metric": ((_sampling, "warm_up", without_curvature),),
-    "ScaleMoves": ((_moves, "ScaleMoves", absent),),
-    "PrecisionMoves": ((_moves, "PrecisionMoves", absent),),
-    "UnitMoves": ((_moves, "UnitMoves", absent),),
-    "all moves": tuple((_moves, f"{some}Moves", absent) for some in ("Scale", "Precision", "Unit")),
-    "single precision": ((_core, "SINGLE", 0.0),),
-    "SliceMoves": ((_sampling, "serves_slices", never),),
+FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
+COLUMNS = ("variant", "fit", "evidence", "log density", "error", "seconds")
+FITS = {  # name: set, split, most training rows, options
+    "mcycle": ("mcycle", 0, None, {}),
+    "mcycle, second split": ("mcycle", 1, None, {}),
+    "servo": ("wilson_servo", 0, None, {}),
+    "servo, second split": ("wilson_servo", 1, None, {}),
+    "servo, inputs": ("wilson_servo", 2, None, {"noise": "input_dependent"}),
+    "autompg": ("wilson_autompg", 0, None, {}),
+    "autompg, Student-t": ("wilson_autompg", 1, None, {"noise": "student_t"}),
+    "slump": ("wilson_concreteslump", 0, None, {}),
+    "slump, ARD": ("wilson_concreteslump", 1, None, {"prior": "ard"}),
+    "yacht": ("yacht", 0, None, {}),
+    "boston": ("boston", 0, None, {}),
+    "energy": ("energy", 0, 300, {}),
+    "kin8nm, 1,500 rows": ("kin8nm", 0, 1500, {"hidden_layer_sizes": (8,), "noise": "constant"}),
+    "outliers, 1 input": ("outliers", 1, 300, {}),
+    "outliers, 3 inputs": ("outliers", 3, 500, {}),
+    "pima": ("ripley_pima", 0, None, {}),
+    "synthetic": ("ripley_synth", 0, None, {}),
+    "seeds": ("cls_seeds", 0, None, {}),
+    "blood": ("cls_blood", 0, None, {}),
+    "ionosphere": ("cls_ionosphere", 0, None, {}),
+    "glass": ("ripley_fgl", 0, None, {}),
 }
+DEFAULTS = ("mcycle", "slump", "pima")
 
 
-def rows(name):
-    """Inputs, targets and estimator of a problem."""
-    rng = np.random.default_rng(0)
-    x, X = rng.uniform(-2, 2, (100, 1)), rng.standard_normal((80, 2))
-    if name == "regression":
-        y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.2 * rng.standard_normal(80)
-        return X, y, HMCMLPRegressor((8,), noise="constant")
-    if name == "iris":
-        return *load_iris(return_X_y=True), HMCMLPClassifier((8,))
-    if name == "friedman":
-        model = HMCMLPRegressor((8,), noise="constant")
-        return *make_friedman1(200, 5, noise=1.0, random_state=0), model
-    if name == "student_t":
-        y = np.sin(2 * x[:, 0]) + 0.1 * rng.standard_t(2.5, 100)
-        return x, y, HMCMLPRegressor((8,), noise="student_t")
-    if name == "thirty":
-        y = np.sin(2 * x[:30, 0]) + 0.2 * rng.standard_normal(30)
-        return x[:30], y, HMCMLPRegressor((8,), noise="constant")
-    if name == "binary":
-        y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.5 * rng.standard_normal(80) > 1
-        return X, y, HMCMLPClassifier((8,))
-    if name == "noisy":
-        y = np.sin(2 * x[:, 0]) + np.exp(0.8 * x[:, 0] - 2) * rng.standard_normal(100)
-        return x, y, HMCMLPRegressor((8,), noise="input_dependent")
-    X = rng.standard_normal((60, 5))  # separable: a cone of weights without end
-    return X, X[:, 0] + 0.5 * X[:, 1] > 0.1, HMCMLPClassifier(())
+def outliers(n_features, n_rows, n_test=500):
+    """Waves with a tenth of the training rows far off."""
+    rng = np.random.default_rng(n_features)
+    X = rng.uniform(-2, 2, (n_rows + n_test, n_features))
+    f = np.sin(2 * X[:, 0]) * (X[:, 1] + np.cos(3 * X[:, 2]) if n_features > 1 else 1.0)
+    y = f + 0.1 * rng.standard_normal(len(f))
+    y[:n_rows] += np.where(rng.random(n_rows) < 0.1, 2.0, 0.0) * rng.standard_normal(n_rows)
+    return X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
 
 
-TEXTS = "problem", "without"
-NAMES = ("regression", "iris", "friedman", "student_t", "thirty", "binary", "noisy", "separable")
+def rows_of(name, split, most):
+    """Training and test rows of a split; of sets without splits a fifth at random tests."""
+    if name == "outliers":
+        return outliers(split, most)
+    data = np.load(FOLDER / f"{name}.npz")
+    X, y = data["X"].astype(float), data["y"]
+    if "test_mask" in data:
+        mask = data["test_mask"][:, split].astype(bool)
+        train, test = np.flatnonzero(~mask), np.flatnonzero(mask)
+    elif "kfold_train_0" in data:
+        train, test = data[f"kfold_train_{split}"], data[f"kfold_test_{split}"]
+    elif "train_idx" in data:
+        train, test = (np.atleast_2d(data[key])[split] for key in ("train_idx", "test_idx"))
+    else:
+        order = np.random.default_rng(split).permutation(len(y))
+        train, test = np.split(order, [int(0.8 * len(y))])
+    return X[train[:most]], y[train[:most]], X[test], y[test]
 
 
-def fitted(name, seed):
-    """Fit one sampler; a row of results."""
-    X, y, model = rows(name)
-    cpu = process_time()
-    with counted_warnings():
-        model.set_params(random_state=seed).fit(X, y)
-    cpu = process_time() - cpu
-    f = parts_of(model)[0].outputs(standardised(model, X))
-    f = f.reshape(model.n_chains, -1, *f.shape[1:])
-    if f.shape[-1] > 1 and isinstance(model, HMCMLPClassifier):
-        f = f - f.mean(axis=-1, keepdims=True)
-    spread = np.mean(np.var(f, axis=(0, 1)))
-    return {
-        "log evidence": model.log_evidence_,
-        "std": model.log_evidence_std_,
-        "CPU s": cpu,
-        "R-hat": float(np.max(r_hat(f))),
-        "ESS min": float(np.min(bulk_ess(f))),
-        "means": f.mean(axis=(0, 1)).ravel(),
-        "variance": spread,
-    }
+def scored(model, X, y, X_test, y_test):
+    """Log evidence, log density per test row, error and processor seconds."""
+    begun = process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+        seconds = process_time() - begun
+        density = np.mean(model.log_predictive_density(X_test, y_test))
+        score = model.score(X_test, y_test)
+    error = 1.0 - score if hasattr(model, "classes_") else np.sqrt(1.0 - score)
+    return model.log_evidence_, density, error, seconds
 
 
-def compared(name, without, seeds):
-    """Mean results of several seeds."""
-    with ExitStack() as stack:
-        for module, attribute, other in SWITCHES[without]:
-            stack.enter_context(patch.object(module, attribute, other))
-        found = [fitted(name, seed) for seed in seeds]
-    evidences = [some["log evidence"] for some in found]
-    cpu = np.mean([some["CPU s"] for some in found])
-    between = np.mean(np.var([some["means"] for some in found], axis=0, ddof=1))
-    return {
-        "problem": name,
-        "without": without,
-        "log evidence": np.mean(evidences),
-        "between seeds": np.std(evidences, ddof=1),
-        "own error": np.mean([some["std"] for some in found]),
-        "CPU s": cpu,
-        "R-hat": max(some["R-hat"] for some in found),
-        "ESS min": min(some["ESS min"] for some in found),
-        "ESS min / CPU s": min(some["ESS min"] for some in found) / cpu,
-        "by seeds / CPU s": np.mean([some["variance"] for some in found]) / between / cpu,
-    }
+def fit_of(name, **options):
+    """Scores of one of the `FITS`."""
+    data, split, most, own = FITS[name]
+    rows = rows_of(data, split, most)
+    whole = rows[1].dtype.kind in "iuUSO" and len(np.unique(rows[1])) < 10
+    kind = EvidenceMLPClassifier if whole else EvidenceMLPRegressor
+    return scored(kind(random_state=0, **own, **options), *rows)
+
+
+def truth_of(name):
+    """Scores of a problem with a known evidence."""
+    model, X, y = estimator(name, measure_evidence=False)
+    evidence, _, _, seconds = scored(model, X, y, X, y)
+    return evidence, np.nan, abs(evidence - references()[name][0]), seconds
+
+
+def jobs():
+    """Pairs of name and function for all fits."""
+    laplace = {"measure_evidence": False}
+    yield from ((name, lambda name=name: fit_of(name, **laplace)) for name in FITS)
+    yield from ((f"{name}, default", lambda name=name: fit_of(name)) for name in DEFAULTS)
+    yield from ((f"truth: {name}", lambda name=name: truth_of(name)) for name in PROBLEMS)
+
+
+def run(variant, path, chosen=""):
+    """Append a line for each fit whose name contains ``chosen``."""
+    for name, job in jobs():
+        if chosen in name:
+            line = [variant, name, *(f"{value:.4f}" for value in job())]
+            new = not path.exists()
+            with path.open("a", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([COLUMNS, line] if new else [line])
+
+
+def compared(path, kind, first="everything"):
+    """Median or mean losses of each variant against the first one, over fits of a kind.
+
+    Returns
+    -------
+    dict
+        By variant: gains of ``first`` in nats of evidence, nats per test row, per cent of error,
+        and the share of all seconds that it takes more.
+    """
+    with path.open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if is_of(row["fit"], kind)]
+    found = {}
+    for row in rows:
+        found.setdefault(row["variant"], {})[row["fit"]] = [float(row[key]) for key in COLUMNS[2:]]
+    gains = {}
+    for variant, some in found.items():
+        names = [name for name in some if name in found[first]]
+        mine, other = (np.array([of[name] for name in names]) for of in (found[first], some))
+        if kind == "truth":  # nats nearer to the truth; a missing evidence counts as 10 nats off
+            error = np.nan_to_num(np.minimum(other - mine, 10.0)[:, 2], nan=10.0)
+            gains[variant] = np.mean(error), np.nan, np.nan
+        else:
+            density = np.mean((mine - other)[:, 1])
+            error = 100.0 * np.mean(np.log((other[:, 2] + 1e-3) / (mine[:, 2] + 1e-3)))
+            gains[variant] = np.nanmean((mine - other)[:, 0]), density, error
+        gains[variant] += (1.0 - other[:, 3].sum() / mine[:, 3].sum(),)
+    return gains
+
+
+def is_of(fit, kind):
+    """Return True if a fit is by Laplace's approximation, a default, or of known truth."""
+    found = "truth" if fit.startswith("truth") else "default" if "default" in fit else "laplace"
+    return found == kind
 
 
 def main():
-    """Compare the mechanisms chosen."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--without", nargs="+", default=list(SWITCHES), choices=SWITCHES)
-    parser.add_argument("--only", nargs="+", default=NAMES, choices=NAMES)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    args = parser.parse_args()
-    found = []
-    for name in args.only:
-        for without in args.without:
-            found.append(compared(name, without, args.seeds))
-            print(
-                {k: v if k in TEXTS else round(float(v), 3) for k, v in found[-1].items()},
-                flush=True,
-            )
-    print_table("Samplers without single mechanisms", found)
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--variant", default="everything")
+    parser.add_argument("--to", type=Path, default=Path("ablation.csv"))
+    parser.add_argument("--fits", default="", help="part of the names of the fits to run")
+    parser.add_argument("--compare", type=Path)
+    options = parser.parse_args()
+    if options.compare is None:
+        run(options.variant, options.to, options.fits)
+        return
+    for kind in ("laplace", "default", "truth"):
+        print(f"{kind}: gains in evidence, log density, error (%), and share of the time")
+        for variant, gains in compared(options.compare, kind).items():
+            print(f"  {variant:28s}" + "".join(f"{gain:10.4f}" for gain in gains))
 
 
 if __name__ == "__main__":
-    with blas_threads(1):
-        main()
+    main()

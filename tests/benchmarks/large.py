@@ -1,4 +1,4 @@
-"""Fits of many rows: processor time, Hessians and peak memory, with and without a part first.
+"""Fits of many rows: processor time, Hessians and peak memory.
 
 Every row of the table is a fit in this process with one BLAS thread. Times are processor seconds,
 so that other work on the machine hardly disturbs them. Peak memory is that of numpy's and Python's
@@ -28,8 +28,7 @@ import numpy as np
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn._threads import one_blas_thread
-from skbayesnn.estimators import BayesianMLP
-from skbayesnn.inference import Limits, memory_of_search
+from skbayesnn.inference import memory_of_search
 from skbayesnn.posterior import Posterior
 
 
@@ -55,18 +54,13 @@ def counted_hessians():
         yield counts
 
 
-def whole_rows_only():
-    """Training on all rows from the beginning."""
-    return patch.object(BayesianMLP, "_limits", Limits(part_worth=np.inf))
-
-
-def measured(X, y, args, whole):
+def measured(X, y, args):
     """One line of the table."""
     model = EvidenceMLPRegressor(
         tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed, verbose=args.verbose
     )
     profile = cProfile.Profile(process_time) if args.profile else nullcontext()
-    with whole_rows_only() if whole else nullcontext(), counted_hessians() as counts:
+    with counted_hessians() as counts:
         start = process_time()
         with profile:
             model.fit(X, y)
@@ -74,9 +68,8 @@ def measured(X, y, args, whole):
     if args.profile:
         statistics = pstats.Stats(profile).sort_stats("cumulative")
         statistics.print_stats("skbayesnn/(inference|estimators|predictive|posterior)", 25)
-    how = "all rows at once" if whole else "part first"
     return (
-        f"| {len(X)} | {how} | {seconds:.1f} | {1e6 * seconds / len(X):.0f} | {model.n_iter_} | "
+        f"| {len(X)} | {seconds:.1f} | {1e6 * seconds / len(X):.0f} | {model.n_iter_} | "
         f"{', '.join(f'{n} x {rows}' for rows, n in sorted(counts.items()))} | "
         f"{model.log_evidence_:.2f} |"
     )
@@ -129,7 +122,6 @@ def main():
     parser.add_argument("--hidden", type=int, nargs="*", default=[16])
     parser.add_argument("--restarts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--whole-too", action="store_true", help="also all rows at once")
     parser.add_argument("--features", type=int, default=8)
     parser.add_argument("--resident", action="store_true", help="instead: times and resident peak")
     parser.add_argument("--memory", action="store_true", help="also peak memory")
@@ -144,14 +136,12 @@ def main():
             for n_rows in args.rows:
                 print(resident_line(*make_rows(n_rows, args.features), args), flush=True)
         return
-    print("| rows | training | CPU s | CPU us per row | steps | Hessians x rows | log evidence |")
-    print("|---|---|---|---|---|---|---|")
+    print("| rows | CPU s | CPU us per row | steps | Hessians x rows | log evidence |")
+    print("|---|---|---|---|---|---|")
     with one_blas_thread():
         for n_rows in args.rows:
             X, y = make_rows(n_rows, args.features)
-            begun_on_part = n_rows >= Limits().part_worth * Limits().part_rows
-            for whole in [False, True] if args.whole_too and begun_on_part else [False]:
-                print(measured(X, y, args, whole), flush=True)
+            print(measured(X, y, args), flush=True)
             if args.memory:
                 print("| rows | estimate MiB | peak MiB |\n" + memory_line(X, y, args), flush=True)
 

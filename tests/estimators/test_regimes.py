@@ -44,10 +44,8 @@ class Regime(NamedTuple):
 
 
 STRUCTURED = {"dense": 0, "dual_doubles": 0}
-ON_A_PART = {"part_rows": 10, "part_rows_per_weight": 0, "part_worth": 2}
 REGIMES = {
     "dense": Regime({}),
-    "part": Regime(ON_A_PART),
     "not_refined": Regime({"refined": -1}, traits="dense exact cheap"),
     "not_cheap": Regime({"cheap_work": 0}, traits="dense exact"),
     "by_gradients": Regime({"softmax_work": 0}, traits="dense exact by_gradients"),
@@ -61,7 +59,7 @@ REGIMES = {
     ),
     "early": Regime({"batch_rows": 1, "batch_rows_per_weight": 10**6}, traits="dense early"),
     "largest": Regime(
-        {**STRUCTURED, **ON_A_PART, "scan_work": 0, "moderation_work": 0},
+        {**STRUCTURED, "scan_work": 0, "moderation_work": 0},
         Curvature.KRONECKER,
         "by_gradients",
     ),
@@ -145,14 +143,12 @@ def fit(model, X, y, sample_weight=None):
 
 def check_method(model, regime):
     """What the limits were to bring about."""
-    method, (limits, curvature, _) = Method.choose(*result_of(model).posed), REGIMES[regime]
+    method, (_, curvature, _) = Method.choose(*result_of(model).posed), REGIMES[regime]
     assert method.curvature is curvature
     expected = REGIMES[regime].words
     if not model.hidden_layer_sizes_ and "early" in expected:  # linear models are trained as ever
         expected = {"by_gradients"} if "by_gradients" in expected else REGIMES["dense"].words
     assert {name for name in TRAITS if getattr(method, name)} == expected
-    on_a_part = "part_rows" in limits and model.hidden_layer_sizes_
-    assert method.part_rows == (10 if on_a_part else 0)
     if not method.has_evidence:
         assert np.isnan(model.log_evidence_)
 

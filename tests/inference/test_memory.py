@@ -32,7 +32,6 @@ FIXED = {"weight_precision": 1.0, "noise_std": 0.1}
     ("n_rows", "n_features", "hidden", "options", "limits"),
     [
         (9_000, 8, 3, {}, {}),  # many rows
-        (50_000, 2, 2, {}, {}),  # begun on a part
         (4_000, 4, 3, {"n_restarts": 4, "hessian": "gauss_newton"}, {}),
         (1_500, 8, 16, {"hessian": "gauss_newton"}, {}),
         (300, 10, 24, FIXED, {}),  # large matrices

@@ -30,9 +30,6 @@ LIMITS = Limits(
     softmax_work=1e9,
     cheap_work=2e9,
     refined=5000,
-    part_rows=10_000,
-    part_rows_per_weight=20,
-    part_worth=5,
     batch_rows=10**9,
 )
 
@@ -93,7 +90,6 @@ def test_plan_in_words():
     )
     assert "Gauss-Newton curvature at the minima" in words(of_size(ONE, 40, (2, 2, 1)), exact=False)
     assert "in dual form, as weights outnumber the targets" in words(of_size(ONE, 8, (2, 4, 1)))
-    assert "begun on 10000 of the rows" in words(of_size(ONE, 50_000, (2, 2, 1)))
     large = words(of_size(ONE, 4_000, (8, 60, 50, 1)))
     assert "training by gradients" in large
     assert large.endswith("no evidence")

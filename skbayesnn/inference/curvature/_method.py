@@ -76,8 +76,6 @@ class Method:
         Whether the evidence can be evaluated along a precision.
     refines : bool
         Whether precisions are refined by the gradient of the evidence.
-    part_rows : int
-        Number of rows on which training starts; 0 for all rows.
     n_rows, n_weights : int
     informed : bool
         Whether the prior has a mean or a precision matrix; the output layer is then trained as the
@@ -111,7 +109,6 @@ class Method:
     cheap: bool
     profiled: bool
     refines: bool
-    part_rows: int
     n_rows: int
     n_weights: int
     informed: bool = False
@@ -150,7 +147,6 @@ class Method:
             dense, curvature, by_gradients, early = True, Curvature.DENSE, False, False
         exact = dense and settings.exact and not early
         cheap = dense and not early and work <= limits.cheap_work and not by_gradients
-        part = max(limits.part_rows, limits.part_rows_per_weight * k)
         return cls(
             curvature=curvature,
             dense=dense,
@@ -161,7 +157,6 @@ class Method:
             cheap=cheap,
             profiled=cheap and exact and work <= limits.profile_work,
             refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
-            part_rows=part if hidden and n >= limits.part_worth * part else 0,
             n_rows=n,
             n_weights=k,
             informed=not posterior.groups.centred,
@@ -171,14 +166,13 @@ class Method:
     def __str__(self):
         training = "gradients of batches" if self.by_batches else "gradients"
         training = training if self.by_gradients else f"steps with {self.curvature.value}"
-        begun = f", begun on {self.part_rows} of the rows" if self.part_rows else ""
         minima = "exact Hessian" if self.exact else Curvature.DENSE.value
         if not self.dense:
             minima = self.curvature.value
         none = "" if self.has_evidence else ", no evidence"
         none += ", informative prior" if self.informed else ""
         return (
-            f"{self.n_rows} rows, {self.n_weights} weights: training by {training}{begun}, "
+            f"{self.n_rows} rows, {self.n_weights} weights: training by {training}, "
             f"{minima} at the minima{none}"
         )
 

@@ -15,8 +15,7 @@ from skbayesnn.inference.evidence._symmetries import symmetries
 from skbayesnn.inference.minima._forecast import seconds_of_start
 from skbayesnn.inference.minima._minimum import complete, evaluated
 from skbayesnn.inference.minima._redundancy import same_minimum
-from skbayesnn.inference.minima._subsample import subsample
-from skbayesnn.inference.minima._training import Trained, random_starts, train, train_on_part_first
+from skbayesnn.inference.minima._training import Trained, random_starts, train
 from skbayesnn.inference.minima._widening import widened
 from skbayesnn.inference.optimise._linear import linear_start, scannable
 from skbayesnn.inference.task._progress import Progress
@@ -139,11 +138,10 @@ def find_minima(
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        part = subsample(posterior, method.part_rows, rngs[0])
         least = np.full(len(starts), rival - FAR_BEHIND)
         least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
         given = zip(starts, least, strict=True)
-        trained = [(posterior, part, *some, settings, i > 0) for i, some in enumerate(given)]
+        trained = [(posterior, *some, settings, i > 0) for i, some in enumerate(given)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -232,7 +230,7 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(posterior, part, start, least, settings, optional):
+def _trained(posterior, start, least, settings, optional):
     """Train a network, then complete it.
 
     Returns ``None`` if the start is optional and there is no time, or if training is given up.
@@ -243,7 +241,7 @@ def _trained(posterior, part, start, least, settings, optional):
         if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
             hyper = linear_start(posterior, settings)
             start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
-        trained = train_on_part_first(posterior, part, start, settings, least)
+        trained = train(posterior, start, settings, least)
         if trained is None:
             return None
         minimum = complete(posterior, trained.theta, trained.hyper, settings)

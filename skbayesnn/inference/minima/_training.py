@@ -207,18 +207,3 @@ def _unless_fallen(given, search, max_iter, deadline, least):
             if evidence < min(best - FALLEN, least):
                 return None
     return search
-
-
-def train_on_part_first(posterior, part, start, settings, least=-np.inf):
-    """Train on a subsample of the rows first if there are many, then on all rows.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    part : Posterior or None
-        Posterior of the subsample, see `subsample`.
-    start, settings, least
-        See `train`.
-    """
-    start = start if part is None else train(part, start, settings)
-    return train(posterior, start, settings, least)

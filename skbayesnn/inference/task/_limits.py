@@ -40,9 +40,6 @@ class Limits(NamedTuple):
     profile_work : float
         Rows times squared weights up to which the evidence is evaluated along precisions, which
         takes some hundred Hessians for each.
-    places : int
-        Number of other precisions at which a minimum predicts, if the evidence can be evaluated
-        along the precisions. Each needs some Hessians, and as much memory as the minimum itself.
     sampled_seconds : float
         Predicted seconds up to which a fit samples the posterior by default, where there are few
         targets per weight.
@@ -68,11 +65,6 @@ class Limits(NamedTuple):
     early_work : float
         Rows times squared weights up to which training with early stopping uses Levenberg-Marquardt
         steps, which reach a lower energy than batches: a step takes a tenth of a second.
-    part_rows, part_rows_per_weight : int
-        Least number of rows on which training begins, in total and per weight. Their minimum is
-        within a few steps of that of all rows.
-    part_worth : int
-        Training begins on a part of the rows if there are at least this many times as many.
     scan_work : float
         Rows times squared weights up to which linear models start at the best of a grid of
         precisions. This needs one factorisation of all rows (a tenth of a second).
@@ -102,7 +94,6 @@ class Limits(NamedTuple):
     cheap_work: float = 2e9
     refined: int = 5000
     profile_work: float = 2e8
-    places: int = 16
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0
@@ -111,9 +102,6 @@ class Limits(NamedTuple):
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
     early_work: float = 5e9
-    part_rows: int = 10_000
-    part_rows_per_weight: int = 20
-    part_worth: int = 5
     scan_work: float = 2e9
     growth_weights: int = 50_000
     growth_work: float = 1e9
