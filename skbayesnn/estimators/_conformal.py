@@ -60,8 +60,8 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
     >>> y = X[:, 0] + np.random.default_rng(0).standard_normal(100)
     >>> model = EvidenceMLPRegressor((), noise_std=0.2).fit(X, y)  # the noise is 5 times that
     >>> ends = [model.predict_interval(X, 0.8), conformal_interval(model, X, 0.8)]
-    >>> [round(float(np.mean((low < y) & (y < high))), 2) for low, high in map(np.transpose, ends)]
-    [0.19, 0.8]
+    >>> [round(float(np.mean((low < y) & (y < high))), 1) for low, high in map(np.transpose, ends)]
+    [0.2, 0.8]
     """
     model, X = final_step(model), before_final_step(model, X)
     if hasattr(model, "predictor_"):  # search

@@ -347,7 +347,7 @@ def test_moderation_of_several_classes():
 
 
 PLACES = [
-    "minima._training.train",
+    "minima._search.train",
     "minima._minimum.find_mode",
     "minima._minimum.log_symmetry",
     "minima._search.distinct",

@@ -64,7 +64,7 @@ def test_lines_are_printed_besides(capsys, verbose):
 
 
 @pytest.mark.filterwarnings("ignore:The chains have not converged")
-def test_transitions_are_steps():
+def test_transitions_are_steps(laplace):
     recorder = Recorder()
     options = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "thin": 1, "evidence": False}
     HMCMLPRegressor((2,), random_state=0, **options).set_callbacks(recorder).fit(X, Y)

@@ -87,7 +87,9 @@ def covering(regime, task, noise, hidden, prior):
     r, t = list(REGIMES).index(regime), TASKS.index(task)
     m = NOISES.index(noise) if task in REGRESSIONS else 0
     alternate = task in CLASSIFICATIONS or (r + m) % 2 == t
-    return alternate and hidden == HIDDEN[(r + m + t) % 3] and prior == PRIORS[(r + 2 * m) % 3]
+    return (
+        alternate and hidden == HIDDEN[(r + m + t + 1) % 3] and prior == PRIORS[(r + 2 * m + 1) % 3]
+    )
 
 
 CASES = [

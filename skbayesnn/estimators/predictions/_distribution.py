@@ -124,7 +124,7 @@ class PredictiveDistribution(Distribution):
     >>> X = np.linspace(0, 10, 30)[:, None]
     >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
     >>> at = EvidenceMLPRegressor((), random_state=0).fit(X, y).predict_distribution([[5.0]])
-    >>> at.mean().round(1), at.interval(0.5).shape, at.rvs(4).shape
+    >>> at.mean().round(), at.interval(0.5).shape, at.rvs(4).shape
     (array([10.]), (1, 2), (4, 1))
     >>> bool(np.isclose(at.cdf(at.ppf(0.2)), 0.2)[0])
     True

@@ -24,7 +24,7 @@ class Predictions:
     Examples
     --------
     >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import Predictions
+    >>> from skbayesnn.estimators.tasks._regression import Predictions
     >>> issubclass(EvidenceMLPRegressor, Predictions)
     True
     """
