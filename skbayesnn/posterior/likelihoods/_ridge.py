@@ -39,7 +39,8 @@ def ridge(gram, moment, rank):
     system = (gram + np.eye(size)).reshape(-1, size, size)
     inverse, log_det, done = _by_cholesky(system, least_pivot(size, rank))
     inverse, log_det = inverse.reshape(gram.shape), log_det.reshape(lead)
-    mean = (inverse @ moment[..., None])[..., 0]
+    # a product of matrices would round differently for one system than for several
+    mean = np.sum(inverse * moment[..., None, :], axis=-1)
     if not done.all():
         rest = ~done.reshape(lead)
         some = gram[rest]
