@@ -368,7 +368,7 @@ import numpy as np, skbayesnn
 x = np.linspace(-2, 2, 30)[:, None]
 skbayesnn.show_versions()
 model = skbayesnn.EvidenceMLPRegressor((3,), random_state=0, measure_evidence=False)
-print(model.fit(x, np.sin(x[:, 0])).log_evidence_)
+print(model.fit(x, np.sin(x[:, 0]) + 0.1 * np.cos(40 * x[:, 0])).log_evidence_)
 """
 
 
