@@ -1,13 +1,13 @@
 """Acquisition functions of Bayesian optimisation, from the mean and sd of the function."""
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, ndtr
 
 from skbayesnn._typing import Array
 
 LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 FAR = -1.0  # standardised improvement below which another form of the logarithm is used
-FARTHEST = -1e6  # beyond it the asymptotic form is exact to rounding
+FARTHEST = -1e3  # standardised improvement below which the asymptotic form is more accurate
 
 
 def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
@@ -36,17 +36,14 @@ def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
     >>> log_expected_improvement(np.array([0.0, -50.0]), np.ones(2), 0.0).round(2)
     array([-9.20000e-01, -1.25874e+03])
     """
-    std = np.maximum(std, np.finfo(float).tiny)
-    z = (mean - best) / std
-    near, far = np.maximum(z, FAR), np.clip(z, FARTHEST, FAR)
-    density = -0.5 * near**2 - LOG_SQRT_2_PI
-    with np.errstate(divide="ignore"):
-        close = np.log(np.exp(density) + near * np.exp(log_ndtr(near)))
-    mills = np.sqrt(np.pi / 2.0) * erfcx(-far / np.sqrt(2.0))  # Phi(z) / phi(z)
-    rest = np.where(far > -1e4, np.log1p(np.maximum(far * mills, -1.0 + 1e-17)), 0.0)
-    rest = np.where(far < -1e3, -2.0 * np.log(-far), rest)  # 1 + z Phi/phi ~ 1 / z^2
-    distant = -0.5 * np.minimum(z, FAR) ** 2 - LOG_SQRT_2_PI + rest
-    return np.log(std) + np.where(z > FAR, close, distant)
+    with np.errstate(divide="ignore", over="ignore"):
+        z = (mean - best) / np.maximum(std, np.finfo(float).tiny)
+        near, far = np.maximum(z, FAR), np.minimum(z, FAR)
+        close = np.log(np.exp(-0.5 * near**2 - LOG_SQRT_2_PI) + near * ndtr(near))
+        mills = np.sqrt(np.pi / 2.0) * erfcx(-far / np.sqrt(2.0))  # Phi(z) / phi(z)
+        rest = np.where(far < FARTHEST, far**-2.0, 1.0 + far * mills)  # 1 + z Phi/phi ~ 1 / z^2
+        distant = -0.5 * far**2 - LOG_SQRT_2_PI + np.log(rest)
+        return np.log(std) + np.where(z > FAR, close, distant)
 
 
 def upper_confidence_bound(mean: Array, std: Array, best: float) -> Array:

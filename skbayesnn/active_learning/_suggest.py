@@ -5,11 +5,18 @@ from typing import Any
 import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.stats import qmc
+from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._acquisition import ACQUISITIONS
 from skbayesnn.active_learning._inputs import check_number, resolve
-from skbayesnn.estimators import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators import (
+    EvidenceMLPRegressor,
+    HMCMLPRegressor,
+    PredictiveDistribution,
+    generator,
+    named,
+)
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
@@ -74,7 +81,8 @@ def suggest(
     TypeError
         If the estimator is not a fitted regressor of this package.
     ValueError
-        If there are several outputs, if no candidate is possible, or if a parameter is invalid.
+        If there are several outputs, if no candidate is possible, if costs are not positive, or if
+        a parameter is invalid.
 
     Examples
     --------
@@ -90,9 +98,9 @@ def suggest(
     check_number(n, "n", 1)
     search = _Search(estimator, acquisition, maximize, cost, constraint)
     bounds = _bounds(candidates)
-    rng = np.random.default_rng(_seed(random_state))
+    rng = generator(random_state)
     if bounds is None:
-        pool = np.asarray(candidates, dtype=float)
+        pool = check_array(candidates, dtype=np.float64, input_name="candidates")
     else:
         unit = qmc.Sobol(len(bounds), rng=rng).random_base2(LOG_CANDIDATES)
         pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
@@ -113,7 +121,8 @@ class _Search:
     """Acquisition function of a fitted model at rows in the units of the user."""
 
     def __init__(self, estimator, acquisition, maximize, cost, constraint):
-        self.model, self.prepare = resolve(estimator, REGRESSORS)
+        self.model, prepare = resolve(estimator, REGRESSORS)
+        self.prepare = lambda X: prepare(named(estimator, X))
         if self.model.n_outputs_ > 1:
             raise ValueError(
                 f"The estimator has {self.model.n_outputs_} outputs. Fit one estimator for the "
@@ -131,7 +140,7 @@ class _Search:
         self.function = acquisition if callable(acquisition) else ACQUISITIONS.get(acquisition)
         self.sign = 1.0 if maximize or callable(acquisition) else -1.0
         self.cost, self.constraint = cost, constraint
-        self.best = np.max(self.sign * self._mean(self.model._result.posed.posterior.X))
+        self.best = np.max(self.sign * self._at(self.model._result.problem.X).mean())
 
     def possible(self, X):
         """Mask of the rows that the constraint allows."""
@@ -147,21 +156,35 @@ class _Search:
         pending = self.prepare(chosen) if len(chosen) else None
         best = self.best
         if pending is not None:
-            best = max(best, np.max(self.sign * self._mean(pending)))
+            best = max(best, np.max(self.sign * self._at(pending).mean()))
 
         def score(X):
             Z = self.prepare(X)
-            std = self._std(Z) * self._share_left(Z, pending, seed)
-            values = self.function(self.sign * self._mean(Z), std, best)
-            return values - np.log(self.cost(X)) if self.cost is not None else values
+            std = self._at(Z).std("epistemic") * self._share_left(Z, pending, seed)
+            values = np.asarray(self.function(self.sign * self._at(Z).mean(), std, best))
+            if values.shape != (len(X),) or np.any(np.isnan(values)):
+                raise ValueError(
+                    f"acquisition must return {len(X)} numbers, one per row; it returned "
+                    f"{values!r}."
+                )
+            return values - self._log_cost(X)
 
         return score
+
+    def _log_cost(self, X):
+        """Logarithm of the costs; 0 without costs."""
+        cost = np.ones(len(X)) if self.cost is None else np.asarray(self.cost(X), dtype=float)
+        if cost.shape != (len(X),) or not np.all((cost > 0) & np.isfinite(cost)):
+            raise ValueError(
+                f"cost must return {len(X)} positive numbers, one per row; it returned {cost!r}."
+            )
+        return np.log(cost)
 
     def improved(self, score, pool, bounds):
         """Improve the best candidates locally; return the best that is possible."""
         low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
         values = score(pool)
-        found = [pool[int(np.argmax(values))]]
+        found = [pool[np.argmax(values)]]
 
         def with_slope(u):
             side = np.where(u < 0.5, STEP, -STEP)  # differences stay within the bounds
@@ -180,12 +203,9 @@ class _Search:
         found = found[self.possible(found)]
         return found[int(np.argmax(score(found)))]
 
-    def _mean(self, Z):
-        return self.model._y_scaling.inverse(self.model._ensemble.mean(Z))[:, 0]
-
-    def _std(self, Z):
-        variance = self.model._ensemble.moments(Z, "epistemic")[1][:, 0, 0]
-        return np.sqrt(variance) * self.model._y_scaling.scale[0]
+    def _at(self, Z):
+        """Predictive distribution at standardised rows, in units of y."""
+        return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
 
     def _drawn(self, Z, size, seed):
         """Draw functions ``(size, n)``, the same ones for every call."""
@@ -202,9 +222,7 @@ class _Search:
         drawn = self._drawn(np.vstack([Z, pending]), N_DRAWS, seed)
         drawn = drawn - drawn.mean(axis=0)
         there, here = drawn[:, len(Z) :], drawn[:, : len(Z)]
-        total = self.model._ensemble.moments(pending, "aleatoric")[1][:, 0, 0]
-        noise = total * self.model._y_scaling.scale[0] ** 2
-        covariance = there.T @ there + N_DRAWS * np.diag(noise)
+        covariance = there.T @ there + N_DRAWS * np.diag(self._at(pending).var("aleatoric"))
         ridge = 1e-9 * np.trace(covariance) * np.eye(len(pending))
         cross = there.T @ here
         explained = np.sum(cross * np.linalg.solve(covariance + ridge, cross), axis=0)
@@ -225,10 +243,3 @@ def _bounds(candidates):
     if np.any(pairs[:, 0] >= pairs[:, 1]):
         raise ValueError("Every lower bound must be below its upper bound.")
     return pairs
-
-
-def _seed(random_state):
-    """Integer seed of a random state, or ``None``."""
-    if hasattr(random_state, "randint"):
-        return random_state.randint(2**31)
-    return random_state

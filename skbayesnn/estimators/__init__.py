@@ -14,15 +14,14 @@ from skbayesnn.estimators._pipeline import (
     delegated,
     final_step,
     innermost,
+    named,
     path_to_final_step,
     predictive_distribution,
 )
 from skbayesnn.estimators.inputs._parameters import probabilities, tails
-from skbayesnn.estimators.inputs._rows import checked_weights
-from skbayesnn.estimators.predictions._distribution import (
-    CategoricalDistribution,
-    PredictiveDistribution,
-)
+from skbayesnn.estimators.inputs._rows import checked_weights, generator
+from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
+from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
 from skbayesnn.estimators.tasks._networks import ClassificationNetwork, RegressionNetwork
 from skbayesnn.estimators.weights._posterior import DrawnPosterior, GaussianPosterior
 
@@ -47,7 +46,9 @@ __all__ = [
     "conformal_interval",
     "delegated",
     "final_step",
+    "generator",
     "innermost",
+    "named",
     "path_to_final_step",
     "predictive_distribution",
     "probabilities",

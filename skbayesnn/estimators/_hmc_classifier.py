@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._hmc import HMCMLP
-from skbayesnn.estimators.predictions._distribution import TINY
+from skbayesnn.estimators.predictions._categorical import TINY
 from skbayesnn.estimators.reports._comparison import compare_classifiers
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.predictive import class_probabilities

@@ -1,5 +1,6 @@
 """Access to estimators of this package at the end of a pipeline."""
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -9,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._typing import Estimator
+from skbayesnn._typing import Array, Estimator
 
 
 def final_step(model: Estimator) -> Estimator:
@@ -131,6 +132,36 @@ def before_final_step(model: Estimator, X: ArrayLike) -> Any:
             X = model[:-1].transform(X)
         model = model.steps[-1][1]
     return X
+
+
+def named(model: Estimator, X: Array) -> Any:
+    """Give rows the column names with which a model was fitted, if any.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted model.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs of the whole pipeline.
+
+    Returns
+    -------
+    ndarray or pandas.DataFrame
+        Data frame if the model has names for as many columns, and pandas is in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import named
+    >>> X = np.zeros((2, 1))
+    >>> named(EvidenceMLPRegressor(()).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0]), X) is X
+    True
+    """
+    names, pandas = getattr(model, "feature_names_in_", None), sys.modules.get("pandas")
+    if names is None or pandas is None or len(names) != X.shape[1]:
+        return X
+    return pandas.DataFrame(X, columns=names)
 
 
 def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) -> Any:

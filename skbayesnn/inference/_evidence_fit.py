@@ -123,7 +123,8 @@ class EvidenceFit:
         if self.drawn:
             joint, position = self.drawn[0].joint, self.drawn[0].position
             alpha = joint.place(position[rng.integers(len(position), size=size)]).hyper.alpha
-            return outputs(joint.posterior.network, joint.groups.draw(alpha, rng), X)
+            own = joint.posterior  # groups of a noise network come after its own
+            return outputs(own.network, own.groups.draw(alpha, rng), X)
         best = self.best
         alpha = np.tile(best.hyper.alpha, (size, 1))
         return outputs(best.network, best.groups.draw(alpha, rng), X)

@@ -24,9 +24,10 @@ from skbayesnn.inference._evidence_fit import (
 )
 from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
+from skbayesnn.inference.choice._sampled_models import MORE
 from skbayesnn.inference.minima._search import ALONE, find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._population import sample_population
+from skbayesnn.inference.sampling._population import sample_after, sample_population
 from skbayesnn.inference.sampling._sampling import (
     Sampled,
     SamplingSettings,
@@ -39,7 +40,6 @@ from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
 
-MORE = 4  # factor of the number of particles
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
 
 
@@ -114,7 +114,7 @@ class SampledFit:
     def draws(self):
         """`Draws` of all chains."""
         settings = self.settings
-        return self.sampled.draws.joined(settings.n_parts).first(settings.n_draws)
+        return self.sampled.draws.joined(settings.plan.group).first(settings.n_draws)
 
     def draw_prior(self, X, size, rng):
         """Draw outputs of networks from the prior at sampled precisions, see `EvidenceFit`."""
@@ -128,8 +128,9 @@ class SampledFit:
         same = self.noise == other.noise and self.origin == other.origin
         same = same and self.draws.energy.shape[0] == n_chains
         same = same and self.draws.energy.shape[1] <= theirs.n_draws
-        unlike = {"n_draws": 0, "search": None, "n_parts": 1}
-        same = same and mine._replace(**unlike) == theirs._replace(**unlike)
+        unlike = {"n_draws": 0, "search": None}
+        mine, theirs = (some.grouped(1)._replace(**unlike) for some in (mine, theirs))
+        same = same and mine == theirs
         same = same and (
             self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
         )
@@ -198,10 +199,15 @@ def fit_by_sampling(
     seeds = np.random.SeedSequence(entropy).spawn(2)
     fit = SampledFit(problem, chosen.posed, chosen.noise, None, settings, origin)
     if previous is not None and previous.continues(fit, recipe.n_chains):
-        settings = settings._replace(n_parts=previous.settings.n_parts)
+        settings = settings.grouped(previous.settings.plan.group)
         sampled = _continued(previous.sampled, settings, workers)
         evidence = previous.log_evidence, previous.log_evidence_std
     else:
+        if previous is not None:  # begin as a first fit of the models that it has chosen would
+            sizes = chosen.posed.posterior.network.hidden_layer_sizes
+            given = sizes, chosen.noise, entropy, init, None, workers
+            again = _chosen(problem, *given, not recipe.from_prior)
+            chosen = replace(again, growth=chosen.growth)
         settings, sampled, evidence = _begun(chosen, recipe, settings, seeds, workers)
     fit = replace(
         fit,
@@ -234,32 +240,25 @@ def _begun(chosen, recipe, settings, seeds, workers):
     """
     problem, chain_seeds, found = chosen.problem, seeds[0].spawn(recipe.n_chains), None
     if chosen.drawn and settings.tuned and not recipe.from_prior:
-        found = _populated(chosen.drawn[0], seeds[1], problem.deadline)
+        drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
+        found = sample_after(drawn.joint, drawn.position, rng, problem.deadline, MORE)
     if found is None:
         given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
         started = start_sampling(problem, chosen.posed, settings, chain_seeds, *given)
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
-    settings = settings._replace(n_parts=N_PARTS)
+    settings = settings.grouped(N_PARTS)
     started = found.joint, _started(found, settings, chain_seeds, workers)
     evidence = found.log_evidence + problem.log_scale, found.log_evidence_std
     return settings, run_chains(*started, settings, True, workers), evidence
 
 
-def _populated(drawn, seed, deadline):
-    """Draw a large population of a model, given a small one; ``None`` if there is no time."""
-    joint, rng = drawn.joint, np.random.default_rng(seed)
-    eta = drawn.position[:, joint.n_sampled : joint.dimension]
-    return sample_population(joint, eta, rng, deadline, MORE)
-
-
 def _started(found, settings, seeds, workers):
     """Start the short chains at final states of the populations, in the order of these."""
-    rngs = [np.random.default_rng(s) for seed in seeds for s in seed.spawn(settings.n_parts)]
+    rngs = [np.random.default_rng(s) for seed in seeds for s in seed.spawn(settings.plan.group)]
     last = found.position[:, -1]
     position = last[np.arange(len(rngs)) * len(last) // len(rngs)]
     with blas_threads(found.joint.posterior.network.n_weights):
-        given = rngs, settings.grouped_plan, workers.n_jobs
-        return start_chains(found.joint, position, *given)
+        return start_chains(found.joint, position, rngs, settings.plan, workers.n_jobs)
 
 
 def _with_evidence(fit, seed, workers):
@@ -284,7 +283,7 @@ def _continued(old, settings, workers):
     done = old.draws.energy.shape[1]
     if done == settings.of_parts(settings.n_draws):
         return replace(old, interrupted=False)
-    rest = settings._replace(n_draws=settings.n_draws - done * settings.n_parts)
+    rest = settings._replace(n_draws=settings.n_draws - done * settings.plan.group)
     chains = [batch._replace(rngs=deepcopy(batch.rngs)) for batch in old.chains]  # they advance
     more = run_chains(old.joint, chains, rest, False, workers)
     return more.after(old)

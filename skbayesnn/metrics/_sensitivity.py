@@ -6,7 +6,7 @@ from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.estimators import ask, before_final_step, final_step
+from skbayesnn.estimators import ask, before_final_step, final_step, named
 
 
 def sobol_indices(
@@ -63,7 +63,7 @@ def sobol_indices(
     points = [np.quantile(X[:, j % d], unit[:, j], method="inverted_cdf") for j in range(2 * d)]
     A, B = np.stack(points[:d], axis=1), np.stack(points[d:], axis=1)
     mixed = [np.where(np.arange(d) == j, B, A) for j in range(d)]
-    rows = np.concatenate([A, B, *mixed])
+    rows = named(estimator, np.concatenate([A, B, *mixed]))
     draws = ask(estimator, "sample_y", rows, n_draws, random_state)
     f = np.concatenate([ask(estimator, "predict", rows)[..., None], draws], axis=-1)
     f = f.reshape(d + 2, n_points, *f.shape[1:])
@@ -114,12 +114,13 @@ def derivative_indices(
     >>> bool(np.all(abs(index - [4.0, 1.0] * np.var(X / [1.0, 10.0], axis=0)) < 3 * std))
     True
     """
-    X = check_array(before_final_step(estimator, X), dtype=np.float64)
-    model = final_step(estimator)
+    X, model = before_final_step(estimator, X), final_step(estimator)
     draws = model.sample_gradient(X, n_draws, random_state)
     slopes = np.concatenate([model.predict_gradient(X)[..., None], draws], axis=-1)
     index = np.moveaxis(np.mean(slopes**2, axis=0), -2, 0)
-    variances = np.var(X, axis=0).reshape(-1, *np.ones(index.ndim - 1, dtype=int))
+    variances = np.var(check_array(X, dtype=np.float64), axis=0).reshape(
+        -1, *np.ones(index.ndim - 1, dtype=int)
+    )
     return _with_std(index * variances)
 
 

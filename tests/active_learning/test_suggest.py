@@ -95,10 +95,9 @@ def test_contours(model):
 def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     X, y = make_rows(12)
     model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
-    given = {"weight_precision": model.weight_precisions_[0], "noise_std": model.noise_std_}
     pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
-    fixed = EvidenceMLPRegressor((), noise="constant", prior="single", **given)
-    fixed.set_params(standardize=False, weight_precision=1e-3).fit(X, y)
+    given = {"noise_std": model.noise_std_, "weight_precision": 1e-3, "standardize": False}
+    fixed = EvidenceMLPRegressor((), noise="constant", prior="single", **given).fit(X, y)
     more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
     search = _Search(fixed, "upper_confidence_bound", True, None, None)
     Z, there = search.prepare(at), search.prepare(pending)
@@ -106,6 +105,17 @@ def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     before = fixed.predict_std(at, kind="epistemic")
     after = fixed.fit(*more).predict_std(at, kind="epistemic")
     assert_allclose(share * before, after, rtol=4 * np.sqrt(2.0 / N_DRAWS))  # standard errors
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_names_of_columns_are_kept(scaled):
+    X, y = make_rows()
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = EvidenceMLPRegressor((), noise="constant")
+    model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(frame, y)
+    for candidates in (frame, LIMITS):  # a warning would be an error
+        assert suggest(model, candidates, 2, random_state=0).shape == (2, 2)
 
 
 def test_pipelines():
@@ -123,6 +133,11 @@ def test_pipelines():
         ([(1.0, 0.0), (0.0, 1.0)], {}, "must be below"),
         (LIMITS, {"constraint": lambda X: X[:, 0] > 2}, "Only 0 candidates"),
         (np.zeros((2, 2)), {"n": 3}, "Only 2 candidates"),
+        (np.zeros(2), {}, "Expected 2D array"),
+        (np.full((3, 2), np.nan), {}, "candidates contains NaN"),
+        (LIMITS, {"cost": lambda X: -np.ones(len(X))}, "cost must return 1024 positive numbers"),
+        (LIMITS, {"acquisition": lambda mean, std, best: 1.0}, "must return 1024 numbers"),
+        ([*LIMITS, (0.0, 1.0)], {}, "X has 3 features"),
     ],
 )
 def test_bad_requests(model, candidates, given, message):

@@ -244,3 +244,16 @@ def test_leave_one_out_knows_the_noise_of_each_row():
     several = fit(X, y, combine="stacking", n_restarts=4)
     assert shares_of(several).sum() == pytest.approx(1.0)
     assert np.mean(several.log_predictive_density(X, y)) > 0.2
+
+
+def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):
+    X, y = make_rows(30)
+    precision = {"hidden1_weights": 1.0, "hidden1_biases": 4.0, "output": 0.25}
+    variances = []
+    for noise in ("constant", "input_dependent"):
+        model = fit(X, y, (4,), noise=noise, weight_precision=precision, n_restarts=1)
+        assert model._result.drawn
+        functions = model.sample_prior(GRID, 4000)
+        variances.append(functions.var(axis=1))
+    # the kurtosis of these functions is below 6: variances have a relative error of sqrt(5 / 4000)
+    assert_allclose(*variances, rtol=4 * np.sqrt(2 * 5 / 4000))

@@ -6,13 +6,30 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from skbayesnn._typing import Array
+from skbayesnn._typing import Array, RandomState
 
 FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it they hardly count
 
 
-def generator(random_state):
-    """A NumPy generator from anything that scikit-learn takes as ``random_state``."""
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Make a NumPy generator from anything that scikit-learn takes as ``random_state``.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        Seed.
+
+    Returns
+    -------
+    numpy.random.Generator
+        Generator, which is the same for equal integers.
+
+    Examples
+    --------
+    >>> from skbayesnn.estimators import generator
+    >>> bool(generator(0).random() == generator(0).random())
+    True
+    """
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 

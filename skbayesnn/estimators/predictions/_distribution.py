@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import ArrayLike
-from scipy.special import entr, ndtr
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from scipy.special import ndtr
+from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
@@ -17,7 +17,6 @@ from skbayesnn.estimators.inputs._rows import generator, numeric
 from skbayesnn.predictive import Ensemble
 
 KINDS = ("total", "epistemic", "aleatoric")
-TINY = np.finfo(float).tiny
 NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
 
 
@@ -161,6 +160,21 @@ class PredictiveDistribution(Distribution):
             Standard deviation, in units of y.
         """
         return self._std_of(self._moments(kind)[1])
+
+    def var(self, kind: str = "total") -> Array:
+        """Compute the variance, or one of its parts.
+
+        Parameters
+        ----------
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty, as in `std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Variance, in squared units of y.
+        """
+        return self.std(kind) ** 2
 
     def _mean_and_std(self) -> tuple[Array, Array]:
         """Compute the mean and the standard deviation together, in the time of the latter."""
@@ -354,118 +368,3 @@ def _applied(function, targets):
             f"given {targets.shape}, it returned {values.shape}."
         )
     return values
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class CategoricalDistribution:
-    """Predictive distribution of the classes of given rows.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_samples, n_classes)
-        Moderated probabilities.
-    classes : ndarray of shape (n_classes,)
-        Labels, sorted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.estimators import CategoricalDistribution
-    >>> at = CategoricalDistribution(np.array([[0.1, 0.9]]), np.array(["no", "yes"]))
-    >>> at.mode(), at.pmf(["no"])
-    (array(['yes'], dtype='<U3'), array([0.1]))
-    >>> at.entropy().round(3)
-    array([0.325])
-    """
-
-    probabilities: Array
-    classes: Array
-
-    def mean(self) -> Array:
-        """Return the mean of one-hot classes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities.
-        """
-        return self.probabilities
-
-    def mode(self) -> Array:
-        """Return the most probable class.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
-        return self.classes[np.argmax(self.probabilities, axis=1)]
-
-    def pmf(self, y: ArrayLike) -> Array:
-        """Return the probability of classes.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Probabilities.
-        """
-        return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
-
-    def logpmf(self, y: ArrayLike) -> Array:
-        """Return the log probability of classes.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In nats; finite: the smallest normal number counts as the smallest probability.
-        """
-        return np.log(np.maximum(self.pmf(y), TINY))
-
-    def entropy(self) -> Array:
-        """Compute the entropy ``-sum_c p_c ln p_c``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Entropy, in nats.
-        """
-        return np.sum(entr(self.probabilities), axis=1)
-
-    def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
-        """Draw classes, each row by itself.
-
-        Parameters
-        ----------
-        size : int, optional
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (size, n_samples)
-            Labels.
-        """
-        rng, number = generator(random_state), 1 if size is None else count(size, "size")
-        below = np.cumsum(self.probabilities, axis=1)[:, :-1]
-        drawn = np.sum(rng.uniform(size=(number, len(below), 1)) > below, axis=-1)
-        return self.classes[drawn[0] if size is None else drawn]
-
-    def _codes(self, y):
-        """Positions of labels among the classes."""
-        y = column_or_1d(y)
-        check_consistent_length(self.probabilities, y)
-        unknown = np.setdiff1d(y, self.classes)
-        if len(unknown):
-            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
-        return np.searchsorted(self.classes, y)

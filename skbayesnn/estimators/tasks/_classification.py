@@ -13,7 +13,7 @@ from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import checked_weights, generator, validated
-from skbayesnn.estimators.predictions._distribution import TINY, CategoricalDistribution
+from skbayesnn.estimators.predictions._categorical import TINY, CategoricalDistribution
 from skbayesnn.estimators.tasks._networks import ClassificationNetwork
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities

@@ -197,7 +197,8 @@ class _Trial:
     def sample(self, more=1):
         """Draw a larger population, unless the last one has missed a minimum."""
         if not self._has_missed(HOPELESS):
-            found = sample_after(self.particles, self.rng, self.deadline, more)
+            joint, position = self.particles.joint, np.concatenate(self.particles.position)
+            found = sample_after(joint, position, self.rng, self.deadline, more)
             self.particles = found or self.particles
 
     def _has_missed(self, least):

@@ -155,8 +155,7 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1):
     return _annealed(joint, first, rng, schedule, deadline)
 
 
-def sample_after(scouted, rng, deadline=NEVER, more=1):
-    """Run `sample_population` near the precisions of an earlier population."""
-    joint = scouted.joint
-    eta = np.concatenate(scouted.position)[:, joint.n_sampled : joint.dimension]
+def sample_after(joint, position, rng, deadline=NEVER, more=1):
+    """Run `sample_population` near the precisions of earlier draws ``(m, d + n_conditions)``."""
+    eta = position[:, joint.n_sampled : joint.dimension]
     return sample_population(joint, eta, rng, deadline, more)

@@ -70,8 +70,6 @@ class SamplingSettings(NamedTuple):
     plan : Plan
     n_warmup, n_draws, thin : int
         Transitions of the warm-up; draws kept of every chain; transitions per draw.
-    n_parts : int
-        Number of short chains that every chain consists of. They share its transitions.
     tuned : bool
         Integrate the output layer out where possible, and adapt a metric. ``False``: the plain
         dynamics of all weights, whose coordinates are the weights where precisions are fixed.
@@ -86,16 +84,14 @@ class SamplingSettings(NamedTuple):
     thin: int = 1
     tuned: bool = True
     dtype: np.dtype = np.dtype(np.float64)
-    n_parts: int = 1
 
     def of_parts(self, n_transitions):
-        """Number of transitions of each part."""
-        return -(-n_transitions // self.n_parts)
+        """Number of transitions of each short chain if a chain consists of a group of them."""
+        return -(-n_transitions // self.plan.group)
 
-    @property
-    def grouped_plan(self):
-        """`Plan` by which the parts of a chain adapt together."""
-        return self.plan._replace(group=self.n_parts)
+    def grouped(self, size):
+        """Settings of chains that consist of several short ones."""
+        return self._replace(plan=self.plan._replace(group=size))
 
 
 class Draws(NamedTuple):
@@ -204,7 +200,7 @@ def _warm_up(joint, chains, settings, tell):
     deadline = settings.search.deadline.part(WARM_UP_SHARE)
     with blas_threads(joint.posterior.network.n_weights):
         n_warmup, move = settings.of_parts(settings.n_warmup), _moves(joint, settings)
-        given = settings.grouped_plan, n_warmup, curvature, move, tell
+        given = settings.plan, n_warmup, curvature, move, tell
         return warm_up(joint, chains, *given, lambda: deadline.passed)
 
 
