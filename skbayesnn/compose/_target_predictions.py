@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators import ask, probabilities
 from skbayesnn.estimators.predictions._distribution import Distribution
-from skbayesnn.estimators.tasks._regression import Predictions
+from skbayesnn.estimators.predictions._methods import Predictions
 
 
 @dataclass(frozen=True, repr=False, eq=False)

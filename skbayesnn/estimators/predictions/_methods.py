@@ -1,0 +1,186 @@
+"""Prediction methods of regressors that are one method of the predictive distribution."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from skbayesnn._typing import Array
+
+
+class Predictions:
+    """Mixin of the predictions that are one method of ``predict_distribution(X)``.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators.predictions._methods import Predictions
+    >>> issubclass(EvidenceMLPRegressor, Predictions)
+    True
+    """
+
+    predict_distribution: Callable[..., Any]
+
+    def predict_std(
+        self,
+        X: ArrayLike,
+        kind: str = "total",
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict the standard deviation, or one of its parts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty: the total; the part of the weights; the part of the noise.
+        measurement_std : float or array-like of shape (n_samples,), optional
+            Known standard deviations of measurement errors at these rows, in units of y, which add
+            to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
+            training rows do not carry over to other rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Standard deviation, in units of y. The squares of the parts sum to that of the total.
+        """
+        return self.predict_distribution(X, measurement_std).std(kind)
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        coverage: ArrayLike = 0.95,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict a central interval of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        coverage : float or array-like of shape (n_coverages,), default=0.95
+            Probability inside, between 0 and 1.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
+        """
+        return self.predict_distribution(X, measurement_std).interval(coverage)
+
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike = 0.5,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Predict quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        q : float or array-like, default=0.5
+            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
+        """
+        return self.predict_distribution(X, measurement_std).ppf(q)
+
+    def predict_expectation(
+        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
+    ) -> Any:
+        """Predict the mean of a function of the target, such as a cost or a change of units.
+
+        The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
+        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
+        under which such means need not exist, are left out as long as they have less than half of
+        the weight.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        function : callable
+            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
+            that shape; it treats every target by itself, and is smooth.
+        return_std : bool, default=False
+            Also return the standard deviation of the function.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Mean, in units of the function.
+        std : ndarray of the same shape
+            Standard deviation; only with ``return_std``.
+
+        Raises
+        ------
+        ValueError
+            If most networks have Student-t noise; or if ``function`` does not return finite numbers
+            of the shape that it was given.
+        """
+        mean, std = self.predict_distribution(X).expect(function)
+        return (mean, std) if return_std else mean
+
+    def log_predictive_density(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Compute the log density of targets under their predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `predict_std`; needed if the model was fitted with
+            ``noise_std=0``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Log density in nats, y in its own units; joint over the outputs.
+        """
+        return self.predict_distribution(X, measurement_std).joint_logpdf(y)
+
+    def predictive_cdf(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
+        """Compute the predictive probability of a target no larger than ``y``.
+
+        At the true targets of a calibrated model these values, the probability integral transform,
+        are uniform (Dawid 1984).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        measurement_std : float or array-like, optional
+            Measurement errors as in `log_predictive_density`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Probabilities between 0 and 1, for each output by itself.
+        """
+        return self.predict_distribution(X, measurement_std).cdf(y)
+        errors = self._needed_variances(X, measurement_std)
+        return self._shaped(self._ensemble.cdf(X, y, errors))
