@@ -4,14 +4,12 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from skbayesnn.inference.evidence._symmetries import symmetries
-from skbayesnn.posterior import Hyperparameters
 
 GAUSSIAN_FROM = 5.0  # well-determined parameters above which ln alpha is treated as Gaussian
-PROFILE_POINTS = 801  # of the quadrature over a log precision
+LEAST_DEGREES = 1e-3  # fewer of them leave a precision undetermined
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,59 +135,6 @@ def log_symmetry(network, groups, switched_off=()):
     return float(total)
 
 
-def log_occam_profile(prior, log_value, energy, count, b, q2):
-    """Log Occam factor of one precision by quadrature over its whole range.
-
-    With all other precisions fixed and a quadratic energy, changing a precision ``lambda`` by
-    ``delta`` changes the log evidence by::
-
-        -delta E + 1/2 delta^2 sum_i q_i^2 / (1 + delta b_i) - 1/2 sum_i log(1 + delta b_i)
-        + 1/2 n log(lambda'/lambda)
-
-    Parameters
-    ----------
-    prior : Hyperprior
-    log_value : float
-        ``ln lambda`` at the maximum of the evidence times the prior.
-    energy : float
-        The energy ``E`` that ``lambda`` multiplies.
-    count : float
-        ``n``: weights in the group, or targets of the noise level.
-    b, q2 : ndarray of shape (m,)
-        Eigenvalues of ``A^-1/2 grad grad E A^-1/2`` and squared components of ``A^-1/2 grad E``
-        along their eigenvectors.
-
-    Returns
-    -------
-    float
-        ``log int P(ln lambda) P(D | lambda) / P(D | lambda_0) d ln lambda``; at most 0 under a
-        uniform prior.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.evidence._evidence import log_occam_gaussian, log_occam_profile
-    >>> from skbayesnn.posterior import LogUniform
-    >>> given = LogUniform(), 0.0, 50.0, 100.0, np.zeros(1), np.zeros(1)  # all well determined
-    >>> log_occam_profile(*given) < -3.0
-    True
-    >>> abs(log_occam_profile(*given) - log_occam_gaussian(LogUniform(), 0.0, 100.0)) < 0.002
-    True
-    """
-    low, high = prior.log_range
-    x = np.linspace(low, high, PROFILE_POINTS)
-    delta = np.exp(x) - np.exp(log_value)
-    shrink = 1.0 + delta[:, None] * b
-    valid = np.all(shrink > 0, axis=1)
-    shrink = np.where(valid[:, None], shrink, 1.0)
-    profile = -delta * energy + 0.5 * delta**2 * np.sum(q2 / shrink, axis=1)
-    profile += 0.5 * (count * (x - log_value) - np.sum(np.log(shrink), axis=1))
-    profile += prior.log_kernel(x) - prior.log_kernel(log_value)
-    weight = np.full(len(x), x[1] - x[0])
-    weight[[0, -1]] *= 0.5
-    return log_occam(prior, log_value, logsumexp(np.where(valid, profile, -np.inf), b=weight))
-
-
 def log_occam(prior, log_value, log_area):
     """Log Occam factor ``log [P(ln lambda) area]``, with the area bounded by the prior width.
 
@@ -201,7 +146,7 @@ def log_occam(prior, log_value, log_area):
     log_area : float
         Logarithm of the area below that density, divided by its maximum.
     """
-    return float(prior.log_density(log_value) + min(log_area, prior.log_width))
+    return prior.log_density(log_value) + np.minimum(log_area, prior.log_width)
 
 
 def log_occam_gaussian(prior, log_value, degrees):
@@ -263,50 +208,35 @@ def well_determined(posterior, method, theta, hyper):
     return WellDetermined(gamma, noise_gamma, precision)
 
 
-def alpha_occam(posterior, method, point, free, determined):
-    """Sum of the log Occam factors of the free weight precisions.
+def alpha_occam(groups, hyper, free, gamma):
+    """Sum of the log Occam factors of the free weight precisions, by Gaussian approximations.
 
-    The Gaussian approximation is used if more than `GAUSSIAN_FROM` parameters determine a precision
-    far from the bounds of its prior, else quadrature. The Gauss-Newton approximation is exact for
-    linear models and keeps every profile well-defined.
+    Where few parameters determine a precision, `integrated` improves on it.
+
+    Parameters
+    ----------
+    groups : WeightGroups
+    hyper : Hyperparameters
+    free : FreeHyperparameters
+    gamma : ndarray of shape (n_groups,)
+        Effective numbers of parameters.
     """
-    groups, total = posterior.groups, 0.0
-    for c in np.flatnonzero(free.alpha & (groups.sizes > 0)):
-        alpha, prior = point.hyper.alpha[c], free.alpha_prior[c]
-        degrees = determined.gamma[c] + prior.counts
-        if not method.dense or gaussian_serves(prior, np.log(alpha), degrees):
-            total += log_occam_gaussian(prior, np.log(alpha), max(degrees, 1e-3))
-            continue
-        covariance, deviation = groups.within(c, determined.precision.covariance(), point.theta)
-        b, vectors = eigh(covariance)
-        b = np.clip(b, 0.0, 1.0 / alpha)  # exact bounds, up to rounding
-        q2 = b * (vectors.T @ deviation) ** 2
-        energy = point.energies.weights[c]
-        total += log_occam_profile(prior, np.log(alpha), energy, len(b), b, q2)
-    return total
+    mask = free.alpha & (groups.sizes > 0)
+    return _sum_of_gaussian(free.alpha_prior, mask, hyper.alpha, gamma)
 
 
-def noise_occam(posterior, method, point, free, determined):
+def noise_occam(posterior, point, free, noise_gamma):
     """Sum of the log Occam factors of the free noise precisions; see `alpha_occam`."""
-    hyper, counts, total = point.hyper, posterior.level_counts, 0.0
     if np.any(free.beta) and not posterior.likelihood.linear:
         return _joint_noise_occam(posterior, point, free)
-    for level in np.flatnonzero(free.beta):
-        beta, prior = hyper.beta[level], free.beta_prior[level]
-        degrees = counts[level] - determined.noise_gamma[level] + prior.counts
-        if not method.dense or gaussian_serves(prior, np.log(beta), degrees):
-            total += log_occam_gaussian(prior, np.log(beta), max(degrees, 1e-3))
-            continue
-        alone = Hyperparameters(0.0 * hyper.alpha, np.eye(len(hyper.beta))[level])
-        _, gradient, B = posterior.expansion(point.theta, alone)
-        whiten = determined.precision.whiten
-        white = whiten(whiten(B).T)
-        b, vectors = eigh(0.5 * (white + white.T))
-        b = np.clip(b, 0.0, 1.0 / beta)
-        q2 = (vectors.T @ whiten(gradient)) ** 2
-        energy = point.energies.errors[level]
-        total += log_occam_profile(prior, np.log(beta), energy, counts[level], b, q2)
-    return total
+    degrees = posterior.level_counts - noise_gamma
+    return _sum_of_gaussian(free.beta_prior, free.beta, point.hyper.beta, degrees)
+
+
+def _sum_of_gaussian(prior, mask, precisions, degrees):
+    """Sum of Gaussian log Occam factors of the precisions in a mask."""
+    degrees = np.maximum(degrees + prior.counts, LEAST_DEGREES)
+    return float(np.sum(log_occam_gaussian(prior[mask], np.log(precisions[mask]), degrees[mask])))
 
 
 def _joint_noise_occam(posterior, point, free):

@@ -10,6 +10,7 @@ section 3).
 from dataclasses import replace
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import (
@@ -25,6 +26,7 @@ DEPTH = -5.0  # log evidence relative to the minimum at which a profile ends: om
 LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # change of log evidence that lengthens or shortens steps
 STRETCH = 1.7
+FINE_POINTS = 801  # points of the interpolated curve for the integral
 TRIALS, NEAR = 80, 1e-8  # trials per minimum, and the bound on its Newton decrement
 
 
@@ -39,8 +41,7 @@ def integrated(posterior, minimum, settings):
     settings : Settings
     """
     method, free = Method.choose(posterior, settings), settings.free
-    solved = posterior.is_quadratic and posterior.likelihood.linear  # already by quadrature
-    if minimum.trouble is not None or not method.profiled or solved:
+    if minimum.trouble is not None or not method.profiled:
         return minimum
     n_groups, logs = len(minimum.hyper.alpha), np.log(np.concatenate(minimum.hyper))
     by_level = minimum.noise_counts - minimum.noise_gamma
@@ -62,12 +63,17 @@ def integrated(posterior, minimum, settings):
             curve = profile(posterior, method, minimum, i, prior)
             if curve is None:
                 return minimum
-            area = np.trapezoid(np.exp(curve[1]), curve[0])
-            occam[i] = log_occam(prior, logs[i], np.log(area))
+            occam[i] = log_occam(prior, logs[i], np.log(_area(*curve)))
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
     return replace(minimum, terms=terms)
+
+
+def _area(values, heights):
+    """Area below a curve whose logarithm is interpolated by monotone cubic polynomials."""
+    fine = np.linspace(values[0], values[-1], FINE_POINTS)
+    return np.trapezoid(np.exp(PchipInterpolator(values, heights)(fine)), fine)
 
 
 def profile(posterior, method, minimum, index, prior):

@@ -238,8 +238,8 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     off = layers_switched_off(posterior, theta, likelihood.noise_sd(hyper.beta))
     occam = np.full(2, np.nan)
     if determined is not None:
-        given = posterior, method, point, free, determined
-        occam = alpha_occam(*given), noise_occam(*given)
+        occam[0] = alpha_occam(groups, hyper, free, determined.gamma)
+        occam[1] = noise_occam(posterior, point, free, determined.noise_gamma)
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
         noise_normaliser=float(posterior.noise_normaliser(hyper.beta)),
