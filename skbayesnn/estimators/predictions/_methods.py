@@ -182,5 +182,3 @@ class Predictions:
             Probabilities between 0 and 1, for each output by itself.
         """
         return self.predict_distribution(X, measurement_std).cdf(y)
-        errors = self._needed_variances(X, measurement_std)
-        return self._shaped(self._ensemble.cdf(X, y, errors))
