@@ -45,9 +45,8 @@ SWITCHES = {
     "nothing": (),
     "metric": ((_sampling, "warm_up", without_curvature),),
     "ScaleMoves": ((_moves, "ScaleMoves", absent),),
-    "PrecisionMoves": ((_moves, "PrecisionMoves", absent),),
     "UnitMoves": ((_moves, "UnitMoves", absent),),
-    "all moves": tuple((_moves, f"{some}Moves", absent) for some in ("Scale", "Precision", "Unit")),
+    "all moves": tuple((_moves, f"{some}Moves", absent) for some in ("Scale", "Unit")),
     "single precision": ((_core, "SINGLE", 0.0),),
     "SliceMoves": ((_sampling, "serves_slices", never),),
 }

@@ -11,7 +11,6 @@ import pytest
 from scipy.special import softmax
 
 from skbayesnn.inference.noise._noise_network import NoisePlan
-from skbayesnn.inference.sampling._precision_moves import PrecisionMoves
 from skbayesnn.inference.sampling._scale_moves import ScaleMoves
 from skbayesnn.inference.sampling._unit_moves import UnitMoves
 from skbayesnn.inference.task._settings import FreeHyperparameters
@@ -284,7 +283,7 @@ def test_terms_that_need_eigenvalues():
 @each_set
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_way
-@pytest.mark.parametrize("move", [ScaleMoves, PrecisionMoves, UnitMoves])
+@pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
 def test_moves(used, likelihood, integrate, move):
     found = []
     for joint in both_joints(likelihood, (3, 2), "layer", integrate)[:2]:
@@ -297,7 +296,7 @@ def test_moves(used, likelihood, integrate, move):
     assert_same(*found, tol=1e-7)
 
 
-@pytest.mark.parametrize("move", [ScaleMoves, PrecisionMoves, UnitMoves])
+@pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
 def test_moves_that_need_eigenvalues_go_through_numpy(move):
     found = []
     for joint in both_joints("gaussian", (12,), n=3, wide=True)[:2]:

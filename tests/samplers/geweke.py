@@ -76,10 +76,6 @@ class ManyPosteriors:
         moved, log_volume = self.joint.rescaled(q[:, :-1], shift)
         return np.concatenate([moved, q[:, -1:]], axis=1), log_volume
 
-    def redrawn(self, q, which, gamma):
-        moved, log_volume = self.joint.redrawn(q[:, :-1], which, gamma)
-        return np.concatenate([moved, q[:, -1:]], axis=1), log_volume
-
     def renewed(self, q, rngs, keep_outputs=False):
         joint, position = self.own(q)
         return np.concatenate([joint.renewed(position, rngs, keep_outputs), q[:, -1:]], axis=1)
@@ -153,12 +149,6 @@ class OneByOne(ManyPosteriors):
     def rescalings(self, phase, shifts, log_uniform, done):
         def move(joint, one, i):
             return joint.rescalings(one, shifts[i], log_uniform[i], done[i])
-
-        return np.concatenate(self._moved(phase, move))
-
-    def redraws(self, phase, which, gamma, log_uniform, done):
-        def move(joint, one, i):
-            return joint.redraws(one, which, gamma[i], log_uniform[i], done[i])
 
         return np.concatenate(self._moved(phase, move))
 

@@ -1,6 +1,5 @@
 """Transitions of positions that alternate with those of the dynamics."""
 
-from skbayesnn.inference.sampling._precision_moves import PrecisionMoves
 from skbayesnn.inference.sampling._scale_moves import ScaleMoves
 from skbayesnn.inference.sampling._unit_moves import UnitMoves
 
@@ -41,9 +40,7 @@ def moves_beside(joint, n_sweeps):
         classic samplers.
     """
     moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
-    if n_sweeps:
-        moves.append(PrecisionMoves(joint))
-        if joint.posterior.network.hidden_layer_sizes and not joint.integrated:
-            # all weights are sampled, so that their posterior scales differ between units
-            moves.append(UnitMoves(joint))
+    if n_sweeps and joint.posterior.network.hidden_layer_sizes and not joint.integrated:
+        # all weights are sampled, so that their posterior scales differ between units
+        moves.append(UnitMoves(joint))
     return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))

@@ -134,9 +134,3 @@ class Tempered:
         if self.core is None:
             return done
         return self.core.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
-
-    def redraws(self, phase, which, gamma, log_uniform, done):
-        """Make steps of `PrecisionMoves` in the core, see `JointPosterior.redraws`."""
-        if self.core is None:
-            return done
-        return self.core.redraws(phase, which, gamma, log_uniform, done)

@@ -211,50 +211,6 @@ class Coordinates:
         log_volume = 0.5 * np.sum(self.sizes * np.log(ratio), -1) + np.sum(np.log(stretch), -1)
         return moved, np.where(inside, log_volume, -np.inf)
 
-    def redrawn(self, q, which, gamma):
-        """Redraw one precision at fixed weights.
-
-        Under a hyperprior that is uniform in ``ln alpha`` a precision given its ``k`` weights is
-        Gamma with shape ``k / 2`` and rate ``sum w^2 / 2`` (Neal 1996, section 3.2.2).
-
-        Parameters
-        ----------
-        q : ndarray of shape (..., dimension + n_conditions)
-        which : ndarray of int, shape (...)
-            Index of the precision among the free ones.
-        gamma : ndarray of shape (...)
-            Draws from Gamma distributions of shape ``k / 2`` and rate 1.
-
-        Returns
-        -------
-        q : ndarray of the same shape
-        log_volume : ndarray of shape (...)
-            Logarithm of the Jacobian determinant of this map, divided by the ratio of the proposal
-            densities of the move and of its reverse; ``-inf`` where the precision has left its
-            interval.
-        """
-        place, group = self.place(q), np.flatnonzero(self.free.alpha)[which]
-        rows = np.arange(len(q))
-        alpha, h = place.hyper.alpha[rows, group], self.information[group]
-        own = self._labels == group[:, None]
-        energy = 0.5 * np.sum(own * place.white**2, axis=-1)
-        log_alpha = np.log(place.hyper.alpha[:, self.free.alpha])
-        with np.errstate(divide="ignore"):
-            log_alpha[rows, which] = np.log(gamma / energy)
-        eta = place.eta.copy()
-        eta[rows, which] = self._map_of_alpha.eta(log_alpha)[rows, which]
-        inside = np.isfinite(eta[rows, which])
-        eta = np.where(inside[:, None], eta, place.eta)
-        moved = np.concatenate([place.v, eta, place.conditions], axis=-1)
-        drawn = self.place(moved).hyper.alpha[rows, group]
-        ratio, size = (drawn + h) / (alpha + h), self.sizes[group]
-        moved[..., : self.n_sampled] *= np.where(own, np.sqrt(ratio)[:, None], 1.0)
-        stretches = (self.precision_map.derivatives(some)[0] for some in (place.eta, eta))
-        before, after = (some[rows, which] for some in stretches)
-        log_volume = 0.5 * size * np.log(ratio * alpha / drawn) + np.log(before / after)
-        log_volume -= (alpha - drawn) * energy
-        return moved, np.where(inside, log_volume, -np.inf)
-
     def draw_prior(self, rng):
         """Draw a position from the prior."""
         return self.draw_weights(self.draw_coordinates(rng), rng)

@@ -165,12 +165,6 @@ class JointPosterior(Coordinates):
             return done
         return self.compiled.rescalings(phase, shifts, log_uniform, done)
 
-    def redraws(self, phase, which, gamma, log_uniform, done):
-        """Make steps of `PrecisionMoves` in the compiled core, in place; see `rescalings`."""
-        if not self.compiled:
-            return done
-        return self.compiled.redraws(phase, which, gamma, log_uniform, done)
-
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
         """Make slices of `UnitMoves` in the compiled core, in place; see `rescalings`."""
         if not self.compiled:

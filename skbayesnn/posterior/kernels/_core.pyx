@@ -396,16 +396,6 @@ cdef class Joint:
         moves.kind, moves.n, moves.shifts, moves.log_uniform = RESCALE, s.shape[1], &s[0, 0, 0], &u[0, 0]
         return self.moved(phase, &moves, done)
 
-    def redraws(self, phase, which, gamma, log_uniform, done):
-        """Make steps of `PrecisionMoves`, in place; the numbers of steps made are returned."""
-        cdef const int[::1] w = np.ascontiguousarray(which, dtype=np.intc)
-        cdef const double[:, ::1] g = np.ascontiguousarray(gamma)
-        cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
-        cdef CMoves moves
-        moves.kind, moves.n, moves.which, moves.gamma = REDRAW, g.shape[1], &w[0], &g[0, 0]
-        moves.log_uniform = &u[0, 0]
-        return self.moved(phase, &moves, done)
-
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
         """Sample units from their slices, in place; the numbers of slices done are returned."""
         cdef const int[::1] of = np.ascontiguousarray(unit, dtype=np.intc)

@@ -406,31 +406,6 @@ static double without_prior(const Joint *joint, double value, const double *shar
     return value;
 }
 
-/* One precision anew at fixed weights (`JointPosterior.redrawn`), in place; `size` is the number of its
-   weights and `gamma` a draw with shape size / 2. Returns the logarithm of the volume over the ratio
-   of the densities of the proposals, or minus infinity. */
-static double redraw(const Joint *joint, double *q, int f, double gamma)
-{
-    int c = joint->which[f];
-    double *eta = q + joint->n_sampled + f, before, after, change, h = joint->information[c];
-    double alpha = precision_at(joint, f, *eta, &before, &change), squares = 0.0;
-    for (int i = 0; i < joint->n_sampled; i++)
-        if (joint->label[i] == c)
-            squares += q[i] * q[i];
-    double energy = 0.5 * squares / (alpha + h), drawn = gamma / energy;
-    double moved = coordinate_of(joint, f, log(drawn));
-    if (!isfinite(moved))
-        return -INFINITY;
-    *eta = moved;
-    drawn = precision_at(joint, f, moved, &after, &change);
-    double ratio = (drawn + h) / (alpha + h), size = joint->sizes[c];
-    for (int i = 0; i < joint->n_sampled; i++)
-        if (joint->label[i] == c)
-            q[i] *= sqrt(ratio);
-    return 0.5 * size * log(ratio) + log(before / after) + 0.5 * size * log(alpha / drawn) -
-           (alpha - drawn) * energy;
-}
-
 static double squared(const double *x, int n)
 {
     double total = 0.0;

@@ -63,11 +63,9 @@ typedef struct {
 
 /* Steps of a transition beside the dynamics, n of every chain, and their random numbers. */
 typedef struct {
-    enum { RESCALE, REDRAW, SLICE } kind; /* `ScaleMoves`, `PrecisionMoves`, `UnitMoves` */
+    enum { RESCALE, SLICE } kind; /* `ScaleMoves`, `UnitMoves` */
     long n;
     const double *shifts;      /* (m, n, n_groups), changes of ln alpha */
-    const int *which;          /* (n), free precisions */
-    const double *gamma;       /* (m, n) */
     const double *log_uniform; /* (m, n), of Metropolis tests */
     const int *unit;           /* of every sampled weight, or -1 */
     const int *chosen;         /* (m, n), units */

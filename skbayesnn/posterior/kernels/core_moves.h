@@ -27,10 +27,7 @@ static long NAME(proposals)(const Joint *joint, const Moves *moves, long chain, 
     for (; done < moves->n; done++) {
         long at = chain * moves->n + done;
         memcpy(moved, q, sizeof(double) * d);
-        double log_volume =
-            moves->kind == RESCALE
-                ? rescale(joint, moved, moves->shifts + at * joint->n_groups, moved + d)
-                : redraw(joint, moved, moves->which[done], moves->gamma[at]);
+        double log_volume = rescale(joint, moved, moves->shifts + at * joint->n_groups, moved + d);
         int found = NAME(tested)(joint, q, value, moved, log_volume, moves->log_uniform[at], moved + d);
         if (found < 0)
             break;
