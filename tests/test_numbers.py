@@ -300,17 +300,9 @@ def default_seconds():
         times = [seconds(data, model) for model in ("evidence", "hmc")]
         cells = ["" if math.isnan(s) else f"{s:.{0 if s > 9.95 else 1}f}" for s in times]
         lines.append([f"{data}, {n_rows:,}", *cells])
-    many = [[row["rows"].rpartition(" x ")[0], row["seconds"], ""] for row in many_rows()]
+    many = [[row[0].rpartition(" x ")[0], row[5], ""] for row in kept("many_rows")[1:]]
+    many.sort(key=lambda cells: int(cells[0].rpartition(", ")[2].replace(",", "")))
     return [*lines, *many]
-
-
-def many_rows():
-    """Rows of that table, by number of rows; its heading is not unique."""
-    table = kept("many_rows")
-    rows = [dict(zip(table[0][:6], cells, strict=False)) for cells in table[1:]]
-    return sorted(
-        rows, key=lambda row: int(re.sub(r".*, ([\d,]+) x .*", r"\1", row["rows"]).replace(",", ""))
-    )
 
 
 def r_hats(extreme):
