@@ -45,6 +45,7 @@ BENCHMARKS = ROOT / "tests" / "benchmarks"
 PAGES = [
     ROOT / "README.md",
     *(ROOT / "doc" / name for name in ("index.md", "contributing/measurements.md")),
+    ROOT / "doc" / "contributing" / "limits.md",
 ]
 PAGES += sorted((ROOT / "doc/guide").glob("*.md"))
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
@@ -59,6 +60,8 @@ MEASURED = re.compile(rf"{NUMBER}(?:(?:,| to| and| or| ±)+ [-+]?{NUMBER})* ?{UN
 NEEDS_SOURCE = re.compile(r"(?<![\w.,])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)(?![\w]|,\d)")
 DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss": 3, "fit_s": 1}
 CLASSES = ("pima", "synthetic", "glass")
+TRAINING_ROWS = {"glass": 198, "pima": 200, "synthetic": 250, "yacht": 277, "boston": 455}
+TRAINING_ROWS |= {"energy": 691, "concrete": 927, "airfoil": 1202}
 SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
 MODELS = ("evidence", "evidence, constant noise", "evidence, (16,)", "hmc", "hmc, constant noise")
 MODELS += ("hmc, noise of inputs", "gaussian process", "mlp grid", "boosting", "forest", "linear")
@@ -290,6 +293,18 @@ def cost(column, digits):
     return lines
 
 
+def default_seconds():
+    """Seconds of default fits, a line per data set."""
+    lines = [["data, training rows", "`EvidenceMLP...()`", "`HMCMLPClassifier()`"]]
+    for data, n_rows in TRAINING_ROWS.items():
+        times = [seconds(data, model) for model in ("evidence", "hmc")]
+        cells = ["" if math.isnan(s) else f"{s:.{0 if s > 9.95 else 1}f}" for s in times]
+        lines.append([f"{data}, {n_rows:,}", *cells])
+    many = [[row[0].rpartition(" x ")[0], row[5], ""] for row in kept("many_rows")[1:]]
+    many.sort(key=lambda cells: int(cells[0].rpartition(", ")[2].replace(",", "")))
+    return [*lines, *many]
+
+
 def r_hats(extreme):
     """Smallest or largest R-hat of the sampling fits in that table."""
     says = [row["the fit says"] for row in rows_of("which_estimator")]
@@ -314,6 +329,7 @@ def sequential():
 TABLES = {
     "showcase": showcase_table,
     "sequential": sequential,
+    "default seconds": default_seconds,
     "errors": errors,
     "first splits": first_splits,
     "which_estimator gaussian": gaussian_beside_samples,

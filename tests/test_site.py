@@ -3,6 +3,7 @@
 import ast
 import re
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DO
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROLE = re.compile(r"\{([\w:]+)\}`([^`]+)`")
 API_ROLES = {"attr", "class", "data", "exc", "func", "meth", "mod", "obj", "py:obj"}
+API = ("api", "contributing/reference")
 FILE_DIRECTIVES = {"{figure}", "{image}", "{include}", "{literalinclude}"}
 
 
@@ -178,7 +180,7 @@ missing
 def listed_names():
     """Dotted names that the pages of the API list."""
     names = []
-    for page in (ROOT / "doc" / "api").glob("*.md"):
+    for page in chain(*((ROOT / "doc" / name).glob("*.md") for name in API)):
         module = None
         for line in page.read_text(encoding="utf-8").split("\n"):
             if match := re.match(r"\.\. (?:currentmodule|automodule):: (\S+)", line):
