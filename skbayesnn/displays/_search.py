@@ -33,7 +33,7 @@ def readable(value):
         return "-".join(map(str, value)) if len(value) else "linear"
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
-    if hasattr(value, "get_params"):
+    if hasattr(value, "fit"):
         return type(value).__name__
     return str(value)
 
