@@ -12,7 +12,7 @@ from skbayesnn import (
     HMCMLPRegressor,
 )
 from skbayesnn.network import Network
-from skbayesnn.predictive import Draws, Ensemble, Noise, Part
+from skbayesnn.predictive import Draws, Ensemble, GaussianNoise, Part
 
 
 def data(task, n=30, seed=0, noise="constant"):
@@ -105,7 +105,7 @@ def constants(values, variances, weights):
     weights : ndarray of shape (m,)
     """
     theta = np.hstack([np.zeros_like(values), values])
-    draws = Draws(Network((1, values.shape[1])), theta, Noise(variances))
+    draws = Draws(Network((1, values.shape[1])), theta, GaussianNoise(variances))
     return Ensemble((draws,), (weights,))
 
 

@@ -15,7 +15,7 @@ from skbayesnn.inference import DensePrecision
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Member, Noise, leave_one_out
+from skbayesnn.predictive import GaussianNoise, Member, leave_one_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -414,7 +414,7 @@ def linear_posterior(X, y, weight, alpha, beta):
     Phi = np.column_stack([X, np.ones(len(X))])
     A = alpha * np.eye(Phi.shape[1]) + beta * (Phi.T * weight) @ Phi
     theta = np.linalg.solve(A, beta * (Phi.T * weight) @ y)
-    network, noise = Network((X.shape[1], 1)), Noise(np.array([[1.0 / beta]]))
+    network, noise = Network((X.shape[1], 1)), GaussianNoise(np.array([[1.0 / beta]]))
     groups = weight_groups(network, "single")
     posterior = Posterior(network, Gaussian.per_output(1), groups, X, y[:, None], weight)
     return Member(network, theta, DensePrecision(A), noise), posterior

@@ -23,7 +23,7 @@ from skbayesnn.estimators.reports._verdict import (
 from skbayesnn.inference import DensePrecision, Trouble
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Draws, LeftOut, Member, Noise, left_out
+from skbayesnn.predictive import Draws, GaussianNoise, LeftOut, Member, left_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -283,12 +283,12 @@ def test_drawn_networks_leave_rows_out_by_importance():
     A = 4.0 * np.array([[np.sum(X**2), np.sum(X)], [np.sum(X), 30.0]]) + np.eye(2)
     theta = np.linalg.solve(A, 4.0 * np.array([np.sum(X * y), np.sum(y)]))
     draws = rng.multivariate_normal(theta, np.linalg.inv(A), 4000)
-    network, noise = Network((1, 1)), Noise(np.full((1, 1), 0.25))
+    network, noise = Network((1, 1)), GaussianNoise(np.full((1, 1), 0.25))
     groups = weight_groups(network, "single")
     posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(30))
     member = Member(network, theta, DensePrecision(A), noise)
     exact = left_out(member, posterior, np.full(1, 4.0))
-    drawn = Draws(network, draws, Noise(np.full((4000, 1), 0.25)))
+    drawn = Draws(network, draws, GaussianNoise(np.full((4000, 1), 0.25)))
     found = LeftOut.of_draws(drawn, X, y)
     assert_allclose(found.log_density, exact.log_density, atol=0.05)
     assert_allclose(found.mean, exact.mean, atol=0.02)
