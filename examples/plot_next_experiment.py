@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise
 from skbayesnn.active_learning import suggest
 
 LIMITS = [(300.0, 400.0), (0.1, 1.0)]  # temperature, concentration
@@ -42,7 +42,7 @@ X = X[is_safe(X)][:8]
 y = true_yield(X) + NOISE * rng.standard_normal(len(X))
 first = len(X)
 model = EvidenceMLPRegressor(
-    (8,), noise="constant", noise_std=NOISE, n_restarts=2, random_state=0
+    (8,), noise=Noise("constant", std=NOISE), n_restarts=2, random_state=0
 )
 for step in range(8):
     model = clone(model).fit(X, y)

@@ -16,7 +16,7 @@ learning in batches loses nothing here.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 
 INTERCEPT, SLOPE, NOISE, ALPHA = -0.3, 0.5, 0.2, 2.0  # as in the book
 rng = np.random.default_rng(1)
@@ -32,9 +32,8 @@ line = np.array([[-1.0], [1.0]])
 
 model = EvidenceMLPRegressor(
     (),
-    weight_precision=ALPHA,
-    noise_std=NOISE,
-    noise="constant",
+    prior=Prior(precision=ALPHA),
+    noise=Noise("constant", std=NOISE),
     standardize=False,
 )
 

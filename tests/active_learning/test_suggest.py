@@ -8,7 +8,7 @@ from scipy.optimize import Bounds
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.active_learning import Straddle, log_expected_improvement, suggest
 from skbayesnn.active_learning._suggest import N_DRAWS, _Search
 
@@ -96,7 +96,7 @@ def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     X, y = make_rows(12)
     model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
     pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
-    given = {"noise_std": model.noise_std_, "weight_precision": 1e-3, "standardize": False}
+    given = {"noise": model.noise_std_, "prior": Prior(precision=1e-3), "standardize": False}
     fixed = EvidenceMLPRegressor((), noise="constant", prior="single", **given).fit(X, y)
     more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
     search = _Search(fixed, "upper_confidence_bound", True, None, None)

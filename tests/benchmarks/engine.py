@@ -30,6 +30,7 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Prior,
 )
 
 N_TEST = 500
@@ -114,11 +115,11 @@ CASES = {  # name: estimator, hidden layers, other parameters, data, arguments
     "friedman": (R, (8,), ONE, friedman, (300,)),
     "friedman_single": (R, (8,), ONE | {"prior": "single"}, friedman, (300,)),
     "friedman_deep": (R, (4, 4), ONE, friedman, (300,)),
-    "friedman_gauss_newton": (R, (8,), ONE | {"hessian": "gauss_newton"}, friedman, (300,)),
+    "friedman_gauss_newton": (R, (8,), ONE | {"solver": "gauss_newton"}, friedman, (300,)),
     "friedman_fixed": (
         R,
         (8,),
-        ONE | {"noise_std": 1.0, "weight_precision": {"output": 0.5}},
+        ONE | {"noise": 1.0, "prior": Prior(precision={"output": 0.5})},
         friedman,
         (300,),
     ),

@@ -11,7 +11,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.displays import PredictiveDisplay
 
 RNG = np.random.default_rng(0)
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def evidence():
-    return EvidenceMLPRegressor((3,), n_restarts=1, max_iter=50, random_state=0)
+    return EvidenceMLPRegressor((3,), n_restarts=1, solver=Solver(max_iter=50), random_state=0)
 
 
 @cache

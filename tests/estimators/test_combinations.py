@@ -11,6 +11,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
 )
 from skbayesnn.estimators.inputs._combinations import (
     ARRAY,
@@ -32,14 +34,14 @@ ASKED = MEASUREMENTS, PARTIAL_FIT
 ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCMLPClassifier
 VALUES = {
     "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),
-    "noise_std": (0.1,),
-    "hyperprior": ({"noise": Gamma(1.0, 1.0)},),
+    "noise__std": (0.1,),
+    "prior__hyperprior": ({"noise": Gamma(1.0, 1.0)},),
     "prior": (
         *("single", "layer", "ard", "single+intercept", "layer+intercept", "ard+intercept"),
         *(np.array([0, 0, 1]), EvidenceMLPRegressor()),
     ),
-    "prior_mean": (0.0,),
-    "prior_precision": (1.0, np.ones(3), {"hidden1_weights": 2.0}),
+    "prior__mean": (0.0,),
+    "prior__base_precision": (1.0, np.ones(3), {"hidden1_weights": 2.0}),
     "hidden_layer_sizes": ("auto", (2,), ()),
     "measure_evidence": (True, False),
     "fit_intercept": (False,),
@@ -84,11 +86,11 @@ def test_choices_alone_are_possible(kind):
 @pytest.mark.parametrize(
     ("choice", "given"),
     [
-        (FIXED_NOISE, {"noise_std": [0.1, 0.2]}),
-        (GAMMA_NOISE, {"hyperprior": {"noise": [Gamma(1.0, 1.0)]}}),
+        (FIXED_NOISE, {"noise": [0.1, 0.2]}),
+        (GAMMA_NOISE, {"noise": Noise(hyperprior=[Gamma(1.0, 1.0)])}),
         (EARLIER, {"prior": EvidenceMLPRegressor()}),
         (ARRAY, {"prior": [0, 1]}),
-        (ONE_GROUP, {"prior_precision": [1.0, 2.0]}),
+        (ONE_GROUP, {"prior": Prior(base_precision=[1.0, 2.0])}),
         (OWN_GROUPS, {"prior": "layer+intercept"}),
         (GROWN, {"hidden_layer_sizes": "auto"}),
         (MEASURED, {"measure_evidence": True}),
@@ -101,4 +103,4 @@ def test_choices_are_seen(choice, given):
 
 def test_the_message_names_both():
     with pytest.raises(ValueError, match=r"^noise='correlated' is not possible with prior_mean:"):
-        EvidenceMLPRegressor((2,), noise="correlated", prior_mean=0.0).fit([[0.0]], [0.0])
+        EvidenceMLPRegressor((2,), noise="correlated", prior=Prior(mean=0.0)).fit([[0.0]], [0.0])

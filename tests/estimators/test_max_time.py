@@ -12,6 +12,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Sampler,
+    Solver,
 )
 from skbayesnn.inference import Deadline, Method, Problem
 from skbayesnn.inference.choice._sampled_models import Model, draw_models
@@ -178,7 +180,13 @@ def test_populations_that_were_completed_are_kept(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
     model = HMCMLPRegressor(
-        (2,), n_chains=2, n_warmup=10**6, n_draws=10**6, thin=1, max_time=1.0, n_jobs=n_jobs
+        (2,),
+        n_chains=2,
+        n_warmup=10**6,
+        n_draws=10**6,
+        sampler=Sampler(thin=1),
+        max_time=1.0,
+        n_jobs=n_jobs,
     )
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=1 seconds"):
@@ -202,7 +210,12 @@ def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
 def test_rounds_between_means_and_noise_end(noise):
     targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
     model = EvidenceMLPRegressor(
-        (4,), noise=noise, n_restarts=50, max_iter=10**6, tol=1e-12, max_time=0.5, random_state=0
+        (4,),
+        noise=noise,
+        n_restarts=50,
+        solver=Solver(max_iter=10**6, tol=1e-12),
+        max_time=0.5,
+        random_state=0,
     )
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=0.5 seconds"):

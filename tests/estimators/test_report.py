@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.estimators.reports._comparison import Comparison
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import WIDTH, Printed, Table
@@ -251,7 +251,9 @@ def test_measuring_is_advised_only_where_it_is_possible():
     for noise in ("constant", "student_t", "input_dependent"):
         report = EvidenceMLPRegressor((2,), noise=noise, **options).fit(X, y).evidence_report_
         assert "measure_evidence=True" in report.advice
-    informed = EvidenceMLPRegressor((2,), noise="constant", prior_mean=0.0, **options).fit(X, y)
+    informed = EvidenceMLPRegressor((2,), noise="constant", prior=Prior(mean=0.0), **options).fit(
+        X, y
+    )
     assert "measure_evidence=True" not in informed.evidence_report_.advice
 
 
@@ -260,7 +262,7 @@ def test_predictions_of_a_linear_model_are_those_without_the_row():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(25, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=25)
-    model = EvidenceMLPRegressor((), weight_precision=1.0, noise_std=0.5, standardize=False)
+    model = EvidenceMLPRegressor((), prior=Prior(precision=1.0), noise=0.5, standardize=False)
     found = model.fit(X, y).evidence_report_.predictions
     kept = [np.arange(25) != i for i in range(25)]
     others = [clone(model).fit(X[some], y[some]) for some in kept]

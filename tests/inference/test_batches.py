@@ -228,7 +228,7 @@ class TestEstimators:
     def test_dense_matrices_on_request(self):
         X, y = make_rows(400)
         options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
-        model = EvidenceMLPRegressor((6,), hessian="exact", **options).fit(X, y[:, 0])
+        model = EvidenceMLPRegressor((6,), solver="exact", **options).fit(X, y[:, 0])
         assert np.isfinite(model.log_evidence_)
 
     def test_networks_without_evidence_count_equally(self):

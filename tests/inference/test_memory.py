@@ -84,7 +84,7 @@ def test_draws_that_do_not_fit(monkeypatch):
         model.fit(X, y)
     with warnings.catch_warnings(action="error", category=UserWarning):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.set_params(dtype="float32").fit(X, y)  # half as much
+        model.set_params(sampler__dtype="float32").fit(X, y)  # half as much
 
 
 def test_covariances_that_do_not_fit(monkeypatch):

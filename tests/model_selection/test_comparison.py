@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.model_selection import ComparisonTable, compare
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(2)
 X = RNG.standard_normal((30, 3))
 Y = X @ [1.0, -2.0, 0.0] + 0.5 + 0.4 * RNG.standard_normal(30)
 ALPHA, SIGMA = 0.7, 0.5
-FIXED = EvidenceMLPRegressor((), weight_precision=ALPHA, noise_std=SIGMA, standardize=False)
+FIXED = EvidenceMLPRegressor((), prior=Prior(precision=ALPHA), noise=SIGMA, standardize=False)
 
 
 def design(X):
