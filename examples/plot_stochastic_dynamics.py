@@ -48,7 +48,7 @@ print(
 print(f"steps are stable up to {largest:.3f}")
 
 
-def sample(sampler, step_size, n_steps, n_draws, thin, **more):
+def sample(sampler, step_size, n_steps, n_draws, thin, persistence=None):
     """Weights in the directions of the eigenvectors, from their true mean; and
     the fit.
     """
@@ -58,14 +58,17 @@ def sample(sampler, step_size, n_steps, n_draws, thin, **more):
         noise=NOISE,
         standardize=False,
         sampler=Sampler(
-            sampler, step_size=step_size, n_steps=n_steps, thin=thin
+            sampler,
+            step_size=step_size,
+            n_steps=n_steps,
+            persistence=persistence,
+            thin=thin,
         ),
         n_chains=16,
         n_warmup=100,
         n_draws=n_draws,
         evidence=False,
         random_state=0,
-        **more,
     ).fit(X, y)
     drawn = [
         np.append(network.coefs[0], network.intercepts[0])
@@ -222,14 +225,7 @@ COMPARED = {  # sampler, number of steps, thinning, persistence
 }
 independent = {}
 for name, (sampler, n_steps, thin, persistence) in COMPARED.items():
-    drawn, model = sample(
-        sampler,
-        None,
-        n_steps,
-        200,
-        thin,
-        sampler=Sampler(persistence=persistence),
-    )
+    drawn, model = sample(sampler, None, n_steps, 200, thin, persistence)
     along, found = drawn[..., :1] / long, model.diagnostics_
     independent[name] = 1000 * bulk_ess(along)[0] / found.n_gradients
     squares = along**2

@@ -55,7 +55,7 @@ def test_several_outputs(first):
         EvidenceMLPRegressor((), **common).fit(A, np.column_stack([target, y[:, 1]]))
         for target in (y[:, 0], y[:, 0] + 0.4 * A[:, 0])
     ]
-    common["noise_std"] = 0.3
+    common["noise"] = 0.3
     one = [
         EvidenceMLPRegressor((), **common).fit(A, target)
         for target in (y[:, 0], y[:, 0] + 0.4 * A[:, 0])

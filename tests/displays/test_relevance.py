@@ -77,7 +77,9 @@ def test_error_bars_are_those_of_the_report():
 
 @pytest.mark.parametrize("fixed", [1.0, {"input_three": 1.0}])
 def test_fixed_precisions_have_no_error_bars(fixed):
-    display = RelevanceDisplay.from_estimator(network(prior=Prior(precision=fixed)).fit(X, Y))
+    display = RelevanceDisplay.from_estimator(
+        network(prior=Prior("ard", precision=fixed)).fit(X, Y)
+    )
     without = np.isnan(display.interval).all(axis=1)
     assert without[2]
     assert without.all() == (fixed == 1.0)

@@ -250,8 +250,8 @@ def test_chains_start_from_an_evidence_fit(noise):
     ).fit(X, y)
     assert evidence.noise_ == noise
     sampler = HMCMLPRegressor.from_evidence(evidence, **FEW)
-    assert sampler.noise == noise
-    assert sampler.noise_hidden_layer_sizes == (2,)
+    assert sampler.noise.kind == noise
+    assert sampler.noise.hidden_layer_sizes == (2,)
     sampler.set_params(
         n_chains=1, n_warmup=0, n_draws=4, sampler__kind="hmc", sampler__step_size=1e-9
     ).fit(X, y)

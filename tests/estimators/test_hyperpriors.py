@@ -250,7 +250,7 @@ def test_ends_at_a_bound_are_told():
             ValueError,
             "precision is fixed",
         ),
-        ({"noise": Noise(hyperprior=LogUniform(), std=1.0)}, ValueError, "noise_std fixes"),
+        ({"noise": Noise(hyperprior=LogUniform(), std=1.0)}, ValueError, "noise.std fixes"),
         ({"noise": Noise(hyperprior=[LogUniform()] * 3)}, ValueError, "3 priors of the noise"),
         (
             {"noise": Noise("input_dependent", hyperprior=Gamma(1.0, 1.0))},

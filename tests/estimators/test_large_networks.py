@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior, Solver
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Noise, Prior, Solver
 from skbayesnn.inference import Method
 from skbayesnn.inference.curvature._method import Curvature
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
@@ -64,17 +64,16 @@ def test_dual_path_of_the_classifier(monkeypatch):
     assert np.isfinite(model.log_evidence_)
 
 
-@pytest.mark.parametrize("noise_std", [0.3, "auto"])
-def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, noise_std):
+@pytest.mark.parametrize("std", [0.3, "auto"])
+def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, std):
     X, y = rows(800)
     y = y + 0.3 * np.random.default_rng(1).standard_normal(len(y))
     settings = {
         "prior": Prior(precision=10.0),
         "n_restarts": 1,
         "random_state": 1,
-        "noise": "constant",
+        "noise": Noise("constant", std=std),
     }
-    settings["noise_std"] = noise_std
     usual = EvidenceMLPRegressor((30,), solver="gauss_newton", **settings).fit(X, y)
     set_limits(monkeypatch, **KRONECKER)
     model = EvidenceMLPRegressor((30,), **settings)

@@ -351,11 +351,11 @@ def test_noise_without_a_level_is_refused(kind, noise):
 @each_regressor
 def test_zero_noise(kind):
     X, y, errors = make_rows()
-    with pytest.raises(ValueError, match="noise_std must be positive"):
+    with pytest.raises(ValueError, match=r"noise\.std must be positive"):
         fit(kind, (X, y, None), noise=0)
     errors = errors.copy()
     errors[3] = 0.0
-    with pytest.raises(ValueError, match="measurement_std must be positive where noise_std=0"):
+    with pytest.raises(ValueError, match=r"positive where noise\.std is 0"):
         fit(kind, (X, y, errors), noise=0)
     fit(kind, (X, y, errors), noise=0, weight=np.arange(40) != 3)
 

@@ -219,7 +219,7 @@ def test_every_trouble_has_a_remedy(trouble):
     [
         ({"exact": False}, 100.0, "Gauss-Newton", "ignore small differences"),
         ({"converged": False}, 100.0, "did not converge", "max_iter"),
-        ({"fits_everything": True}, 100.0, "fitted exactly", "noise_std"),
+        ({"fits_everything": True}, 100.0, "fitted exactly", "noise.std"),
         ({"smallest_eigenvalue": 0.05}, 100.0, "nearly singular", "random_state"),
         ({}, 29.0, "2.9 targets per weight (3 wanted)", "fewer hidden units"),
     ],

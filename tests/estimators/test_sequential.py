@@ -293,15 +293,15 @@ FITTED = EvidenceMLPRegressor((), **FIXED).fit(X, y)
 BAD = [
     (
         {"prior": Prior(mean=np.zeros(3))},
-        r"prior_mean must be a number or an array of shape \(4,\)",
+        r"prior.mean must be a number or an array of shape \(4,\)",
     ),
-    ({"prior": Prior(mean=np.full(4, np.nan))}, "prior_mean must be finite"),
-    ({"prior": Prior(base_precision=np.ones((3, 3)))}, r"prior_precision must be .* \(4, 4\)"),
+    ({"prior": Prior(mean=np.full(4, np.nan))}, "prior.mean must be finite"),
+    ({"prior": Prior(base_precision=np.ones((3, 3)))}, r"prior.base_precision must be .* \(4, 4\)"),
     (
         {"prior": Prior(base_precision=-np.eye(4))},
         "positive definite; its smallest eigenvalue is -1",
     ),
-    ({"prior": Prior(base_precision=np.zeros(4))}, "prior_precision must be positive"),
+    ({"prior": Prior(base_precision=np.zeros(4))}, "prior.base_precision must be positive"),
     ({"prior": Prior(base_precision=np.triu(np.ones((4, 4))))}, "symmetric"),
     ({"prior": Prior(base_precision={"nothing": 1.0})}, "names 'nothing'"),
     ({"prior": Prior("ard", base_precision=1.0)}, "prior='ard' is not possible"),
@@ -320,7 +320,7 @@ BAD = [
     ({"prior": FITTED, "standardize": False, "hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),
     ({"prior": Prior(FITTED, mean=0.0), "standardize": False}, "Leave it at None"),
     ({"prior": EvidenceMLPClassifier()}, "same task"),
-    ({"prior": Prior(precision="infered")}, "weight_precision must be"),
+    ({"prior": Prior(precision="infered")}, "prior.precision must be"),
 ]
 
 
