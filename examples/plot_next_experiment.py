@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor, Noise
+from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import suggest
 
 LIMITS = [(300.0, 400.0), (0.1, 1.0)]  # temperature, concentration
@@ -41,9 +41,7 @@ X = low + (high - low) * qmc.LatinHypercube(2, rng=1).random(16)
 X = X[is_safe(X)][:8]
 y = true_yield(X) + NOISE * rng.standard_normal(len(X))
 first = len(X)
-model = EvidenceMLPRegressor(
-    (8,), noise=Noise("constant", std=NOISE), n_restarts=2, random_state=0
-)
+model = EvidenceMLPRegressor((8,), noise=NOISE, n_restarts=2, random_state=0)
 for step in range(8):
     model = clone(model).fit(X, y)
     x = suggest(model, LIMITS, constraint=is_safe, random_state=step)

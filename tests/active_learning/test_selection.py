@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
+from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.active_learning import information_gain, select, thin_training_set
@@ -35,7 +36,7 @@ def test_updates_equal_refits(noise, kind):
         assert_allclose(now[index], gain, rtol=1e-7)
         assert now[index] >= np.delete(now, indices).max() * (1 - 1e-9)
         X, y = np.vstack([X, POOL[index]]), np.vstack([y, rng.standard_normal((1, len(noise)))])
-        model = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
+        model = clone(model).fit(X, y)
 
 
 def test_chain_rule():

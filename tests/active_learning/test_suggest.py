@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import Bounds
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -59,7 +60,7 @@ def test_the_maximum_is_suggested_within_bounds(model):
 
 def test_the_minimum_is_that_of_the_opposite_function(model):
     X, y = make_rows()
-    opposite = type(model)(**model.get_params()).fit(X, -y)
+    opposite = clone(model).fit(X, -y)
     found = suggest(opposite, LIMITS, maximize=False, random_state=0)
     assert_allclose(found, suggest(model, LIMITS, random_state=0), atol=0.02)
 

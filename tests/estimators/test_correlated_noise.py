@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler, Solver
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
 from skbayesnn.inference import Limits
 from tests.tools import result_of, set_limits
 
@@ -270,7 +270,7 @@ def test_bad_input(kind):
     with pytest.raises(ValueError, match="for several outputs"):
         fit(kind, (X, y[:, 0]))
     with pytest.raises(ValueError, match="infers the whole covariance"):
-        fit(kind, (X, y), noise=0.1)
+        fit(kind, (X, y), noise=Noise("correlated", std=0.1))
     with pytest.raises(ValueError, match="not possible with noise='correlated'"):
         kind((), noise="correlated").fit(X, y, measurement_std=0.1)
 

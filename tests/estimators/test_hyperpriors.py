@@ -27,14 +27,13 @@ rng = np.random.default_rng(3)
 X = rng.standard_normal((25, 2))
 y = X @ [1.0, -0.4] + 0.3 + 0.5 * rng.standard_normal(25)
 PHI = np.column_stack([X, np.ones(25)])
-AS_GIVEN = {"standardize": False, "noise": "constant", "prior": "single"}
 FEW = {"n_chains": 4, "n_warmup": 100, "n_draws": 400, "random_state": 0}
-CASES = {
-    "narrow weights": {"weights": LogUniform(0.05, 0.2)},
-    "gamma noise": {"noise": Gamma(15.0, 1.2)},
-    "both": {"weights": Gamma(2.0, 4.0, 0.1, 10.0), "noise": LogUniform(0.3, 0.4)},
-}
 DEFAULT = LogUniform()
+CASES = {  # priors of the weights and of the noise
+    "narrow weights": (LogUniform(0.05, 0.2), DEFAULT),
+    "gamma noise": (DEFAULT, Gamma(15.0, 1.2)),
+    "both": (Gamma(2.0, 4.0, 0.1, 10.0), LogUniform(0.3, 0.4)),
+}
 
 
 def log_marginal(x_alpha, x_beta):
@@ -45,9 +44,8 @@ def log_marginal(x_alpha, x_beta):
     return -0.5 * np.sum(np.log(2 * np.pi * total) + c2 / total, axis=-1)
 
 
-def grids(hyperprior, n=1500):
+def grids(priors, n=1500):
     """Midpoints of both log precisions, and the logarithm of all that integrates to the evidence"""
-    priors = [hyperprior.get("weights", DEFAULT), hyperprior.get("noise", DEFAULT)]
     x, logs = [], []
     for prior in priors:
         low, high = -2 * np.log([prior.upper, prior.lower])
@@ -66,13 +64,18 @@ def grids(hyperprior, n=1500):
 @pytest.mark.parametrize("name", CASES)
 def test_both_engines_against_quadrature(name):
     """A linear model: the evidence, and the posterior of the precisions."""
-    hyperprior = CASES[name]
-    x_alpha, x_beta, table = grids(hyperprior)
+    weights, noise = CASES[name]
+    given = {
+        "prior": Prior("single", hyperprior={"weights": weights}),
+        "noise": Noise("constant", hyperprior=noise),
+        "standardize": False,
+    }
+    x_alpha, x_beta, table = grids(CASES[name])
     exact = logsumexp(table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # at a bound
-        laplace = EvidenceMLPRegressor((), prior=Prior(hyperprior=hyperprior), **AS_GIVEN).fit(X, y)
-        model = HMCMLPRegressor((), prior=Prior(hyperprior=hyperprior), **AS_GIVEN, **FEW).fit(X, y)
+        laplace = EvidenceMLPRegressor((), **given).fit(X, y)
+        model = HMCMLPRegressor((), **given, **FEW).fit(X, y)
     # where weights end at a bound one precision depends on the other
     near = 0.5 if name == "narrow weights" else 0.15
     assert laplace.log_evidence_ == pytest.approx(exact, abs=near)
@@ -88,10 +91,9 @@ def test_both_engines_against_quadrature(name):
 
 def test_the_maximum_solves_the_reestimation_equations():
     """``alpha = (gamma + 2a) / (2 E_W + 2b)`` and ``beta = (N - gamma + 2a) / (2 E_D + 2b)``."""
-    hyperprior = {"output": Gamma(3.0, 1.0), "noise": Gamma(6.0, 2.0)}
-    model = EvidenceMLPRegressor((), prior=Prior(hyperprior=hyperprior), standardize=False).fit(
-        X, y
-    )
+    prior = Prior(hyperprior={"output": Gamma(3.0, 1.0)})
+    noise = Noise(hyperprior=Gamma(6.0, 2.0))
+    model = EvidenceMLPRegressor((), prior=prior, noise=noise, standardize=False).fit(X, y)
     best = result_of(model).best
     E_W, E_D = 0.5 * np.sum(best.theta**2), best.data_errors[0]
     assert_allclose(best.hyper.alpha, (best.gamma + 6.0) / (2 * E_W + 2.0), rtol=1e-5)
@@ -104,11 +106,9 @@ def test_gamma_of_neal():
     With weights that are nearly zero the evidence depends on the targets only through that.
     """
     s0, m0 = 3.0, 4.0
-    given = {"prior": Prior(precision=1e6), "noise": Noise(hyperprior=Gamma(m0 / 2, s0 / 2))}
-    models = [
-        EvidenceMLPRegressor((), **given, standardize=False, noise="constant").fit(X, factor * y)
-        for factor in (1.0, 2.0)
-    ]
+    noise = Noise("constant", hyperprior=Gamma(m0 / 2, s0 / 2))
+    given = {"prior": Prior(precision=1e6), "noise": noise, "standardize": False}
+    models = [EvidenceMLPRegressor((), **given).fit(X, factor * y) for factor in (1.0, 2.0)]
     found = models[1].log_evidence_ - models[0].log_evidence_
     sums = np.log(s0 + np.array([1.0, 4.0]) * (y @ y))
     assert found == pytest.approx(-0.5 * (m0 + 25) * (sums[1] - sums[0]), abs=0.01)
@@ -116,8 +116,9 @@ def test_gamma_of_neal():
 
 def test_defaults_are_log_uniform():
     plain = EvidenceMLPRegressor((2,), random_state=0, n_restarts=1).fit(X, y)
-    named = {"output": LogUniform(), "hidden1_biases": LogUniform(1e-3, 1e3), "noise": LogUniform()}
-    given = clone(plain).set_params(prior__hyperprior=named).fit(X, y)
+    named = {"output": LogUniform(), "hidden1_biases": LogUniform(1e-3, 1e3)}
+    given = clone(plain).set_params(prior__hyperprior=named, noise__hyperprior=LogUniform())
+    given.fit(X, y)
     assert given.log_evidence_ == plain.log_evidence_
     assert_array_equal(given.predict(X), plain.predict(X))
 
@@ -148,10 +149,9 @@ def test_a_strong_prior_is_obeyed(kind):
 def test_two_engines_on_a_small_network():
     t = np.tanh(1.5 * X[:, 0]) + 0.2 * rng.standard_normal(25)
     hyperprior = {"hidden1_weights": Gamma(2.0, 2.0), "output": Gamma(2.0, 2.0)}
-    hyperprior |= {"hidden1_biases": LogUniform(0.1, 10.0), "noise": Gamma(3.0, 0.15)}
-    laplace = EvidenceMLPRegressor((1,), prior=Prior(hyperprior=hyperprior), random_state=0).fit(
-        X, t
-    )
+    hyperprior |= {"hidden1_biases": LogUniform(0.1, 10.0)}
+    given = {"prior": Prior(hyperprior=hyperprior), "noise": Noise(hyperprior=Gamma(3.0, 0.15))}
+    laplace = EvidenceMLPRegressor((1,), **given, random_state=0).fit(X, t)
     model = HMCMLPRegressor.from_evidence(laplace, **FEW).fit(X, t)
     error = 4 * model.log_evidence_std_
     assert laplace.log_evidence_ == pytest.approx(model.log_evidence_, abs=error)
@@ -161,8 +161,8 @@ def test_two_engines_on_a_small_network():
 
 def test_noise_levels_of_their_own():
     Y = np.column_stack([y, X[:, 1] + 0.3 * rng.standard_normal(25)])
-    given = {"noise": [LogUniform(0.5, 0.9), Gamma(3e4, 3e4)]}
-    model = EvidenceMLPRegressor((), prior=Prior(hyperprior=given), standardize=False).fit(X, Y)
+    noise = Noise(hyperprior=[LogUniform(0.5, 0.9), Gamma(3e4, 3e4)])
+    model = EvidenceMLPRegressor((), noise=noise, standardize=False).fit(X, Y)
     assert 0.5 <= model.noise_std_[0] <= 0.9
     assert model.noise_std_[1] == pytest.approx(1.0, abs=0.05)
 
@@ -170,10 +170,8 @@ def test_noise_levels_of_their_own():
 @pytest.mark.parametrize("noise", ["shared", "student_t", "input_dependent", "correlated"])
 def test_bounds_under_other_noise(noise):
     Y = np.column_stack([y, 2 * X[:, 1] + 0.3 * rng.standard_normal(25)])
-    given = {"noise": LogUniform(0.8, 0.9)}
-    model = EvidenceMLPRegressor(
-        (1,), noise=noise, prior=Prior(hyperprior=given), random_state=0, n_restarts=1
-    )
+    given = Noise(noise, hyperprior=LogUniform(0.8, 0.9))
+    model = EvidenceMLPRegressor((1,), noise=given, random_state=0, n_restarts=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, Y)
@@ -189,10 +187,8 @@ def test_bounds_under_other_noise(noise):
 
 def test_partial_fit_begins_with_the_prior_of_the_noise():
     """A Gamma prior worth many targets, then two batches."""
-    given = {"noise": Gamma(500.0, 500.0)}
-    model = EvidenceMLPRegressor(
-        (), prior=Prior(hyperprior=given), standardize=False, noise="constant"
-    )
+    given = Noise("constant", hyperprior=Gamma(500.0, 500.0))
+    model = EvidenceMLPRegressor((), noise=given, standardize=False)
     for rows in np.array_split(np.arange(25), 2):
         model.partial_fit(X[rows], y[rows])
     assert model.noise_std_ == pytest.approx(1.0, abs=0.03)
@@ -227,7 +223,7 @@ def test_ends_at_a_bound_are_told():
     )
     with pytest.warns(UserWarning, match=r"at its bound of 0\.2.*hyperprior"):
         model.fit(X, y)
-    model.set_params(noise__hyperprior=LogUniform(0.8, 3.0))
+    model.set_params(prior__hyperprior=None, noise__hyperprior=LogUniform(0.8, 3.0))
     with pytest.warns(UserWarning, match=r"noise is at its lower bound of 0\.8"):
         model.fit(X, y)
     with warnings.catch_warnings():
@@ -239,7 +235,7 @@ def test_ends_at_a_bound_are_told():
     ("options", "error", "message"),
     [
         ({"prior": Prior(hyperprior=LogUniform())}, TypeError, "must be None, or a dict"),
-        ({"prior": Prior(hyperprior={"output": 3.0})}, TypeError, "must hold LogUniform or Gamma"),
+        ({"prior": Prior(hyperprior={"output": 3.0})}, TypeError, "must be a LogUniform or Gamma"),
         (
             {"prior": Prior(hyperprior={"hidden": LogUniform()})},
             ValueError,
@@ -250,8 +246,12 @@ def test_ends_at_a_bound_are_told():
             ValueError,
             "precision is fixed",
         ),
-        ({"noise": Noise(hyperprior=LogUniform(), std=1.0)}, ValueError, "noise.std fixes"),
-        ({"noise": Noise(hyperprior=[LogUniform()] * 3)}, ValueError, "3 priors of the noise"),
+        (
+            {"noise": Noise(hyperprior=LogUniform(), std=1.0)},
+            ValueError,
+            "std fixes all noise levels",
+        ),
+        ({"noise": Noise(hyperprior=[LogUniform()] * 3)}, ValueError, "3 priors, but there are 1"),
         (
             {"noise": Noise("input_dependent", hyperprior=Gamma(1.0, 1.0))},
             ValueError,
@@ -267,5 +267,7 @@ def test_what_cannot_be_given(options, error, message):
 
 def test_classes_have_no_noise():
     for kind in (EvidenceMLPClassifier, HMCMLPClassifier):
-        with pytest.raises(ValueError, match="classes have no noise level"):
-            kind((), noise=Noise(hyperprior=LogUniform())).fit(X, y > 0)
+        with pytest.raises(
+            ValueError, match=r"prior\.hyperprior names 'noise', but this model has"
+        ):
+            kind((), prior=Prior(hyperprior={"noise": LogUniform()})).fit(X, y > 0)
