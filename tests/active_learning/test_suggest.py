@@ -97,8 +97,9 @@ def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     X, y = make_rows(12)
     model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
     pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
-    given = {"noise": model.noise_std_, "prior": Prior(precision=1e-3), "standardize": False}
-    fixed = EvidenceMLPRegressor((), noise="constant", prior="single", **given).fit(X, y)
+    prior = Prior("single", precision=1e-3)
+    fixed = EvidenceMLPRegressor((), noise=model.noise_std_, prior=prior, standardize=False)
+    fixed.fit(X, y)
     more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
     search = _Search(fixed, "upper_confidence_bound", True, None, None)
     Z, there = search.prepare(at), search.prepare(pending)

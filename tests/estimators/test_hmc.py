@@ -44,8 +44,8 @@ def fit(kind="1-D", X=None, y=None, **options):
         X, y = make_rows(kind)
     options = {"hidden_layer_sizes": (3,)} | FEW | options
     if "classes" in kind:
-        return HMCMLPClassifier(**options).fit(X, y)
-    return HMCMLPRegressor(**{"noise": "constant"} | options).fit(X, y)
+        return HMCMLPClassifier().set_params(**options).fit(X, y)
+    return HMCMLPRegressor().set_params(**{"noise": "constant"} | options).fit(X, y)
 
 
 GRID = make_rows(n=9, seed=5)[0]
@@ -287,7 +287,7 @@ def test_single_precision_needs_half_the_memory(kind):
     options = QUICK | {"hidden_layer_sizes": (20,), "n_draws": 300}
     double = fit(kind, **options)
     for dtype in ("float32", np.float32, np.dtype("float32")):
-        single = fit(kind, sampler=Sampler(dtype=dtype), **options)
+        single = fit(kind, sampler__dtype=dtype, **options)
         theta = draws_of(single).theta
         assert theta.dtype == np.float32
         assert_array_equal(theta, draws_of(double).theta.astype(np.float32))
@@ -323,7 +323,7 @@ def test_leapfrog_steps_of_the_classics():
 def test_persistence_of_the_classics():
     plans = [
         fit(sampler="stochastic_dynamics", **some)._result.settings.plan
-        for some in ({}, {"sampler": Sampler(persistence=0.5)})
+        for some in ({}, {"sampler__persistence": 0.5})
     ]
     assert [plan.persistence for plan in plans] == [0.95, 0.5]
     assert not any(plan.metropolis for plan in plans)
@@ -364,14 +364,14 @@ def test_classics_draw_from_a_known_posterior(options):
         error = values.std(axis=(0, 1)) / np.sqrt(bulk_ess(values))
         assert np.all(np.abs(values.mean(axis=(0, 1)) - expected) < 4 * error)
     assert np.all(bulk_ess(white) > 300)
-    target = 0.25 if options["sampler"] == "metropolis" else 0.8
+    target = 0.25 if options["sampler"].kind == "metropolis" else 0.8
     assert abs(model.diagnostics_.acceptance - target) < 0.12
 
 
 def test_thinning():
     """Every third state of the same chains; output layers are drawn for those only."""
     options = QUICK | {"n_draws": 12}
-    every, third = fit(**options), fit(**(options | {"n_draws": 4, "sampler": Sampler(thin=3)}))
+    every, third = fit(**options), fit(**(options | {"n_draws": 4, "sampler__thin": 3}))
     draws, thinned = draws_of(every), draws_of(third)
     assert_array_equal(thinned.theta, draws.theta[:, 2::3])
     assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
@@ -478,7 +478,7 @@ def evidence_fit():
 def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     """Without warm-up and with tiny steps they stay there."""
     options = {"sampler": Sampler("langevin", step_size=1e-8), "n_warmup": 0}
-    model = fit(sampler=Sampler(init=evidence_fit), **options)
+    model = fit(sampler__init=evidence_fit, **options)
     minima = result_of(evidence_fit).minima[:2]
     networks = [model.networks_[0], model.networks_[15]][: len(minima)]
     for network, minimum in zip(networks, minima, strict=True):
@@ -492,7 +492,7 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
 
 
 def test_chains_that_begin_at_draws_from_the_prior():
-    model, other = fit(sampler=Sampler(init="prior"), **QUICK), fit(**QUICK)
+    model, other = fit(sampler__init="prior", **QUICK), fit(**QUICK)
     assert np.all(np.isfinite(model.predict(GRID)))
     assert np.all(model.diagnostics_.energy[:, 0] > other.diagnostics_.energy[:, 0])
 
@@ -507,9 +507,7 @@ def test_from_evidence(evidence_fit):
     for some in (model, copy):
         some.fit(*make_rows())
     assert_array_equal(model.predict(GRID), copy.predict(GRID))
-    assert_array_equal(
-        model.predict(GRID), fit(sampler=Sampler(init=evidence_fit), **QUICK).predict(GRID)
-    )
+    assert_array_equal(model.predict(GRID), fit(sampler__init=evidence_fit, **QUICK).predict(GRID))
     wider = HMCMLPRegressor.from_evidence(evidence_fit, **(QUICK | {"hidden_layer_sizes": (5,)}))
     assert wider.fit(*make_rows()).coefs_[0].shape == (2, 5)
 
@@ -522,8 +520,8 @@ def test_evidence_fits_of_other_networks(evidence_fit):
         {"prior": "single"},
     ):
         with pytest.raises(ValueError, match="no starting points for this network"):
-            fit(sampler=Sampler(init=evidence_fit), **QUICK | options)
+            fit(sampler__init=evidence_fit, **QUICK | options)
     with pytest.raises(ValueError, match="no starting points for this network"):
-        fit(X=X[:, :1], y=y, sampler=Sampler(init=evidence_fit), **QUICK)
+        fit(X=X[:, :1], y=y, sampler__init=evidence_fit, **QUICK)
     with pytest.raises(ValueError, match="a fitted EvidenceMLPClassifier; got Evidence"):
-        fit("two classes", sampler=Sampler(init=evidence_fit), **QUICK)
+        fit("two classes", sampler__init=evidence_fit, **QUICK)

@@ -43,8 +43,8 @@ def make_rows(kind="one output", n=30, seed=0):
 def make(kind="one output", **options):
     options = {"hidden_layer_sizes": (3,)} | FEW | options
     if "classes" in kind:
-        return HMCMLPClassifier(**options)
-    return HMCMLPRegressor(**{"noise": "constant"} | options)
+        return HMCMLPClassifier().set_params(**options)
+    return HMCMLPRegressor().set_params(**{"noise": "constant"} | options)
 
 
 def fit(kind="one output", **options):
@@ -202,14 +202,14 @@ CHANGES = [
     {"n_warmup": 15},
     {"n_chains": 3},
     {"n_draws": 9},
-    {"sampler": Sampler(thin=2)},
+    {"sampler__thin": 2},
     {"sampler": "hmc"},
-    {"sampler": Sampler(step_size=0.01)},
-    {"sampler": Sampler(n_steps=(1, 2))},
-    {"sampler": Sampler(persistence=0.5)},
-    {"sampler": Sampler(dtype="float32")},
+    {"sampler__step_size": 0.01},
+    {"sampler__n_steps": (1, 2)},
+    {"sampler__persistence": 0.5},
+    {"sampler__dtype": "float32"},
     {"random_state": 1},
-    {"sampler": Sampler(init="prior")},
+    {"sampler__init": "prior"},
     {"hidden_layer_sizes": (2,)},
     {"activation": "logistic"},
     {"prior": "single"},
@@ -232,7 +232,7 @@ def test_another_parameter_begins_anew(change):
 def test_another_parameter_begins_anew_where_networks_are_sampled():
     model = fit(warm_start=True, **QUICK)
     model.set_params(sampler__thin=2).fit(*make_rows())
-    assert_same_draws(model, fit(sampler=Sampler(thin=2), **QUICK))
+    assert_same_draws(model, fit(sampler__thin=2, **QUICK))
 
 
 def test_other_data_begin_anew():
@@ -386,7 +386,7 @@ def warnings_of(kind="one output", **options):
 
 
 def test_chains_that_do_not_agree():
-    model, messages = warnings_of(sampler=Sampler(init="prior"), **QUICK | {"n_warmup": 0})
+    model, messages = warnings_of(sampler__init="prior", **QUICK | {"n_warmup": 0})
     assert len(messages) == 1
     assert "The chains have not converged: R-hat of the outputs is" in messages[0]
     assert ", above 1.05. " in messages[0]
@@ -435,7 +435,7 @@ def test_unstable_dynamics():
     model, messages = warnings_of(sampler=Sampler("stochastic_dynamics", step_size=30.0))
     assert len(messages) == 1
     assert "The dynamics are unstable" in messages[0]
-    assert "Reduce step_size" in messages[0]
+    assert "Reduce sampler.step_size" in messages[0]
     assert model.diagnostics_.divergences > 0
     assert np.all(np.isfinite(model.predict(GRID)))
 
@@ -443,14 +443,11 @@ def test_unstable_dynamics():
 @pytest.mark.parametrize("sampler", ["langevin", "metropolis"])
 def test_steps_that_are_far_too_long(sampler):
     """Nothing is accepted: chains stay where they began, and a warning says why or that."""
-    options = {
-        "sampler": Sampler(
-            init=EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())
-        )
-    }
-    model, messages = warnings_of(sampler=Sampler(sampler, step_size=1e3), n_chains=1, **options)
+    start = EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())
+    chains = Sampler(sampler, step_size=1e3, init=start)
+    model, messages = warnings_of(sampler=chains, n_chains=1)
     assert len(messages) == 1
-    assert "Reduce step_size" in messages[0] or "not converged" in messages[0]
+    assert "Reduce sampler.step_size" in messages[0] or "not converged" in messages[0]
     assert model.diagnostics_.acceptance < 0.01
     assert np.all(np.isfinite(model.predict(GRID)))
 

@@ -41,8 +41,8 @@ def make_rows(noise, n_outputs=1, n=60, seed=0):
 
 def fit(noise, n_outputs=1, rows=None, weight=None, **options):
     X, y = make_rows(noise, n_outputs) if rows is None else rows
-    options = {"hidden_layer_sizes": (3,), "noise": Noise(hidden_layer_sizes=(2,))} | FEW | options
-    return HMCMLPRegressor(noise=noise, **options).fit(X, y, weight)
+    options = {"hidden_layer_sizes": (3,), "noise__hidden_layer_sizes": (2,)} | FEW | options
+    return HMCMLPRegressor(noise=noise).set_params(**options).fit(X, y, weight)
 
 
 @cache
@@ -190,17 +190,16 @@ def test_another_noise_begins_anew():
     rows = make_rows("student_t", n=30)
     model = fit("constant", rows=rows, warm_start=True)
     for change in (
-        {"noise": "student_t"},
-        {"noise": "input_dependent"},
-        {"noise": Noise(hidden_layer_sizes=(3,))},
+        {"noise__kind": "student_t"},
+        {"noise__kind": "input_dependent"},
+        {"noise__hidden_layer_sizes": (3,)},
     ):
         model.set_params(**change).fit(*rows)
-        options = {"noise": "input_dependent"} | change
-        assert_same_draws(model, fit(rows=rows, **options))
+        assert_same_draws(model, fit("input_dependent", rows=rows, **change))
 
 
 def test_fixed_noise_is_a_standard_deviation():
-    model = fit("student_t", rows=make_rows("input_dependent"), noise=0.2)
+    model = fit("student_t", rows=make_rows("input_dependent"), noise__std=0.2)
     assert model.noise_std_ == pytest.approx(0.2, rel=1e-12)
     assert len(np.unique(draws_of(model).noise)) > 1
     assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
@@ -235,7 +234,7 @@ def test_constant_noise_is_left_alone():
     model, asked = fit("auto", rows=rows), fit("constant", rows=rows)
     assert set(model.noise_log_evidences_) == {"constant"}
     assert_array_equal(model.predict(GRID), asked.predict(GRID))
-    given = fit("auto", rows=make_rows("input_dependent"), noise=0.3)
+    given = fit("auto", rows=make_rows("input_dependent"), noise__std=0.3)
     assert given.noise_ == "constant"
 
 
