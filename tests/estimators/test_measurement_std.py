@@ -144,7 +144,7 @@ def test_noise_that_errors_explain_goes_away():
 @each_regressor
 def test_equal_errors_alone_are_a_given_level(kind):
     X, y, _ = make_rows()
-    options = {"hidden": (2,), "noise": "constant"}
+    options = {"hidden": (2,)}
     measured = fit(kind, (X, y, 0.4), noise=0, **options)
     given = fit(kind, (X, y, None), noise=0.4, **options)
     assert_allclose(measured.predict_std(X, kind="aleatoric"), 0.0, atol=1e-7)
@@ -315,7 +315,7 @@ def test_cross_validation_takes_errors_along():
     assert search.best_estimator_.predict(X).shape == y.shape
     by_evidence = EvidenceSearch(model, {"noise__std": [0, "auto"]})
     by_evidence.fit(X, y, measurement_std=errors)
-    assert by_evidence.best_params_ == {"noise": "auto"}
+    assert by_evidence.best_params_ == {"noise__std": "auto"}
 
 
 # --- bad input -----------------------------------------------------------------------------------

@@ -124,7 +124,8 @@ def make_model(task, noise="auto", hidden=(3,), prior="layer", **options):
     options = {"random_state": 0} | options
     if task in CLASSIFICATIONS:
         return EvidenceMLPClassifier(**options)
-    return EvidenceMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)), **options)
+    model = EvidenceMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)))
+    return model.set_params(**options)
 
 
 def fit(model, X, y, sample_weight=None):
@@ -259,8 +260,8 @@ def test_the_default_part_covers():
 
 FIXED = {"prior": Prior(precision=1.0)}
 GIVEN = {
-    "one output": FIXED | {"noise": 3.0},
-    "two outputs": FIXED | {"noise": {0: 3.0}},
+    "one output": FIXED | {"noise__std": 3.0},
+    "two outputs": FIXED | {"noise__std": {0: 3.0}},
     "two classes": FIXED,
     "three classes": FIXED,
 }
@@ -416,13 +417,13 @@ def test_noise_of_large_networks(monkeypatch, noise):
 
 
 @pytest.mark.parametrize("limits", [{}, {"dual_doubles": 0}, {"dense": 0, "dual": 0}], ids=str)
-@pytest.mark.parametrize("weight_precision", ["auto", 1.0])
-def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, weight_precision):
+@pytest.mark.parametrize("precision", ["auto", 1.0])
+def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precision):
     set_limits(monkeypatch, **limits)
     x = np.linspace(-2.5, 4.5, 30)[:, None]
     y = np.sin(x[:, 0]) + 0.07 * np.random.default_rng(0).standard_normal(30)
     linear = EvidenceMLPRegressor(
-        (), prior=Prior("single", precision=weight_precision), standardize=False, noise=0.07
+        (), prior=Prior("single", precision=precision), standardize=False, noise=0.07
     )
     model = make_pipeline(PolynomialFeatures(20, include_bias=False), linear).fit(x, y)
     X = model[:-1].transform(x)

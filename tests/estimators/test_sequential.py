@@ -115,8 +115,8 @@ def test_a_mean_alone_shifts_the_groups():
 
 def test_an_inferred_scale_is_integrated():
     """``P = alpha R`` with ``alpha`` inferred, against quadrature."""
-    given = {"prior": Prior(mean=MEAN, base_precision=PRECISION), "standardize": False, **LINE}
-    model = EvidenceMLPRegressor((), prior=Prior(precision="inferred"), **given).fit(X, y)
+    prior = Prior(mean=MEAN, base_precision=PRECISION, precision="inferred")
+    model = EvidenceMLPRegressor((), prior=prior, standardize=False, **LINE).fit(X, y)
     logs = np.linspace(-6 * np.log(10), 6 * np.log(10), 4001)
     values = np.array([log_marginal(MEAN, np.exp(t) * PRECISION)[0] for t in logs])
     assert_allclose(np.log(model.weight_precisions_[0]), logs[values.argmax()], atol=0.01)
@@ -148,15 +148,13 @@ def test_an_inferred_noise_level_remembers_earlier_targets():
 def test_an_estimator_as_prior():
     first = EvidenceMLPRegressor((), **FIXED).fit(X[:20], y[:20])
     one = EvidenceMLPRegressor((), **FIXED).fit(X, y)
-    second = EvidenceMLPRegressor(
-        "auto", prior=FrozenEstimator(first), **FIXED | {"prior": "layer"}
-    )
+    second = EvidenceMLPRegressor("auto", **FIXED | {"prior": FrozenEstimator(first)})
     second = clone(second).fit(X[20:], y[20:])
     assert second.hidden_layer_sizes_ == ()
     assert_allclose(weights(second), weights(one), atol=1e-10)
     chain = first.log_evidence_ + second.log_evidence_
     assert_allclose(chain, one.log_evidence_, atol=1e-10)
-    third = EvidenceMLPRegressor((), prior=first, **FIXED)
+    third = EvidenceMLPRegressor((), **FIXED | {"prior": first})
     for rows in (slice(20, 25), slice(25, 40)):
         third.set_params(prior__precision=1.0).partial_fit(X[rows], y[rows])
     assert_allclose(weights(third), weights(one), atol=1e-10)
@@ -504,8 +502,8 @@ def test_two_engines_on_a_small_network_with_a_prior():
 def test_a_fitted_estimator_as_prior_of_a_sampler():
     """Two batches, the second one sampled, against the closed form of both."""
     first = EvidenceMLPRegressor((), **FIXED).fit(X[:15], y[:15])
-    second = HMCMLPRegressor(prior=FrozenEstimator(first), **FIXED | CHAINS)
-    second.set_params(prior__precision="auto").fit(X[15:], y[15:])
+    second = HMCMLPRegressor(**FIXED | CHAINS | {"prior": FrozenEstimator(first)})
+    second.fit(X[15:], y[15:])
     value, mean, S = log_marginal(np.zeros(4), 2.0 * np.eye(4))
     total = first.log_evidence_ + second.log_evidence_
     assert_allclose(total, value, atol=4 * second.log_evidence_std_)
