@@ -93,8 +93,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
     solver : str or Solver, default="auto"
-        Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. `Solver` has the
-        limits of the training, too: ``solver=Solver(max_iter=1000)``.
+        Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
+        training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0

@@ -55,7 +55,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     noise : str, float, array-like, dict or Noise, default="auto"
         Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``,
         ``"input_dependent"`` or ``"student_t"``. A number is a known standard deviation, in units
-        of y: ``noise=0.1``. `Noise` has the rest: ``noise=Noise("student_t", std=0.1)``.
+        of y: ``noise=0.1``. Its network and hyperprior are those of a `Noise`:
+        ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
     random_state : int, RandomState instance or None, default=None
@@ -96,8 +97,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
     solver : str or Solver, default="auto"
-        Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. `Solver` has the
-        limits of the training, too: ``solver=Solver(max_iter=1000)``.
+        Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
+        training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0

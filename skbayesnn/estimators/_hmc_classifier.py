@@ -72,8 +72,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
         whose time ``False`` saves.
     sampler : str or Sampler, default="auto"
         Method: ``"auto"``, ``"hmc"``, ``"langevin"``, ``"stochastic_dynamics"`` or
-        ``"metropolis"``. `Sampler` has its steps, where chains start, and what is kept:
-        ``sampler=Sampler("hmc", n_steps=30, init="prior")``.
+        ``"metropolis"``. Its steps, where chains start and which draws are kept are parameters of
+        a `Sampler`: ``sampler=Sampler("hmc", n_steps=30, init="prior")``.
     n_jobs : int, optional
         Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0

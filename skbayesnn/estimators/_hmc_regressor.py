@@ -41,7 +41,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     noise : str, float, array-like, dict or Noise, default="auto"
         Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``,
         ``"input_dependent"`` or ``"student_t"``. A number is a known standard deviation, in units
-        of y: ``noise=0.1``. `Noise` has the rest: ``noise=Noise("student_t", std=0.1)``.
+        of y: ``noise=0.1``. Its network and hyperprior are those of a `Noise`:
+        ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
     random_state : int, RandomState instance or None, default=None
@@ -68,8 +69,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         whose time ``False`` saves.
     sampler : str or Sampler, default="auto"
         Method: ``"auto"``, ``"hmc"``, ``"langevin"``, ``"stochastic_dynamics"`` or
-        ``"metropolis"``. `Sampler` has its steps, where chains start, and what is kept:
-        ``sampler=Sampler("hmc", n_steps=30, init="prior")``.
+        ``"metropolis"``. Its steps, where chains start and which draws are kept are parameters of
+        a `Sampler`: ``sampler=Sampler("hmc", n_steps=30, init="prior")``.
     n_jobs : int, optional
         Number of parallel processes for the chains (joblib). The draws do not depend on it.
     verbose : int, default=0
