@@ -58,7 +58,11 @@ for n in (80, 10):
     guessed = EvidenceMLPRegressor(width, **guess, **GAUSSIAN).fit(X, y)
     middle = time.process_time()
     sampled = HMCMLPRegressor.from_evidence(
-        inferred, n_draws=120, n_warmup=70, evidence=False, random_state=0
+        inferred,
+        n_draws=120,
+        n_warmup=70,
+        measure_evidence=False,
+        random_state=0,
     ).fit(X, y)
     took = middle - start, time.process_time() - middle
     print(f"{n} rows: sampling took {took[1]:.1f} s, both fits {took[0]:.1f} s")

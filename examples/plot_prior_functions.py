@@ -54,7 +54,7 @@ def network(n_units, **sd):
         n_chains=1,
         n_warmup=0,
         n_draws=1,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     ).fit([[-1.0], [1.0]], [0.0, 0.0])
 

@@ -54,7 +54,7 @@ for sampler, n_steps in [("langevin", 1), ("hmc", 100)]:
         n_chains=N_CHAINS,
         n_warmup=0,
         n_draws=N_GRADIENTS // n_steps,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     )
     with warnings.catch_warnings(record=True) as caught:

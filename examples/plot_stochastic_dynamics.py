@@ -67,7 +67,7 @@ def sample(sampler, step_size, n_steps, n_draws, thin, persistence=None):
         n_chains=16,
         n_warmup=100,
         n_draws=n_draws,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     ).fit(X, y)
     drawn = [

@@ -23,6 +23,7 @@ from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws
 
+OF_THE_ENGINE = {"measure_evidence", "verbose", "warm_start"}  # not taken from a fit
 ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
 LARGEST_GROWN = 16, 16  # units assumed for the memory of networks whose size is to be chosen
 
@@ -62,7 +63,7 @@ class HMCMLP(BayesianMLP):
                 "of a sampler, or fit it to all rows."
             )
         given = fitted.get_params(deep=False)
-        shared = given.keys() & set(cls._get_param_names()) - {"warm_start", "verbose"}
+        shared = given.keys() & set(cls._get_param_names()) - OF_THE_ENGINE
         taken = {name: given[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
         if "noise" in taken:
@@ -82,7 +83,7 @@ class HMCMLP(BayesianMLP):
         for name in ("n_chains", "n_draws"):
             integer(self, name, 1)
         integer(self, "n_warmup", 0)
-        is_boolean(self, "evidence")
+        is_boolean(self, "measure_evidence")
         init = self._sampler.init
         known = isinstance(init, str) and init in ("modes", "prior")
         if not (known or self._is_fitted_for_this_task(thawed(init))):
@@ -129,7 +130,7 @@ class HMCMLP(BayesianMLP):
             None if sampler._thins_itself else sampler.thin,
             np.dtype(sampler.dtype).name,
             isinstance(sampler.init, str) and sampler.init == "prior",
-            self.evidence,
+            self.measure_evidence,
         )
 
     def _init_fit(self, problem, hidden_layer_sizes):
@@ -220,7 +221,7 @@ class HMCMLP(BayesianMLP):
         found, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
-            if self.evidence:
+            if self.measure_evidence:
                 message += ", and log_evidence_ is nan"
         elif self._sampler.kind == "stochastic_dynamics" and found.divergences:
             message = (
@@ -237,7 +238,7 @@ class HMCMLP(BayesianMLP):
                 f"{LARGEST_R_HAT}. Raise n_draws to about {found.n_draws_needed:,}, or simplify "
                 "the model"
             )
-            if self.evidence and found.r_hat > ASTRAY:
+            if self.measure_evidence and found.r_hat > ASTRAY:
                 message += ". log_evidence_ is nan, because it is estimated from the chains"
         elif found.stuck:
             message = (

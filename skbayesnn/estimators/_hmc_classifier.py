@@ -67,7 +67,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Transitions in which the chains tune themselves. They are not kept.
     n_draws : int, default=500
         Draws kept of every chain.
-    evidence : bool, default=True
+    measure_evidence : bool, default=True
         Estimate ``log_evidence_``: by the populations from which chains start, or by separate ones,
         whose time ``False`` saves.
     sampler : str or Sampler, default="auto"
@@ -90,7 +90,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Labels, sorted.
     log_evidence_ : float
         Logarithm of the evidence in nats, by sequential Monte Carlo (Del Moral et al. 2006; Dau &
-        Chopin 2022). ``nan`` with ``evidence=False``, and if R-hat exceeds 1.5.
+        Chopin 2022). ``nan`` with ``measure_evidence=False``, and if R-hat exceeds 1.5.
     log_evidence_std_ : float
         Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
@@ -129,7 +129,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
     >>> from sklearn.datasets import load_iris
     >>> from skbayesnn import HMCMLPClassifier
     >>> X, y = (part[50:] for part in load_iris(return_X_y=True))  # two of the species
-    >>> few = {"n_chains": 2, "n_draws": 200, "evidence": False}
+    >>> few = {"n_chains": 2, "n_draws": 200, "measure_evidence": False}
     >>> model = HMCMLPClassifier((), random_state=1, **few).fit(X, y)
     >>> model.predict_proba(X[:1]).shape
     (1, 2)
@@ -151,7 +151,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         n_chains: int = 4,
         n_warmup: int = 150,
         n_draws: int = 500,
-        evidence: bool = True,
+        measure_evidence: bool = True,
         sampler: str | Sampler = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -168,7 +168,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
         self.n_chains = n_chains
         self.n_warmup = n_warmup
         self.n_draws = n_draws
-        self.evidence = evidence
+        self.measure_evidence = measure_evidence
         self.sampler = sampler
         self.n_jobs = n_jobs
         self.verbose = verbose

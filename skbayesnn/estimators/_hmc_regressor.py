@@ -64,7 +64,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Transitions in which the chains tune themselves. They are not kept.
     n_draws : int, default=500
         Draws kept of every chain.
-    evidence : bool, default=True
+    measure_evidence : bool, default=True
         Estimate ``log_evidence_``: by the populations from which chains start, or by separate ones,
         whose time ``False`` saves.
     sampler : str or Sampler, default="auto"
@@ -85,8 +85,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     ----------
     log_evidence_ : float
         Logarithm of the evidence in nats, as a density over y in its own units, by sequential Monte
-        Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with ``evidence=False``, and if
-        R-hat exceeds 1.5.
+        Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with ``measure_evidence=False``,
+        and if R-hat exceeds 1.5.
     log_evidence_std_ : float
         Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
@@ -142,7 +142,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (40, 1))
     >>> y = np.tanh(X[:, 0]) + 0.1 * rng.standard_normal(40)
-    >>> few = {"n_chains": 2, "n_warmup": 50, "n_draws": 100, "evidence": False}
+    >>> few = {"n_chains": 2, "n_warmup": 50, "n_draws": 100, "measure_evidence": False}
     >>> model = HMCMLPRegressor((1,), random_state=0, **few).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.tanh(0.5)) < 3 * std[0])
@@ -163,7 +163,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         n_chains: int = 4,
         n_warmup: int = 150,
         n_draws: int = 500,
-        evidence: bool = True,
+        measure_evidence: bool = True,
         sampler: str | Sampler = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -180,7 +180,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         self.n_chains = n_chains
         self.n_warmup = n_warmup
         self.n_draws = n_draws
-        self.evidence = evidence
+        self.measure_evidence = measure_evidence
         self.sampler = sampler
         self.n_jobs = n_jobs
         self.verbose = verbose

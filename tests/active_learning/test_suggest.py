@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.usefixtures("laplace"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 60, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 60, "measure_evidence": False, "random_state": 0}
 LIMITS = [(0.0, 1.0), (-2.0, 2.0)]
 
 

@@ -142,19 +142,19 @@ CASES = {  # name: estimator, hidden layers, other parameters, data, arguments
     "sampled_student_t": (
         HR,
         (3,),
-        SHORT | {"noise": "student_t", "evidence": False},
+        SHORT | {"noise": "student_t", "measure_evidence": False},
         outliers,
         (80,),
     ),
     "sampled_uneven": (
         HR,
         (3,),
-        SHORT | {"noise": "input_dependent", "evidence": False},
+        SHORT | {"noise": "input_dependent", "measure_evidence": False},
         uneven,
         (80,),
     ),
     "sampled_classes": (HC, (4,), SHORT, classes, (120,)),
-    "sampled_wine": (HC, (), SHORT | {"evidence": False}, bundled, ("wine", 100)),
+    "sampled_wine": (HC, (), SHORT | {"measure_evidence": False}, bundled, ("wine", 100)),
 }
 DATA_OPTIONS = {"three_classes": {"centres": THREE_CENTRES}}
 

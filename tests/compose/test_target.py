@@ -38,7 +38,13 @@ MIXTURE = EvidenceMLPRegressor(
     (3,), noise="constant", combine="equal", n_restarts=3, random_state=0
 )
 SAMPLER = HMCMLPRegressor(
-    (2,), noise="constant", n_chains=2, n_warmup=20, n_draws=20, evidence=False, random_state=0
+    (2,),
+    noise="constant",
+    n_chains=2,
+    n_warmup=20,
+    n_draws=20,
+    measure_evidence=False,
+    random_state=0,
 )
 
 

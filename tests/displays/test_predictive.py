@@ -35,7 +35,7 @@ def fitted(engine="evidence", n_outputs=2):
     if engine == "evidence":
         return evidence().fit(X, y)
     return HMCMLPRegressor(
-        (2,), n_chains=2, n_warmup=10, n_draws=10, evidence=False, random_state=0
+        (2,), n_chains=2, n_warmup=10, n_draws=10, measure_evidence=False, random_state=0
     ).fit(X, y)
 
 

@@ -86,7 +86,7 @@ def test_fixed_precisions_have_no_error_bars(fixed):
 
 
 def test_error_bars_of_samplers_are_quantiles():
-    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 20, "evidence": False}
+    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 20, "measure_evidence": False}
     model = HMCMLPRegressor((2,), prior="ard", random_state=0, **few).fit(X, Y)
     display = RelevanceDisplay.from_estimator(model)
     draws = draws_of(model).alpha[..., :4].reshape(-1, 4) ** -0.5

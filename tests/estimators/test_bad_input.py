@@ -46,7 +46,13 @@ def replaced(array, index, value):
 def make(estimator=EvidenceMLPRegressor, **options):
     few = {"n_restarts": 1}
     if estimator in SAMPLERS:
-        few = {"sampler": "langevin", "n_chains": 2, "n_warmup": 3, "n_draws": 8, "evidence": False}
+        few = {
+            "sampler": "langevin",
+            "n_chains": 2,
+            "n_warmup": 3,
+            "n_draws": 8,
+            "measure_evidence": False,
+        }
     return estimator(**({"hidden_layer_sizes": (2,), "random_state": 0} | few | options))
 
 
@@ -146,7 +152,7 @@ SAMPLER_PARAMETERS = [
     ({"sampler": Sampler("auto", n_steps=10)}, ValueError, "sampler='auto' tunes its own"),
     ({"sampler": Sampler(dtype="int")}, ValueError, "dtype must be float32 or float64, got 'int'"),
     ({"sampler": Sampler(dtype=None)}, ValueError, "dtype must be float32 or float64, got None"),
-    ({"evidence": "yes"}, TypeError, "evidence must be True or False, got 'yes'"),
+    ({"measure_evidence": "yes"}, TypeError, "measure_evidence must be True or False, got 'yes'"),
     (
         {"sampler": Sampler(init="best")},
         ValueError,

@@ -71,7 +71,7 @@ def test_transitions_are_steps(laplace):
         "n_warmup": 10,
         "n_draws": 10,
         "sampler": Sampler(thin=1),
-        "evidence": False,
+        "measure_evidence": False,
     }
     HMCMLPRegressor((2,), random_state=0, **options).set_callbacks(recorder).fit(X, Y)
     assert recorder.events.count("begin sampling") == 1

@@ -23,7 +23,7 @@ LEAST_CHECKS = {  # of scikit-learn 1.9
 }
 SAMPLERS = [HMCMLPRegressor, HMCMLPClassifier]
 NOISES = ["student_t", "input_dependent"]
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False}
 
 
 def run(estimator):

@@ -23,7 +23,7 @@ WEIGHT = RNG.integers(0, 4, 24)
 ENGINES = {
     "evidence": EvidenceMLPClassifier((2,), n_restarts=1, random_state=0),
     "samples": HMCMLPClassifier(
-        (2,), n_chains=2, n_warmup=10, n_draws=10, evidence=False, random_state=0
+        (2,), n_chains=2, n_warmup=10, n_draws=10, measure_evidence=False, random_state=0
     ),
 }
 

@@ -20,7 +20,13 @@ pytestmark = [
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 SD = np.array([0.3, 4.0])
-FEW = {"n_chains": 2, "n_warmup": 12, "n_draws": 10, "sampler": Sampler(thin=1), "evidence": False}
+FEW = {
+    "n_chains": 2,
+    "n_warmup": 12,
+    "n_draws": 10,
+    "sampler": Sampler(thin=1),
+    "measure_evidence": False,
+}
 SOME = {"n_warmup": 30, "n_draws": 25}
 BOUND = 2.0 * np.log(1e3)
 
@@ -150,7 +156,7 @@ def test_evidence_by_quadrature():
 def test_sampler_by_quadrature():
     rows = make_linear_rows()
     grid, value, exact = log_evidence_on_grid()
-    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 200, "evidence": True}
+    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 200, "measure_evidence": True}
     model = fit(HMCMLPRegressor, rows, **options, **FIXED)
     assert abs(model.log_evidence_ - exact) < 4.0 * model.log_evidence_std_ + 0.05
     share = np.exp(value - logsumexp(value))

@@ -35,7 +35,9 @@ Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOIS
 GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
 LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
 EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, random_state=0)
-SAMPLER = HMCMLPRegressor((3,), n_chains=2, n_warmup=20, n_draws=30, evidence=False, random_state=0)
+SAMPLER = HMCMLPRegressor(
+    (3,), n_chains=2, n_warmup=20, n_draws=30, measure_evidence=False, random_state=0
+)
 LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
 
 
@@ -224,7 +226,7 @@ def test_transformed_targets(sign, n_outputs):
     "engine",
     [
         EvidenceMLPClassifier((2,), n_restarts=2, random_state=0),
-        HMCMLPClassifier((2,), n_warmup=20, n_draws=10, evidence=False, random_state=0),
+        HMCMLPClassifier((2,), n_warmup=20, n_draws=10, measure_evidence=False, random_state=0),
     ],
     ids=["minima", "draws"],
 )
@@ -257,7 +259,7 @@ def test_left_out_rows_equal_refits():
         prior=Prior(precision=1.0),
         standardize=False,
         n_draws=2000,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     ).fit(X[:12], Y[:12, 0])
     for place, row in enumerate(order):

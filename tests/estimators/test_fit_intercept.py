@@ -190,7 +190,7 @@ def test_networks(noise):
         warnings.simplefilter("ignore")
         model = EvidenceMLPRegressor((2,), n_restarts=1, combine="best", **given).fit(X, t)
         few = {"n_chains": 2, "n_warmup": 30, "n_draws": 30}
-        sampled = HMCMLPRegressor((2,), evidence=False, **few, **given).fit(X, t)
+        sampled = HMCMLPRegressor((2,), measure_evidence=False, **few, **given).fit(X, t)
     assert_array_equal(model.intercepts_[1], [0.0, 0.0])
     hidden = np.tanh(X @ model.coefs_[0] + model.intercepts_[0])
     assert_allclose(hidden @ model.coefs_[1], model.predict(X), atol=1e-10)

@@ -49,7 +49,7 @@ SAMPLING = COMMON | {
     "n_draws": st.integers(1, 6),
     "sampler__dtype": st.sampled_from(["float64", "float32"]),
     "sampler__init": st.sampled_from(["modes", "prior"]),
-    "evidence": st.just(False),
+    "measure_evidence": st.just(False),
 }
 NOISE = {
     "noise": st.sampled_from(

@@ -214,7 +214,7 @@ def test_classifier_and_second_fit():
     assert model.hidden_layer_sizes_ == (2,)
 
 
-BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "evidence": False, "random_state": 0}
+BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "measure_evidence": False, "random_state": 0}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "measure_evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin"}
 REGRESSIONS = ["1-D", "one column", "two columns"]
 CLASSIFICATIONS = ["two classes", "three classes"]
@@ -355,7 +355,7 @@ def test_classics_draw_from_a_known_posterior(options):
         n_chains=16,
         n_warmup=150,
         n_draws=250,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
         **options,
     ).fit(X, y)
@@ -393,7 +393,13 @@ def test_thinning():
 def test_transitions_per_draw(options, n_rows, thin):
     """More of them where they cost little."""
     X = np.random.default_rng(0).standard_normal((n_rows, 2))
-    few = {"noise": "constant", "n_chains": 1, "n_warmup": 1, "n_draws": 4, "evidence": False}
+    few = {
+        "noise": "constant",
+        "n_chains": 1,
+        "n_warmup": 1,
+        "n_draws": 4,
+        "measure_evidence": False,
+    }
     model = HMCMLPRegressor(**({"hidden_layer_sizes": (8,), "random_state": 0} | few | options))
     assert model.fit(X, X[:, 0]).n_iter_ == 1 + 4 * thin
 
@@ -426,7 +432,7 @@ def test_evidence_of_fixed_precisions():
     X, y = make_rows()
     options = {"prior": Prior(precision=2.0), "noise": 4.0}
     exact = EvidenceMLPRegressor((), **options).fit(X, y).log_evidence_
-    model = fit(hidden_layer_sizes=(), evidence=True, **options)
+    model = fit(hidden_layer_sizes=(), measure_evidence=True, **options)
     assert model.log_evidence_ == pytest.approx(exact, rel=1e-10)
     assert model.log_evidence_std_ < 1e-10
 

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin", "n_warmup": 20, "n_draws": 20}
 KINDS = ["one output", "two outputs", "two classes", "three classes"]
 LINEAR = {"hidden_layer_sizes": ()}
@@ -97,7 +97,9 @@ def test_number_of_processes_and_the_evidence():
         "n_draws": 40,
         "n_warmup": 40,
     }
-    models = [fit("two classes", n_jobs=n, **(options | {"evidence": True})) for n in (1, 2)]
+    models = [
+        fit("two classes", n_jobs=n, **(options | {"measure_evidence": True})) for n in (1, 2)
+    ]
     assert models[0].log_evidence_ == models[1].log_evidence_
     assert models[0].log_evidence_std_ == models[1].log_evidence_std_ > 0.0
 
@@ -168,7 +170,7 @@ def test_more_draws_equal_one_longer_fit(name):
 
 @pytest.mark.slow
 def test_evidence_of_a_resumed_fit():
-    options = {"hidden_layer_sizes": (), "prior": Prior(precision=1.0), "evidence": True}
+    options = {"hidden_layer_sizes": (), "prior": Prior(precision=1.0), "measure_evidence": True}
     model = fit("two classes", warm_start=True, **(options | {"n_draws": 5}))
     model.set_params(n_draws=8).fit(*make_rows("two classes"))
     whole = fit("two classes", **options)
@@ -288,7 +290,7 @@ def test_interrupted_evidence_keeps_the_draws(monkeypatch):
     with pytest.warns(
         ConvergenceWarning, match="Interrupted: the 20 draws .* log_evidence_ is nan"
     ):
-        model = fit(warm_start=True, **(linear | {"evidence": True}))
+        model = fit(warm_start=True, **(linear | {"measure_evidence": True}))
     monkeypatch.undo()
     assert np.isnan(model.log_evidence_)
     assert_same_draws(model, fit(**linear))
@@ -352,10 +354,10 @@ def test_interrupted_continuation_leaves_the_old_chains(monkeypatch, options):
 
 def test_interrupted_after_sampling(monkeypatch):
     monkeypatch.setattr("skbayesnn.estimators._hmc.diagnose", Keyboard(1))
-    model = make(**(QUICK | {"evidence": True}))
+    model = make(**(QUICK | {"measure_evidence": True}))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*make_rows())
-    assert vars(model) == vars(make(**(QUICK | {"evidence": True})))
+    assert vars(model) == vars(make(**(QUICK | {"measure_evidence": True})))
 
 
 # --- what a fit says -----------------------------------------------------------------------------
@@ -458,7 +460,7 @@ def test_steps_that_are_far_too_long(sampler):
 @pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.parametrize("kind", ["one output", "two classes"])
 def test_short_chains_continue_like_one_longer_fit(kind):
-    few = {"n_draws": 20, "evidence": True, "warm_start": True}
+    few = {"n_draws": 20, "measure_evidence": True, "warm_start": True}
     model = fit(kind, **few)
     assert draws_of(model).energy.shape == (2, 20)  # of 32 in 16 short chains each
     first = model.log_evidence_

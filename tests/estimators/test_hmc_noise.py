@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 8, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 NOISES = ["student_t", "input_dependent"]
 KINDS = [(noise, n_outputs) for noise in NOISES for n_outputs in (1, 2)]
 GRID = np.linspace(-3.5, 3.5, 7)[:, None]

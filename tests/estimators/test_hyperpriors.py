@@ -134,7 +134,9 @@ def test_a_strong_prior_is_obeyed(kind):
             (2,), prior=Prior(hyperprior=hyperprior), random_state=0, n_restarts=1
         ),
         (HMCMLPRegressor if regression else HMCMLPClassifier)(
-            (2,), prior=Prior(hyperprior=hyperprior), **FEW | {"n_draws": 50, "evidence": False}
+            (2,),
+            prior=Prior(hyperprior=hyperprior),
+            **FEW | {"n_draws": 50, "measure_evidence": False},
         ),
     ]
     for model in models:

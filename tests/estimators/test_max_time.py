@@ -63,7 +63,7 @@ def test_samplers_keep_their_draws(kind):
     options = {"n_chains": 2, "n_warmup": 20, "n_draws": 100_000, "random_state": 0}
     y = Y if kind is HMCMLPRegressor else Y > 0
     start = monotonic()
-    model = broken_off(kind((2,), max_time=1e-3, evidence=True, **options), y)
+    model = broken_off(kind((2,), max_time=1e-3, measure_evidence=True, **options), y)
     assert monotonic() - start < 60
     assert 4 <= model.diagnostics_.n_draws < 100_000
     assert np.isnan(model.log_evidence_)
@@ -199,7 +199,13 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
 def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
     """Also if all draws were made in time."""
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.WARM_UP_SHARE", 0.0)
-    options = {"n_chains": 2, "n_warmup": 50, "n_draws": 4, "evidence": False, "random_state": 0}
+    options = {
+        "n_chains": 2,
+        "n_warmup": 50,
+        "n_draws": 4,
+        "measure_evidence": False,
+        "random_state": 0,
+    }
     model = HMCMLPRegressor((2,), max_time=1000.0, **options)
     with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):
         model.fit(X, Y)

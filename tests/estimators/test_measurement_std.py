@@ -21,7 +21,7 @@ pytestmark = [
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 FIXED = {"prior": Prior("single", precision=0.7), "standardize": False}
-FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}
+FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "measure_evidence": False}
 BOUND = 2.0 * np.log(1e3)
 
 each_regressor = pytest.mark.parametrize("kind", REGRESSORS)
@@ -75,7 +75,7 @@ def test_linear_model_in_closed_form(noise_std):
 
 def test_sampler_in_closed_form():
     rows, X = make_rows(), np.random.default_rng(1).standard_normal((6, 2))
-    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 800, "evidence": True}
+    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 800, "measure_evidence": True}
     model = fit(HMCMLPRegressor, rows, noise=0.3, **options, **FIXED)
     evidence, mean, covariance = closed_form(rows, 0.7, 0.3**2, X)
     assert abs(model.log_evidence_ - evidence) < 4.0 * model.log_evidence_std_ + 0.05

@@ -105,7 +105,7 @@ def test_default_fit_and_sampler():
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)
     assert error(model) < 0.05
     assert model.noise_log_evidences_ == {"student_t": model.log_evidence_}
-    sampler = HMCMLPRegressor((4,), n_draws=100, evidence=False, random_state=0)
+    sampler = HMCMLPRegressor((4,), n_draws=100, measure_evidence=False, random_state=0)
     assert error(sampler.fit(X, y)) < 0.05
 
 

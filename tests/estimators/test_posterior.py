@@ -249,7 +249,7 @@ def test_draws_of_a_sampler(dtype):
         "n_chains": 2,
         "n_warmup": 50,
         "n_draws": 300,
-        "evidence": False,
+        "measure_evidence": False,
         "sampler": Sampler(dtype=dtype),
     }
     model = HMCMLPRegressor((), noise="constant", random_state=0, **options).fit(X, y[:, 0])
@@ -280,7 +280,7 @@ def test_drawn_noise_network():
         "n_warmup": 5,
         "n_draws": 20,
         "sampler": Sampler(thin=1),
-        "evidence": False,
+        "measure_evidence": False,
     }
     options |= {"noise": Noise("input_dependent", hidden_layer_sizes=()), "random_state": 0}
     model = HMCMLPRegressor((2,), **options).fit(X, y[:, 0])
@@ -307,7 +307,7 @@ def test_networks_predict():
         "n_warmup": 5,
         "n_draws": 20,
         "sampler": Sampler(thin=1),
-        "evidence": False,
+        "measure_evidence": False,
     }
     for n_classes in (2, 3):
         X, y = make_classes(n_classes=n_classes)

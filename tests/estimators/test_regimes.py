@@ -339,7 +339,7 @@ def test_more_weights_than_targets():
 
 # --- samplers ------------------------------------------------------------------------------------
 
-SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "evidence": False, "random_state": 0}
+SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 SAMPLED = [
     *product(REGRESSIONS, NOISES, PRIORS),
     *product(CLASSIFICATIONS, ["none"], PRIORS),

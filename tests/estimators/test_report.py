@@ -177,7 +177,13 @@ def test_heading_and_words_are_escaped():
 
 def test_diagnostics_say_what_to_do():
     model = HMCMLPRegressor(
-        (), noise="constant", n_chains=2, n_warmup=200, n_draws=300, evidence=False, random_state=0
+        (),
+        noise="constant",
+        n_chains=2,
+        n_warmup=200,
+        n_draws=300,
+        measure_evidence=False,
+        random_state=0,
     ).fit(*rows())
     found = model.diagnostics_
     lines = repr(found).splitlines()

@@ -406,7 +406,7 @@ SHORT = {"n_warmup": 80, "n_draws": 200}
 @pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
 def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
     given = {"prior": Prior(mean=MEAN, base_precision=PRECISION), "standardize": standardize}
-    options = {"evidence": sampler == "auto", "sampler": sampler}
+    options = {"measure_evidence": sampler == "auto", "sampler": sampler}
     model = HMCMLPRegressor((), **given, **LINE, **CHAINS, **options).fit(X, y)
     value, mean, S = log_marginal(MEAN, PRECISION)
     if sampler == "auto":

@@ -32,7 +32,7 @@ ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCML
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
 Y = X[:, 0] - 0.5 * X[:, 1] + 0.3 * RNG.standard_normal(30)
-FEW = {"n_chains": 2, "n_warmup": 5, "n_draws": 6, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 5, "n_draws": 6, "measure_evidence": False, "random_state": 0}
 
 
 def linear(**options):

@@ -81,7 +81,7 @@ def test_draws_that_do_not_fit(monkeypatch):
         "n_warmup": 1,
         "n_draws": 60,
         "sampler": Sampler(thin=1),
-        "evidence": False,
+        "measure_evidence": False,
     }
     model = HMCMLPRegressor((2,), noise="constant", random_state=0, **options).fit(X, y)
     monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 4000.0)

@@ -177,7 +177,7 @@ def test_other_processes_are_heard(capsys):
         "n_warmup": 20,
         "n_draws": 20,
         "sampler": Sampler(thin=1),
-        "evidence": False,
+        "measure_evidence": False,
     }
     one = HMCMLPRegressor((2,), random_state=0, **chains).fit(X, Y)
     assert lines(capsys) == []

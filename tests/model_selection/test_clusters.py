@@ -21,7 +21,7 @@ CHAINS = {
     "n_warmup": 20,
     "n_draws": 20,
     "sampler": Sampler(thin=1),
-    "evidence": False,
+    "measure_evidence": False,
 }
 SAMPLER = HMCMLPRegressor((2,), random_state=0, **CHAINS)
 SEARCH = EvidenceSearch(MODEL, {"hidden_layer_sizes": [(), (1,), (2,)]})

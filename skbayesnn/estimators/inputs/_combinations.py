@@ -84,7 +84,7 @@ PRIOR_MEAN, PRIOR_PRECISION = _prior_has("mean"), _prior_has("base_precision")
 EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator._prior.kind))
 MEASURED = Choice(
     "measure_evidence=True",
-    lambda estimator: getattr(estimator, "measure_evidence", False) is True,
+    lambda estimator: hasattr(estimator, "combine") and estimator.measure_evidence is True,
 )
 GROWN = Choice(
     "hidden_layer_sizes='auto'",
