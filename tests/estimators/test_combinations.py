@@ -71,7 +71,10 @@ def test_every_row_is_reached(row, kind):
         given = one | other
         if one.keys() & other.keys() or not is_of(kind, given):
             continue
-        words = refusal(kind().set_params(**ALONE | given), asked)
+        model = kind().set_params(**ALONE | given)
+        if not all(choice is asked or choice.made(model) for choice in (row.one, row.other)):
+            continue  # measured evidences of samplers go with any prior
+        words = refusal(model, asked)
         assert words is not None
         reached = reached or words.endswith(f": {row.why}. {row.instead}.")
     assert reached or kind is not EvidenceMLPRegressor
