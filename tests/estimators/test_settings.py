@@ -110,6 +110,8 @@ def test_parameters_inside_are_set(given, inside, expected):
 
 
 def test_what_is_inside_of_no_setting():
+    with pytest.raises(ValueError, match="Invalid parameter 'noise' for estimator"):
+        EvidenceMLPClassifier().set_params(noise__std=1.0)
     with pytest.raises(ValueError, match="Invalid parameter 'std' for estimator Prior"):
         linear(prior=Prior()).set_params(prior__std=1.0)
     model = linear(prior=linear(noise=0.3).fit(X, Y))

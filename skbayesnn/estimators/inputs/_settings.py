@@ -378,6 +378,7 @@ def opened(estimator, params):
     objects = {}
     for path in params:
         name, _, within = path.partition("__")
-        if name in SETTINGS and within in SETTINGS[name]._get_param_names():
+        known = name in SETTINGS and hasattr(estimator, name)
+        if known and within in SETTINGS[name]._get_param_names():
             objects[name] = SETTINGS[name].of(params.get(name, getattr(estimator, name)))
     return params | objects
