@@ -53,7 +53,7 @@ def learn(strategy, seed):
     for _ in range(N_ROUNDS + 1):
         model = EvidenceMLPRegressor(
             (8,),
-            noise_std=NOISE,
+            noise=NOISE,
             n_restarts=1,
             measure_evidence=False,
             random_state=seed,

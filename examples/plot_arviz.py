@@ -29,7 +29,7 @@ models = {
         noise=noise,
         n_warmup=100,
         n_draws=200,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     ).fit(X, y)
     for noise in ("constant", "student_t")

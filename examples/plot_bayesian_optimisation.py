@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import beta
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 
 NOISE = 0.05
 N_FIRST, N_LAST, N_RUNS = 4, 12, 4
@@ -60,9 +60,8 @@ def optimise(seed):
     y = objective(x) + NOISE * rng.standard_normal(N_FIRST)
     model = EvidenceMLPRegressor(
         (16,),
-        weight_precision=PRIOR,
-        noise="constant",
-        noise_std=NOISE,
+        prior=Prior(precision=PRIOR),
+        noise=Noise("constant", std=NOISE),
         standardize=False,
         n_restarts=1,
         random_state=seed,

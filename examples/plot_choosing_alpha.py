@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.basis import RadialBasisFeatures
 
 NOISE = 0.2
@@ -45,9 +45,8 @@ def fit(alpha="auto", noise="auto"):
     """
     model = EvidenceMLPRegressor(
         (),
-        prior="single",
-        weight_precision=alpha,
-        noise_std=noise,
+        prior=Prior("single", precision=alpha),
+        noise=noise,
         standardize=False,
     )
     return make_pipeline(RadialBasisFeatures(60, width=0.7), model).fit(X, y)

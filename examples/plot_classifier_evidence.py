@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
 
-from skbayesnn import EvidenceMLPClassifier
+from skbayesnn import EvidenceMLPClassifier, Prior
 from skbayesnn.displays import EvidenceVersusTestDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
@@ -76,7 +76,7 @@ model = EvidenceMLPClassifier(
     measure_evidence=False,
     random_state=0,
 )
-grid = {"hidden_layer_sizes": WIDTHS, "weight_precision": ALPHAS.tolist()}
+grid = {"hidden_layer_sizes": WIDTHS, "prior__precision": ALPHAS.tolist()}
 search = EvidenceSearch(model, grid).fit(X, y)
 evidence = np.reshape(
     search.results_["log_evidence"], (len(WIDTHS), len(ALPHAS))
@@ -168,7 +168,7 @@ print(
 # equally probable. The dashed line is the best possible boundary.
 
 BOUNDARIES = {
-    "alpha = 0.001": {"prior": "single", "weight_precision": 1e-3},
+    "alpha = 0.001": {"prior": Prior("single", precision=1e-3)},
     "one alpha, inferred": {"prior": "single"},
     "one per layer, inferred": {"prior": "layer"},
 }

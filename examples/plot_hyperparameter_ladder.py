@@ -17,7 +17,7 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior
 
 NOISE = {10: 0.1, 80: 0.2}
 
@@ -54,11 +54,15 @@ for n in (80, 10):
     width = (2,) if n == 80 else (3,)
     start = time.process_time()
     inferred = EvidenceMLPRegressor(width, **GAUSSIAN).fit(X, y)
-    guess = {"weight_precision": 1.0, "noise_std": 0.5 * y.std()}
+    guess = {"prior": Prior(precision=1.0), "noise": 0.5 * y.std()}
     guessed = EvidenceMLPRegressor(width, **guess, **GAUSSIAN).fit(X, y)
     middle = time.process_time()
     sampled = HMCMLPRegressor.from_evidence(
-        inferred, n_draws=120, n_warmup=70, evidence=False, random_state=0
+        inferred,
+        n_draws=120,
+        n_warmup=70,
+        measure_evidence=False,
+        random_state=0,
     ).fit(X, y)
     took = middle - start, time.process_time() - middle
     print(f"{n} rows: sampling took {took[1]:.1f} s, both fits {took[0]:.1f} s")

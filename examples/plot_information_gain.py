@@ -32,7 +32,7 @@ y = (
     + 0.4 * np.sin(2.5 * x)
     + NOISE * rng.standard_normal(len(x))
 )
-model = EvidenceMLPRegressor((8,), noise_std=NOISE, random_state=0).fit(
+model = EvidenceMLPRegressor((8,), noise=NOISE, random_state=0).fit(
     x[:, None], y
 )
 

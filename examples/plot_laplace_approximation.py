@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-from skbayesnn import EvidenceMLPClassifier
+from skbayesnn import EvidenceMLPClassifier, Prior
 
 # Okabe and Ito: safe for the colour-blind
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -47,8 +47,9 @@ def neuron(n_rows):
     """The neuron with one weight and its bias, fitted to the first rows."""
     model = EvidenceMLPClassifier(
         (),
-        prior=["weight", "bias"],
-        weight_precision={"weight": 1.0, "bias": 1e-4},
+        prior=Prior(
+            ["weight", "bias"], precision={"weight": 1.0, "bias": 1e-4}
+        ),
         standardize=False,
         measure_evidence=False,
     )
@@ -131,8 +132,7 @@ def error_of_evidence(n_rows, seed):
     y[:2] = False, True  # both classes must be present
     fit = EvidenceMLPClassifier(
         (),
-        prior="single",
-        weight_precision=ALPHA,
+        prior=Prior("single", precision=ALPHA),
         standardize=False,
         measure_evidence=False,
     )

@@ -40,9 +40,7 @@ def make_model(**options):
 models = {
     "no error bars": make_model(noise="constant").fit(X, y),
     "error bars": make_model().fit(X, y, measurement_std=errors),
-    "error bars alone": make_model(noise_std=0).fit(
-        X, y, measurement_std=errors
-    ),
+    "error bars alone": make_model(noise=0).fit(X, y, measurement_std=errors),
 }
 rms = {}
 for name, model in models.items():

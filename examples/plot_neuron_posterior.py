@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from scipy.special import expit, logsumexp
 
-from skbayesnn import EvidenceMLPClassifier
+from skbayesnn import EvidenceMLPClassifier, Prior
 
 ALPHA, W_TRUE = 0.05, np.array([2.5, 1.0])
 rng = np.random.default_rng(1)
@@ -65,8 +65,10 @@ def fit(n):
     """The neuron after some points."""
     return EvidenceMLPClassifier(
         (),
-        prior=["weight", "weight", "bias"],
-        weight_precision={"weight": ALPHA, "bias": 1e6},
+        prior=Prior(
+            ["weight", "weight", "bias"],
+            precision={"weight": ALPHA, "bias": 1e6},
+        ),
         standardize=False,
         measure_evidence=False,
     ).fit(X[:n], y[:n])

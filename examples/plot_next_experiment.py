@@ -41,9 +41,7 @@ X = low + (high - low) * qmc.LatinHypercube(2, rng=1).random(16)
 X = X[is_safe(X)][:8]
 y = true_yield(X) + NOISE * rng.standard_normal(len(X))
 first = len(X)
-model = EvidenceMLPRegressor(
-    (8,), noise="constant", noise_std=NOISE, n_restarts=2, random_state=0
-)
+model = EvidenceMLPRegressor((8,), noise=NOISE, n_restarts=2, random_state=0)
 for step in range(8):
     model = clone(model).fit(X, y)
     x = suggest(model, LIMITS, constraint=is_safe, random_state=step)

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import HMCMLPRegressor
+from skbayesnn import HMCMLPRegressor, Prior, Sampler
 
 # Okabe and Ito
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.45"
@@ -45,17 +45,16 @@ def network(n_units, **sd):
     labels = ["w1"] * n_units + ["b1"] * n_units + ["w2"] * n_units + ["b2"]
     return HMCMLPRegressor(
         (n_units,),
-        prior=labels,
-        weight_precision={name: value**-2.0 for name, value in sd.items()},
-        noise_std=1.0,
+        prior=Prior(
+            labels, precision={name: value**-2.0 for name, value in sd.items()}
+        ),
+        noise=1.0,
         standardize=False,
-        sampler="langevin",
-        step_size=1e-3,
-        init="prior",
+        sampler=Sampler("langevin", step_size=1e-3, init="prior"),
         n_chains=1,
         n_warmup=0,
         n_draws=1,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     ).fit([[-1.0], [1.0]], [0.0, 0.0])
 

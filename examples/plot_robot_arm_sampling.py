@@ -65,7 +65,7 @@ evidence_fit = EvidenceMLPRegressor(
     (16,), noise="shared", n_restarts=4, random_state=0
 ).fit(X, y)
 sampling = HMCMLPRegressor.from_evidence(
-    evidence_fit, n_chains=4, n_warmup=150, n_draws=150, evidence=False
+    evidence_fit, n_chains=4, n_warmup=150, n_draws=150, measure_evidence=False
 ).fit(X, y)
 print(sampling.diagnostics_.full())
 print(sampling.comparison_)

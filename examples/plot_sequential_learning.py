@@ -15,8 +15,9 @@ learning in batches loses nothing here.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 
 INTERCEPT, SLOPE, NOISE, ALPHA = -0.3, 0.5, 0.2, 2.0  # as in the book
 rng = np.random.default_rng(1)
@@ -32,9 +33,8 @@ line = np.array([[-1.0], [1.0]])
 
 model = EvidenceMLPRegressor(
     (),
-    weight_precision=ALPHA,
-    noise_std=NOISE,
-    noise="constant",
+    prior=Prior(precision=ALPHA),
+    noise=NOISE,
     standardize=False,
 )
 
@@ -95,7 +95,7 @@ plt.show()
 # evidence of the batches is a sum by the chain rule. Each term shows how well
 # the points before a point predict it.
 
-at_once = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
+at_once = clone(model).fit(X, y)
 for some in (model, at_once):
     slope, error = some.coefs_[0][0, 0], some.coefs_std_[0][0, 0]
     print(f"slope {slope:.10f} +- {error:.10f}", end=", ")

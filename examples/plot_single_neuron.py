@@ -18,7 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier
+from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier, Prior, Sampler
 from skbayesnn.samplers import bulk_ess
 
 CLASS_0 = [(2, 3), (3, 7), (4, 2), (5, 5), (7, 2)]
@@ -30,7 +30,7 @@ X, y = np.array([*CLASS_0, *CLASS_1], dtype=float), np.repeat([0, 1], 5)
 # Then the model is MacKay's, and the samplers move in the space of the weights
 # themselves.
 
-MODEL = {"prior": "single", "weight_precision": 0.01, "standardize": False}
+MODEL = {"prior": Prior("single", precision=0.01), "standardize": False}
 optimised = EvidenceMLPClassifier((), **MODEL, random_state=0).fit(X, y)
 w_best = np.append(optimised.coefs_[0], optimised.intercepts_[0])
 print(
@@ -50,13 +50,11 @@ for sampler, n_steps in [("langevin", 1), ("hmc", 100)]:
     model = HMCMLPClassifier(
         (),
         **MODEL,
-        sampler=sampler,
-        step_size=STEP,
-        n_steps=n_steps,
+        sampler=Sampler(sampler, step_size=STEP, n_steps=n_steps),
         n_chains=N_CHAINS,
         n_warmup=0,
         n_draws=N_GRADIENTS // n_steps,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     )
     with warnings.catch_warnings(record=True) as caught:

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.basis import RadialBasisFeatures
 
 NOISE = 0.2  # beta = 25
@@ -46,9 +46,11 @@ def fixed_basis(n_rows):
     """Bishop's model after some points."""
     linear = EvidenceMLPRegressor(
         (),
-        prior=["weight"] * 9 + ["bias"],
-        weight_precision={"weight": ALPHA / WIDTH**2, "bias": ALPHA},
-        noise_std=NOISE,
+        prior=Prior(
+            ["weight"] * 9 + ["bias"],
+            precision={"weight": ALPHA / WIDTH**2, "bias": ALPHA},
+        ),
+        noise=NOISE,
         standardize=False,
     )
     return make_pipeline(basis, linear).fit(X[:n_rows], y[:n_rows])
@@ -156,7 +158,7 @@ print(
 # same known noise, over a wider range.
 
 wide = np.linspace(-1, 2, 301)[:, None]
-network = EvidenceMLPRegressor((8,), noise_std=NOISE, random_state=0).fit(X, y)
+network = EvidenceMLPRegressor((8,), noise=NOISE, random_state=0).fit(X, y)
 fig, (left, right) = plt.subplots(
     1, 2, figsize=(7.1, 2.6), sharey=True, layout="constrained"
 )

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import HMCMLPRegressor
+from skbayesnn import HMCMLPRegressor, Prior, Sampler
 from skbayesnn.samplers import bulk_ess
 
 # short chains
@@ -48,26 +48,27 @@ print(
 print(f"steps are stable up to {largest:.3f}")
 
 
-def sample(sampler, step_size, n_steps, n_draws, thin, **more):
+def sample(sampler, step_size, n_steps, n_draws, thin, persistence=None):
     """Weights in the directions of the eigenvectors, from their true mean; and
     the fit.
     """
     model = HMCMLPRegressor(
         (),
-        prior="single",
-        weight_precision=ALPHA,
-        noise_std=NOISE,
+        prior=Prior("single", precision=ALPHA),
+        noise=NOISE,
         standardize=False,
-        sampler=sampler,
-        step_size=step_size,
-        n_steps=n_steps,
+        sampler=Sampler(
+            sampler,
+            step_size=step_size,
+            n_steps=n_steps,
+            persistence=persistence,
+            thin=thin,
+        ),
         n_chains=16,
         n_warmup=100,
         n_draws=n_draws,
-        thin=thin,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
-        **more,
     ).fit(X, y)
     drawn = [
         np.append(network.coefs[0], network.intercepts[0])
@@ -224,9 +225,7 @@ COMPARED = {  # sampler, number of steps, thinning, persistence
 }
 independent = {}
 for name, (sampler, n_steps, thin, persistence) in COMPARED.items():
-    drawn, model = sample(
-        sampler, None, n_steps, 200, thin, persistence=persistence
-    )
+    drawn, model = sample(sampler, None, n_steps, 200, thin, persistence)
     along, found = drawn[..., :1] / long, model.diagnostics_
     independent[name] = 1000 * bulk_ess(along)[0] / found.n_gradients
     squares = along**2

@@ -6,6 +6,10 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
+    Sampler,
+    Solver,
 )
 
 __version__ = "0.1.0"
@@ -15,6 +19,10 @@ __all__ = [
     "EvidenceMLPRegressor",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
+    "Noise",
+    "Prior",
+    "Sampler",
+    "Solver",
     "__version__",
     "show_versions",
 ]

@@ -5,7 +5,15 @@ from typing import Any, assert_type
 import numpy as np
 from numpy.typing import NDArray
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPRegressor,
+    Noise,
+    Prior,
+    Sampler,
+    Solver,
+)
 from skbayesnn.active_learning import select
 from skbayesnn.basis import LegendreFeatures
 from skbayesnn.displays import CalibrationDisplay, PredictiveDisplay
@@ -15,7 +23,7 @@ from skbayesnn.posterior import Gamma, LogUniform
 
 X, y = [[0.0], [1.0]], np.zeros(2)
 
-model = EvidenceMLPRegressor((4, 4), prior=[0, 1, 1], noise_std={0: 0.1}, random_state=0)
+model = EvidenceMLPRegressor((4, 4), prior=[0, 1, 1], noise={0: 0.1}, random_state=0)
 assert_type(model.fit(X, y, sample_weight=[1, 2]), EvidenceMLPRegressor)
 assert_type(model.predict(X), NDArray[Any])
 mean, std = model.predict(X, return_std=True)
@@ -24,8 +32,11 @@ assert_type(model.predict(X, return_cov=True), tuple[NDArray[Any], NDArray[Any]]
 assert_type(model.predict_interval(X, coverage=0.9), NDArray[Any])
 assert_type(model.sample_y(X, 3, random_state=np.random.RandomState(0)), NDArray[Any])
 EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1)
-hyperprior = {"noise": Gamma(2.0, 1.0), "output": LogUniform(0.1, 10.0)}
-HMCMLPRegressor((), fit_intercept=False, hyperprior=hyperprior, prior_mean=1.0, prior_precision=[1])
+prior = Prior("ard", mean=1.0, base_precision=[1], hyperprior={"output": LogUniform(0.1, 10.0)})
+HMCMLPRegressor((), fit_intercept=False, prior=prior, noise=Noise(hyperprior=Gamma(2.0, 1.0)))
+EvidenceMLPClassifier(solver=Solver("exact", max_iter=1000), prior=model)
+HMCMLPRegressor(sampler=Sampler("hmc", n_steps=(1, 4), init=model), noise=0.1)
+assert_type(model.set_params(prior__kind="ard"), EvidenceMLPRegressor)
 assert_type(model.predict_std(X, measurement_std=0.1), NDArray[Any])
 EvidenceMLPRegressor(hidden_layers=(4,))  # type: ignore[call-arg]
 EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """Selection of measurements that discriminate between models."""
 
+from __future__ import annotations
+
 from itertools import combinations
 from typing import NamedTuple
 

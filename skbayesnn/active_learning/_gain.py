@@ -1,5 +1,7 @@
 """Expected information gain of measurements."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier

@@ -1,5 +1,7 @@
 """Greedy selection of measurements, and of training rows to keep."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Base classes of all basis transformers: the scikit-learn contract."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

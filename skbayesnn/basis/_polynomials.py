@@ -1,5 +1,7 @@
 """Polynomials (Legendre, ordinary, Hermite) and Hermite functions."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike

@@ -1,5 +1,7 @@
 """Radial basis functions."""
 
+from __future__ import annotations
+
 import numbers
 
 import numpy as np

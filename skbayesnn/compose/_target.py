@@ -1,5 +1,7 @@
 """Regression of transformed targets, with predictions, densities and evidence of the targets."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from copy import deepcopy

@@ -1,5 +1,7 @@
 """Predictions of targets from predictions of transformed targets."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """Calibration displays: coverage of intervals and reliability of class probabilities."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """Occam hill: evidence and its terms against a parameter of the model."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle

@@ -1,5 +1,7 @@
 """Display of predictions of a regressor along one input, with error bars in two parts."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -9,7 +9,7 @@ from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import BLUE, Display
 from skbayesnn.displays._inputs import fitted_network
 from skbayesnn.estimators import HMCMLP
-from skbayesnn.estimators.inputs._parameters import fixed_values
+from skbayesnn.estimators.inputs._prior import fixed_precisions
 
 QUANTILES = (0.1587, 0.8413)  # of a Gaussian at one standard deviation on either side
 
@@ -92,7 +92,8 @@ class RelevanceDisplay(Display):
         network, _ = fitted_network(estimator)
         if not hasattr(network, "feature_relevance_"):
             raise ValueError(
-                f"Relevances need a fit with prior='ard'; this one has prior={network.prior!r}."
+                f"Relevances need a fit with prior='ard'; this one has "
+                f"prior={network._prior.kind!r}."
             )
         relevance = network.feature_relevance_
         if names is None:
@@ -158,7 +159,7 @@ def _interval(network):
         return np.quantile(alpha**-0.5, QUANTILES, axis=(0, 1)).T
     std = np.array(list(network.evidence_report_.minima[0].log_precision_std.values()))[:n]
     groups = network.weight_group_names_
-    free = fixed_values(network.weight_precision, groups, "weight_precision")[0][:n]
+    free = fixed_precisions(network._prior.precision, groups)[0][:n]
     known = free & (std <= np.sqrt(2.0))  # gamma >= 1
     half = np.where(known, 0.5 * std, np.nan)  # of ln relevance
     return network.feature_relevance_[:, None] * np.exp(half[:, None] * [-1.0, 1.0])

@@ -5,6 +5,8 @@ from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_consistent_length
 
+from skbayesnn.estimators.inputs._settings import SETTINGS
+
 DOUBTS = ("doubtful", "chains have not converged")
 
 
@@ -23,8 +25,9 @@ def is_doubtful(verdict):
 
 
 def short(name):
-    """Name of a parameter without the pipeline steps before it."""
-    return name.rsplit("__", 1)[-1]
+    """Name of a parameter without the pipeline steps before it, such as ``prior.kind``."""
+    *before, last = name.split("__")
+    return ".".join([*(part for part in before[-1:] if part in SETTINGS), last])
 
 
 def readable(value):
@@ -33,7 +36,7 @@ def readable(value):
         return "-".join(map(str, value)) if len(value) else "linear"
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
-    if hasattr(value, "get_params"):
+    if hasattr(value, "fit"):
         return type(value).__name__
     return str(value)
 
@@ -67,18 +70,19 @@ def positions(values, param_name):
         needed.
     """
     name = short(param_name)
+    label = name.replace("_", " ").replace(".", " ")
     if all(_is_number(value) for value in values):
         numbers = np.array(values, dtype=float)
         wide = numbers.min() > 0 and numbers.max() >= 50 * numbers.min()
-        return numbers, {"param_name": name.replace("_", " "), "log_scale": bool(wide)}
+        return numbers, {"param_name": label, "log_scale": bool(wide)}
     if name == "hidden_layer_sizes":
         if all(np.ndim(value) == 1 and len(value) <= 1 for value in values):
             return np.array([float(sum(value)) for value in values]), {"param_name": "hidden units"}
-        name = "units of the hidden layers"
+        label = "units of the hidden layers"
     labels = list(dict.fromkeys(readable(value) for value in values))
     ticks = {float(i): label for i, label in enumerate(labels)}
     position = np.array([labels.index(readable(value)) for value in values], dtype=float)
-    return position, {"param_name": name.replace("_", " "), "ticks": ticks}
+    return position, {"param_name": label, "ticks": ticks}
 
 
 def _is_number(value):

@@ -1,5 +1,7 @@
 """Display of the sensitivity of a function to its inputs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

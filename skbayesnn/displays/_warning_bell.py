@@ -1,5 +1,7 @@
 """Display of test error against evidence: the warning bell."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 

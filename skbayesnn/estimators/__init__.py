@@ -20,6 +20,7 @@ from skbayesnn.estimators._pipeline import (
 )
 from skbayesnn.estimators.inputs._parameters import probabilities, tails
 from skbayesnn.estimators.inputs._rows import checked_weights, generator
+from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
 from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
 from skbayesnn.estimators.tasks._networks import ClassificationNetwork, RegressionNetwork
@@ -38,8 +39,12 @@ __all__ = [
     "GaussianPosterior",
     "HMCMLPClassifier",
     "HMCMLPRegressor",
+    "Noise",
     "PredictiveDistribution",
+    "Prior",
     "RegressionNetwork",
+    "Sampler",
+    "Solver",
     "ask",
     "before_final_step",
     "checked_weights",

@@ -1,10 +1,12 @@
 """What all estimators share: from user data to a problem in standardised units, and back."""
 
+from __future__ import annotations
+
 import warnings
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,10 +23,11 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._combinations import check_combinations
-from skbayesnn.estimators.inputs._hyperpriors import check_hyperprior, hyperpriors_of_groups
-from skbayesnn.estimators.inputs._parameters import check_parameters, fixed_values, is_estimator
-from skbayesnn.estimators.inputs._prior import informed
+from skbayesnn.estimators.inputs._hyperpriors import check_hyperpriors, hyperpriors_of_groups
+from skbayesnn.estimators.inputs._parameters import check_parameters, is_estimator
+from skbayesnn.estimators.inputs._prior import fixed_precisions, informed
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
+from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
 from skbayesnn.estimators.weights._units import WeightUnits, weight_names
 from skbayesnn.inference import (
@@ -101,6 +104,33 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     _limits = Limits()
     _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
+    @property
+    def _prior(self):
+        """Parameters of the prior."""
+        return Prior.of(self.prior)
+
+    @property
+    def _noise(self) -> Noise | None:
+        """Parameters of the noise, which regressors have."""
+        return None
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those inside of ``prior`` and other settings.
+
+        Parameters
+        ----------
+        **params
+            Values by name. ``prior__precision`` is the ``precision`` of the `Prior` that ``prior``
+            is, or is short for: ``"layer"`` is replaced by ``Prior("layer", precision=...)``. In
+            this way ``noise``, ``solver`` and ``sampler`` may be set, too.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        return super().set_params(**opened(self, params))
+
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the weights, precisions and noise levels to training data.
 
@@ -144,7 +174,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             These rows are a batch of `partial_fit`, which knows these fitted attributes.
         """
         with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
-            check_hyperprior(self)
+            check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
             if earlier is None:
@@ -238,7 +268,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 f"y has {y.shape[1]} outputs, the earlier data had {earlier.n_outputs}."
             )
         names = getattr(self, "feature_names_in_", None)
-        self._X_scaling, self._y_scaling = X_scaling, y_scaling
+        self._X_scaling, self._y_scaling, prior = X_scaling, y_scaling, self._prior
         self.n_outputs_ = y.shape[1]
         problem = Problem(
             X,
@@ -247,20 +277,20 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             likelihood,
             activation=self.activation,
             output_bias=bool(self.fit_intercept),
-            prior="layer" if is_estimator(self.prior) else self.prior,
+            prior="layer" if is_estimator(prior.kind) else prior.kind,
             feature_names=None if names is None else list(names),
-            weight_precision=partial(fixed_values, self.weight_precision, what="weight_precision"),
-            hyperprior=partial(hyperpriors_of_groups, self.hyperprior or {}),
+            weight_precision=partial(fixed_precisions, prior.precision),
+            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}),
             **self._noise_options(y_scaling, likelihood, rows),
             **{"limits": self._limits, **self._search_options()},
             deadline=Deadline.after(self.max_time),
         )
         if not isinstance(problem.prior, str):
             n_weights = problem.network(hidden_layer_sizes).n_weights
-            if np.shape(self.prior) != (n_weights,):
+            if np.shape(prior.kind) != (n_weights,):
                 raise ValueError(
                     f"prior given as an array needs one group label for each of the {n_weights} "
-                    f"weights; got shape {np.shape(self.prior)}."
+                    f"weights; got shape {np.shape(prior.kind)}."
                 )
         return informed(self, problem, hidden_layer_sizes, earlier)
 
@@ -342,7 +372,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             return None
         return (
             f"{what}, because X and y are not standardised. Use standardize=True or other units, "
-            "or other bounds by hyperprior."
+            "or other bounds by a hyperprior."
         ), UserWarning
 
     def _trouble_with_targets(self, rows):

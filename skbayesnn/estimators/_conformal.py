@@ -1,5 +1,7 @@
 """Intervals whose coverage of the targets does not rest on the noise model."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
@@ -58,7 +60,7 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
     >>> from skbayesnn.estimators import conformal_interval
     >>> X = np.linspace(0, 10, 100)[:, None]
     >>> y = X[:, 0] + np.random.default_rng(0).standard_normal(100)
-    >>> model = EvidenceMLPRegressor((), noise_std=0.2).fit(X, y)  # the noise is 5 times that
+    >>> model = EvidenceMLPRegressor((), noise=0.2).fit(X, y)  # the noise is 5 times that
     >>> ends = [model.predict_interval(X, 0.8), conformal_interval(model, X, 0.8)]
     >>> [round(float(np.mean((low < y) & (y < high))), 1) for low, high in map(np.transpose, ends)]
     [0.2, 0.8]

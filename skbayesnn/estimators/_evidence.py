@@ -11,6 +11,7 @@ from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import integer, one_of, positive
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
+from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._report import make_report
 from skbayesnn.estimators.reports._verdict import REMEDIES
@@ -42,7 +43,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _check_engine_parameters(self):
         one_of(self, "combine", COMBINATIONS)
-        one_of(self, "hessian", HESSIANS)
+        one_of(self._solver, "hessian", HESSIANS)
         if not isinstance(self.measure_evidence, bool | np.bool_ | str):
             raise TypeError(
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
@@ -52,14 +53,20 @@ class EvidenceMLP(BayesianMLP):
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
             )
         integer(self, "n_restarts", 1)
-        integer(self, "max_iter", 1)
-        positive(self, "tol")
+        integer(self._solver, "max_iter", 1)
+        positive(self._solver, "tol")
+
+    @property
+    def _solver(self):
+        """Parameters of the training."""
+        return Solver.of(self.solver)
 
     def _search_options(self):
-        options = {"max_iter": self.max_iter, "tol": self.tol}
-        if self.hessian != "auto":
+        solver = self._solver
+        options = {"max_iter": solver.max_iter, "tol": solver.tol}
+        if solver.hessian != "auto":
             options["limits"] = self._limits._replace(batch_rows_per_weight=0)
-        return options | {"exact": self.hessian != "gauss_newton"}
+        return options | {"exact": solver.hessian != "gauss_newton"}
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
@@ -108,7 +115,7 @@ class EvidenceMLP(BayesianMLP):
         if any(minimum.precision is None for _, minimum in result.pool):
             raise ValueError(
                 "The posterior is numerically singular: neither the prior nor the data determine "
-                "some weights. Use a larger prior_precision, other units, or smaller weights."
+                "some weights. Use a larger prior.base_precision, other units, or smaller weights."
             )
         self._keep_common(result)
         predictors = combined(result, self.combine)
@@ -121,7 +128,7 @@ class EvidenceMLP(BayesianMLP):
         self.weight_precisions_ = best.hyper.alpha.copy()
         self.n_effective_weights_ = float(np.sum(best.gamma))
         self.n_iter_ = max(m.n_iter for m in result.minima)
-        if isinstance(self.prior, str) and self.prior.startswith("ard"):
+        if self._prior._has_relevances:
             self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
         self.networks_ = [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
@@ -185,7 +192,7 @@ class EvidenceMLP(BayesianMLP):
             return (
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
                 "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "
-                "max_iter if n_iter_ has reached it."
+                "solver.max_iter if n_iter_ has reached it."
             ), ConvergenceWarning
         hidden = self._result.posed.posterior.network.hidden_layer_sizes
         if len(hidden) > 2 and np.sum(best.gamma) < LEARNT:

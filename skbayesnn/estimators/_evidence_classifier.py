@@ -1,13 +1,16 @@
 """Classification by a multilayer perceptron under MacKay's evidence framework."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from skbayesnn._typing import LayerSizes, RandomState
+from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
+from skbayesnn.estimators.inputs._settings import Prior, Solver
 from skbayesnn.estimators.tasks._classification import Classification
 
 
@@ -17,6 +20,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     The weights have Gaussian priors in groups whose precisions are inferred from the training data
     by maximising the evidence (MacKay 1992). Predicted probabilities are averaged over the
     posterior of the weights (*moderated*), so they are less extreme where there are few data.
+
+    Most fits need no more than the first six parameters:
+    ``EvidenceMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
+    random_state=0, max_time=60)``.
 
     Parameters
     ----------
@@ -38,46 +45,11 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         them, at most 5,000): no hidden layer, one layer of 4, 8 and 16 units, two layers of 16,
         doubled widths while the density rises by 0.01 nats per row, and a third layer. The smallest
         network within 0.01 nats per row of the best is chosen.
-    activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
-        Activation function of the hidden units.
-    fit_intercept : bool, default=True
-        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
-        the last of ``intercepts_`` is 0.
-    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
-        Which weights share a precision.
-
-        * ``"single"``: all weights and biases.
-        * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
-          separate group.
-        * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
-          input form a separate group.
-        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: as without
-          ``"+intercept"``, but the biases of the outputs form a separate group, ``"intercept"``.
-        * An array: one group label per weight, layer by layer. Each layer's matrix has shape
-          (inputs + 1, units), in row-major order, with the biases in its last row.
-        * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
-          network and scaling are used again. If estimators are cloned, wrap it in
-          `sklearn.frozen.FrozenEstimator`.
-    weight_precision : "auto", "inferred", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
-        and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
-        ``"inferred"`` infers it.
-    hyperprior : dict, default=None
-        Priors of the precisions that are inferred: from names of weight groups to
-        `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
-        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
-        not name keep the default, ``LogUniform(1e-3, 1e3)``.
-    prior_mean : float or array-like of shape (n_weights,), default=None
-        Prior means of the weights in the units of X, as ``coefs_`` and ``intercepts_``, in
-        the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
-        ``prior_precision`` no hidden unit is pruned, and the evidence is not measured.
-    prior_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
-            default=None
-        Inverse prior covariance of the weights in the units of X, or its diagonal (Bishop
-        2006, equation 4.140). All weights are then one group, ``"weights"``. A dict gives it for
-        the weights of named groups; ``"hidden1_biases"`` needs ``standardize=False``.
+    prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
+        Which weights share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the
+        weights; ``prior="ard"`` gives every input its own. A fitted `EvidenceMLPClassifier` makes
+        its posterior the prior, as ``partial_fit`` does. Precisions, means and hyperpriors are
+        those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
     class_weight : None, "balanced" or dict, default=None
         Multiplies the weights of the rows.
 
@@ -86,6 +58,17 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           classes count equally. The total weight stays the same.
 
         Do not compare evidences under different class weights.
+    activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
+        Activation function of the hidden units.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights.
+    max_time : float or None, default=None
+        Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
+        by 50 % (at least 1 s). Results then depend on the speed of the machine.
+    fit_intercept : bool, default=True
+        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
+        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
+        the last of ``intercepts_`` is 0.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1.
     n_restarts : int, default=5
@@ -104,35 +87,14 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
           predictive density (see the warning at ``leave_one_out_log_density_``).
 
         All except ``"posterior"`` use the Gaussian around each minimum.
-    hessian : {"auto", "exact", "gauss_newton"}, default="auto"
-        Curvature at the minimum.
-
-        * ``"exact"``: the Hessian.
-        * ``"gauss_newton"``: the Gauss-Newton matrix. It is faster, and the evidence is
-          approximate.
-        * ``"auto"``: exact. But from 5,000 rows on, networks with fewer than 50 rows per weight are
-          trained on batches of the rows and have no evidence. Their error bars come from
-          Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
-          as well, for up to 3,000 weights and 1e10 rows times squared weights.
     measure_evidence : bool or "auto", default="auto"
         Draw networks from the posterior by sequential Monte Carlo. They predict, and measure the
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has its own limits. With more
-        than two classes and more than 1e8 rows times squared weights, one step is a descent of up
-        to 1000 quasi-Newton steps, after which precisions move. The same holds
-        with more than 3,000 weights or 1e10 rows times squared weights, if there are no more
-        weights than rows times outputs. There is then no evidence.
-    tol : float, default=1e-3
-        Training ends when steps and re-estimations of the precisions gain less than this many nats
-        (with more than 100 weights: per 100 weights).
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights.
-    max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
-        by 50 % (at least 1 s). Results then depend on the speed of the machine.
+    solver : str or Solver, default="auto"
+        Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
+        training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0
@@ -219,45 +181,33 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         self,
         hidden_layer_sizes: LayerSizes = "auto",
         *,
-        activation: str = "tanh",
-        fit_intercept: bool = True,
-        prior: str | ArrayLike = "layer",
-        weight_precision: str | ArrayLike | dict[Any, float] = "auto",
-        hyperprior: dict[str, Any] | None = None,
-        prior_mean: float | ArrayLike | None = None,
-        prior_precision: float | ArrayLike | dict[str, Any] | None = None,
+        prior: str | ArrayLike | Estimator | Prior = "layer",
         class_weight: Any = None,
+        activation: str = "tanh",
+        random_state: RandomState = None,
+        max_time: float | None = None,
+        fit_intercept: bool = True,
         standardize: bool = True,
         n_restarts: int = 5,
         combine: str = "posterior",
-        hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-3,
-        random_state: RandomState = None,
-        max_time: float | None = None,
+        solver: str | Solver = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         warm_start: bool = False,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.fit_intercept = fit_intercept
         self.prior = prior
-        self.weight_precision = weight_precision
-        self.hyperprior = hyperprior
-        self.prior_mean = prior_mean
-        self.prior_precision = prior_precision
         self.class_weight = class_weight
+        self.activation = activation
+        self.random_state = random_state
+        self.max_time = max_time
+        self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.n_restarts = n_restarts
         self.combine = combine
-        self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.max_time = max_time
+        self.solver = solver
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start

@@ -1,5 +1,7 @@
 """Regression by a multilayer perceptron under MacKay's evidence framework."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -7,8 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._typing import LayerSizes, RandomState
+from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
+from skbayesnn.estimators.inputs._settings import Noise, Prior, Solver
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 
 
@@ -19,6 +22,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     inferred from the training data by maximising the evidence (MacKay 1992). A Gaussian around each
     minimum approximates the posterior of the weights. Predictions have error bars, and
     ``log_evidence_`` compares this model with others of the same targets.
+
+    Most fits need no more than the first six parameters:
+    ``EvidenceMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
+    random_state=0, max_time=60)``.
 
     Parameters
     ----------
@@ -40,83 +47,27 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         them, at most 5,000): no hidden layer, one layer of 4, 8 and 16 units, two layers of 16,
         doubled widths while the density rises by 0.01 nats per row, and a third layer. The smallest
         network within 0.01 nats per row of the best is chosen.
+    prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
+        Which weights share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the
+        weights; ``prior="ard"`` gives every input its own. A fitted `EvidenceMLPRegressor` makes
+        its posterior the prior, as ``partial_fit`` does. Precisions, means and hyperpriors are
+        those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
+    noise : str, float, array-like, dict or Noise, default="auto"
+        Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``,
+        ``"input_dependent"`` or ``"student_t"``. A number is a known standard deviation, in units
+        of y: ``noise=0.1``. Its network and hyperprior are those of a `Noise`:
+        ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights.
+    max_time : float or None, default=None
+        Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
+        by 50 % (at least 1 s). Results then depend on the speed of the machine.
     fit_intercept : bool, default=True
         Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
         constant column. X and y are then scaled, but not shifted. Hidden units keep their biases;
         the last of ``intercepts_`` is 0.
-    prior : str, array-like of shape (n_weights,) or estimator, default="layer"
-        Which weights share a precision.
-
-        * ``"single"``: all weights and biases.
-        * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
-          separate group.
-        * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
-          input form a separate group.
-        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: as without
-          ``"+intercept"``, but the biases of the outputs form a separate group, ``"intercept"``.
-        * An array: one group label per weight, layer by layer. Each layer's matrix has shape
-          (inputs + 1, units), in row-major order, with the biases in its last row.
-        * A fitted estimator of the same class: its posterior is the prior, as in `partial_fit`. Its
-          network and scaling are used again. If estimators are cloned, wrap it in
-          `sklearn.frozen.FrozenEstimator`.
-    weight_precision : "auto", "inferred", float, array-like or dict, default="auto"
-        Fixes prior precisions ``alpha`` (standardised units): one number for all groups, one per
-        group, or a dict by group name. ``"auto"`` infers them. For groups with ``prior_precision``,
-        and with an estimator as ``prior``, it is a factor of that precision: ``"auto"`` is 1, and
-        ``"inferred"`` infers it.
-    hyperprior : dict, default=None
-        Priors of the precisions that are inferred: from names of weight groups, and ``"noise"`` for
-        the noise, to `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
-        `~skbayesnn.posterior.Gamma` (of a precision). ``"noise"`` takes one for all outputs, or a
-        list of one per output. Groups you do not name keep the default, ``LogUniform(1e-3, 1e3)``.
-        All values are in standardised units: those of the noise are fractions of the standard
-        deviation of ``y`` (``"shared"`` noise: of the geometric mean over outputs), and those of
-        Student-t noise belong to its scale. Neal's (1992) likelihood
-        ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has ``Gamma(m0/2, s0/2)`` on the noise precision.
-        With Gamma priors of the noise, ``noise="auto"`` is ``"constant"``.
-    prior_mean : float or array-like of shape (n_weights,), default=None
-        Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
-        the order of the labels of ``prior``. ``None``: 0 in standardised units. With it and with
-        ``prior_precision`` no hidden unit is pruned, and the evidence is not measured.
-    prior_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
-            default=None
-        Inverse prior covariance of the weights in the units of X and y, or its diagonal (Bishop
-        2006, equation 4.140). All weights are then one group, ``"weights"``. A dict gives it for
-        the weights of named groups; ``"hidden1_biases"`` needs ``standardize=False``.
-    noise_std : "auto", float, array-like or dict, default="auto"
-        Fixes the noise standard deviation (units of y): one number for all outputs, one per output,
-        or a dict by the number of the output. ``"auto"`` infers it.
-        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
-    noise : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t"}, \
-default="auto"
-        Noise model.
-
-        * ``"constant"``: Gaussian, one level per output.
-        * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
-        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs. A priori all
-          correlation matrices are equally probable.
-        * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
-          function of the inputs (MacKay 1992, chapter 6).
-        * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
-          chosen by evidence from 2.5 to 40, or from 1 where gross outliers are found; standard
-          deviations are then those of the noise within 1,000 of its scales. A row is an outlier in
-          all its outputs (Lange, Little & Taylor 1989).
-        * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
-          Networks drawn from the posterior under all these noise models predict together, weighted
-          by their evidences. Without such draws the noise model of highest evidence is chosen, or
-          constant noise if it is within 1 nat of that, and means under input-dependent noise are
-          combined with means under constant noise. If ``noise_std`` is given, the noise is
-          constant. If targets far from all others, at no particular inputs, make most of the
-          variance (gross outliers), it is Student-t.
-          From 5,000 rows on, if the size of the network is chosen too or there is no evidence, the
-          log density of held-out rows decides.
-    noise_hidden_layer_sizes : tuple of int, default=(8,)
-        Units of each hidden layer of the noise network. With ``()`` the logarithm of the noise
-        level is linear in the inputs. The noise network has the activation and kind of prior of the
-        first network.
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1, gross
         outliers left out under Student-t noise. ``False`` keeps the units of the user.
@@ -128,7 +79,7 @@ default="auto"
         * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
           posterior by that measurement. Otherwise as ``"tempered"``.
         * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"``
-          has tried (unless ``noise`` is ``"input_dependent"`` or ``"student_t"``) and of the noise
+          has tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise
           models that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05
           nats in the mean of the log evidence and the leave-one-out log density per row (which
           counts at most as much as that of the minimum of highest evidence).
@@ -140,34 +91,14 @@ default="auto"
           predictive density.
 
         All except ``"posterior"`` use the Gaussian around each minimum.
-    hessian : {"auto", "exact", "gauss_newton"}, default="auto"
-        Curvature at the minimum.
-
-        * ``"exact"``: the Hessian.
-        * ``"gauss_newton"``: the Gauss-Newton matrix. It is faster, and the evidence is
-          approximate.
-        * ``"auto"``: exact. But from 5,000 rows on, networks with fewer than 50 rows per weight are
-          trained on batches of the rows and have no evidence. Their error bars come from
-          Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
-          as well, for up to 3,000 weights and 1e10 rows times squared weights.
     measure_evidence : bool or "auto", default="auto"
         Draw networks from the posterior by sequential Monte Carlo. They predict, and measure the
         evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are
         two targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each
         minimum approximates the posterior. The prior must have mean zero.
-    max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has its own limits. With more
-        than 3,000 weights or 1e10 rows times squared weights, and no more weights than targets, one
-        step is a descent of up to 1000 quasi-Newton steps, followed by a re-estimation of the
-        precisions. There is then no evidence.
-    tol : float, default=1e-3
-        Training ends when steps and re-estimations of the precisions gain less than this many nats
-        (with more than 100 weights: per 100 weights).
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights.
-    max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
-        by 50 % (at least 1 s). Results then depend on the speed of the machine.
+    solver : str or Solver, default="auto"
+        Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
+        training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
     n_jobs : int, optional
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0
@@ -205,7 +136,7 @@ default="auto"
         geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
         each row.
     noise_ : str
-        The noise model: ``noise``, or what ``"auto"`` has chosen.
+        The noise model: the ``kind`` of `Noise`, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
@@ -247,8 +178,7 @@ default="auto"
     ----------
     D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
     of Technology; "A practical Bayesian framework for backpropagation networks", Neural
-    Computation 4. K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical
-    modeling using the t distribution", Journal of the American Statistical Association 84.
+    Computation 4.
 
     Examples
     --------
@@ -267,49 +197,33 @@ default="auto"
         self,
         hidden_layer_sizes: LayerSizes = "auto",
         *,
+        prior: str | ArrayLike | Estimator | Prior = "layer",
+        noise: str | ArrayLike | dict[Any, float] | Noise = "auto",
         activation: str = "tanh",
+        random_state: RandomState = None,
+        max_time: float | None = None,
         fit_intercept: bool = True,
-        prior: str | ArrayLike = "layer",
-        weight_precision: str | ArrayLike | dict[Any, float] = "auto",
-        hyperprior: dict[str, Any] | None = None,
-        prior_mean: float | ArrayLike | None = None,
-        prior_precision: float | ArrayLike | dict[str, Any] | None = None,
-        noise_std: str | ArrayLike | dict[Any, float] = "auto",
-        noise: str = "auto",
-        noise_hidden_layer_sizes: LayerSizes = (8,),
         standardize: bool = True,
         n_restarts: int = 5,
         combine: str = "posterior",
-        hessian: str = "auto",
         measure_evidence: bool | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-3,
-        random_state: RandomState = None,
-        max_time: float | None = None,
+        solver: str | Solver = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
         warm_start: bool = False,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.fit_intercept = fit_intercept
         self.prior = prior
-        self.weight_precision = weight_precision
-        self.hyperprior = hyperprior
-        self.prior_mean = prior_mean
-        self.prior_precision = prior_precision
-        self.noise_std = noise_std
         self.noise = noise
-        self.noise_hidden_layer_sizes = noise_hidden_layer_sizes
+        self.activation = activation
+        self.random_state = random_state
+        self.max_time = max_time
+        self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.n_restarts = n_restarts
         self.combine = combine
-        self.hessian = hessian
         self.measure_evidence = measure_evidence
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.max_time = max_time
+        self.solver = solver
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
@@ -327,12 +241,11 @@ default="auto"
         The first batch is fitted as by `fit`, and fixes the network and the scaling of X and y.
         After it the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the
         precisions that were inferred, and no unit is pruned. For linear models
-        (``hidden_layer_sizes=()``) with ``weight_precision`` and ``noise_std`` given and
-        ``standardize=False`` the result is that of one fit of all rows (Bishop 2006, section
-        3.3.1). For networks, a Gaussian at one minimum replaces the earlier posterior. From the
-        second batch on, an inferred noise level has a Gamma prior that counts like the earlier
-        targets. If these have a known ``measurement_std``, the prior matches earlier batches in
-        mode and curvature.
+        (``hidden_layer_sizes=()``) with known precisions and noise and ``standardize=False`` the
+        result is that of one fit of all rows (Bishop 2006, section 3.3.1). For networks, a Gaussian
+        at one minimum replaces the earlier posterior. From the second batch on, an inferred noise
+        level has a Gamma prior that counts like the earlier targets. If these have a known
+        ``measurement_std``, the prior matches earlier batches in mode and curvature.
 
         Batches that settle nothing, such as those whose targets are all equal, are kept and fitted
         again together with the next one; a warning says so.

@@ -1,10 +1,9 @@
 """Sampling engine of the estimators: networks drawn from the posterior."""
 
-import numbers
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -12,34 +11,21 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators.inputs._parameters import (
-    count,
-    integer,
-    is_boolean,
-    one_of,
-    positive,
-    thawed,
-)
+from skbayesnn.estimators.inputs._parameters import integer, is_boolean, thawed
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
+from skbayesnn.estimators.inputs._settings import Sampler
+from skbayesnn.estimators.inputs._transitions import check_transitions, classic_plan
 from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators.reports._inference_data import by_chain, row_groups, to_arviz
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws
-from skbayesnn.samplers import Plan, random_walk
 
+OF_THE_ENGINE = {"measure_evidence", "verbose", "warm_start"}  # not taken from a fit
 ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
-DTYPES = ("float32", "float64", np.float32, np.float64)
 LARGEST_GROWN = 16, 16  # units assumed for the memory of networks whose size is to be chosen
-CLASSICS = {
-    "hmc": Plan(n_steps=20),
-    "langevin": Plan(n_steps=1),
-    "stochastic_dynamics": Plan(n_steps=1, persistence=0.95, metropolis=False),
-    "metropolis": Plan(n_steps=1, kernel=random_walk, target=0.25),
-}
-OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk does not have
 
 
 class HMCMLP(BayesianMLP):
@@ -62,7 +48,8 @@ class HMCMLP(BayesianMLP):
         fitted : EvidenceMLPRegressor or EvidenceMLPClassifier
             Fitted evidence estimator.
         **parameters
-            Parameters of the sampler that differ from those of ``fitted``.
+            Parameters of the sampler that differ from those of ``fitted``. ``init`` of a `Sampler`
+            is ``fitted`` unless another start than ``"modes"`` is given.
 
         Returns
         -------
@@ -75,76 +62,39 @@ class HMCMLP(BayesianMLP):
                 "The estimator has learnt in batches and keeps only the last one. Use it as prior= "
                 "of a sampler, or fit it to all rows."
             )
-        shared = set(cls().get_params()) & set(fitted.get_params()) - {"warm_start", "verbose"}
-        taken = {name: fitted.get_params()[name] for name in shared}
+        given = fitted.get_params(deep=False)
+        shared = given.keys() & set(cls._get_param_names()) - OF_THE_ENGINE
+        taken = {name: given[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
         if "noise" in taken:
-            taken["noise"] = fitted.noise_
-        return cls(**{**taken, "init": FrozenEstimator(fitted), **parameters})
+            taken["noise"] = clone(fitted._noise).set_params(kind=fitted.noise_)
+        sampler = cls(**{**taken, **parameters})
+        if sampler._sampler.init == "modes":
+            sampler.sampler = clone(sampler._sampler).set_params(init=FrozenEstimator(fitted))
+        return sampler
 
     @property
-    def _thins_itself(self):
-        return isinstance(self.thin, str) and self.thin == "auto"
+    def _sampler(self):
+        """Parameters of the chains."""
+        return Sampler.of(self.sampler)
 
     def _check_engine_parameters(self):
-        self._check_sampler()
+        check_transitions(self._sampler)
         for name in ("n_chains", "n_draws"):
             integer(self, name, 1)
-        if not self._thins_itself:
-            integer(self, "thin", 1)
         integer(self, "n_warmup", 0)
-        is_boolean(self, "evidence")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be float32 or float64, got {self.dtype!r}.")
-        known = isinstance(self.init, str) and self.init in ("modes", "prior")
-        if not (known or self._is_fitted_for_this_task(thawed(self.init))):
+        is_boolean(self, "measure_evidence")
+        init = self._sampler.init
+        known = isinstance(init, str) and init in ("modes", "prior")
+        if not (known or self._is_fitted_for_this_task(thawed(init))):
             task = "Classifier" if is_classifier(self) else "Regressor"
             raise ValueError(
-                f"init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got {self.init!r}."
+                f"sampler.init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got "
+                f"{init!r}."
             )
 
     def _earlier(self, hidden_layer_sizes):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
-
-    def _check_sampler(self):
-        """Raise ``ValueError`` or ``TypeError`` for an invalid parameter of the transitions."""
-        one_of(self, "sampler", ("auto", *CLASSICS))
-        if self.step_size is not None:
-            positive(self, "step_size")
-        if isinstance(self.n_steps, tuple | list):
-            if len(self.n_steps) != 2:
-                raise ValueError(
-                    "n_steps must be an integer or a pair (low, high) of the fewest and the most "
-                    f"steps, got {self.n_steps!r}."
-                )
-            count(self.n_steps[1], "n_steps", count(self.n_steps[0], "n_steps"))
-        elif self.n_steps is not None:
-            integer(self, "n_steps", 1)
-        given = self.persistence
-        if given is not None and not (isinstance(given, numbers.Real) and 0 <= given < 1):
-            raise ValueError(
-                "persistence must be None, or a number from 0 (fresh momenta) to less than 1; got "
-                f"{given!r}."
-            )
-        if self.sampler == "auto" and self._of_transitions:
-            raise ValueError(
-                "step_size, n_steps and persistence belong to the samplers 'hmc', 'langevin' and "
-                "'stochastic_dynamics', step_size also to 'metropolis'; sampler='auto' tunes its "
-                "own."
-            )
-        if self.sampler == "metropolis" and self._of_transitions.keys() & set(OF_THE_DYNAMICS):
-            raise ValueError(
-                "sampler='metropolis' has no n_steps and no persistence. For more steps between "
-                "draws raise thin."
-            )
-
-    @property
-    def _of_transitions(self):
-        """Given parameters of the transitions, by name."""
-        given = {name: getattr(self, name) for name in ("step_size", *OF_THE_DYNAMICS)}
-        if isinstance(self.n_steps, tuple | list):
-            given["n_steps"] = tuple(map(int, self.n_steps))
-        return {name: value for name, value in given.items() if value is not None}
 
     def _is_fitted_for_this_task(self, init):
         same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
@@ -154,8 +104,9 @@ class HMCMLP(BayesianMLP):
         """Draw samples, and estimate the evidence."""
         sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
         numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights
-        n_bytes = float(np.dtype(self.dtype).itemsize) * numbers
-        self._warn_of_memory(n_bytes, "Keeping the draws", "fewer n_draws, or dtype='float32'")
+        n_bytes = float(np.dtype(self._sampler.dtype).itemsize) * numbers
+        remedies = "fewer n_draws, or Sampler(dtype='float32')"
+        self._warn_of_memory(n_bytes, "Keeping the draws", remedies)
         return fit_by_sampling(
             problem,
             hidden_layer_sizes,
@@ -163,32 +114,31 @@ class HMCMLP(BayesianMLP):
             self._entropy,
             self._noise_model(problem),
             self._init_fit(problem, hidden_layer_sizes),
-            (self.init, self.random_state),
+            (self._sampler.init, self.random_state),
             previous,
             self._workers(problem),
         )
 
     def _recipe(self):
         """Settings of the chains."""
-        plan = None
-        if self.sampler != "auto":
-            plan = CLASSICS[self.sampler]._replace(**self._of_transitions)
+        sampler = self._sampler
         return Recipe(
-            plan,
+            classic_plan(sampler),
             self.n_chains,
             self.n_warmup,
             self.n_draws,
-            None if self._thins_itself else self.thin,
-            np.dtype(self.dtype).name,
-            isinstance(self.init, str) and self.init == "prior",
-            self.evidence,
+            None if sampler._thins_itself else sampler.thin,
+            np.dtype(sampler.dtype).name,
+            isinstance(sampler.init, str) and sampler.init == "prior",
+            self.measure_evidence,
         )
 
     def _init_fit(self, problem, hidden_layer_sizes):
         """Fit of the estimator given as ``init``, which must have the same network."""
-        if isinstance(self.init, str):
+        init = self._sampler.init
+        if isinstance(init, str):
             return None
-        fit = thawed(self.init)._result
+        fit = thawed(init)._result
         if hidden_layer_sizes == "auto":
             hidden_layer_sizes = fit.posed.posterior.network.hidden_layer_sizes
         posterior = problem.posed(hidden_layer_sizes).posterior
@@ -211,15 +161,15 @@ class HMCMLP(BayesianMLP):
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
-        if isinstance(self.prior, str) and self.prior.startswith("ard"):
+        if self._prior._has_relevances:
             inputs = draws.alpha[..., : self.n_features_in_]
             self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin
         best = self._draws.theta[self._draws.best].astype(float)
         self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)
-        if not isinstance(self.init, str) and self._is_same_model(thawed(self.init)):
-            inputs = rows.X[spread_rows(len(rows.X))]
-            self.comparison_ = self._compare(thawed(self.init), inputs)
+        init = thawed(self._sampler.init)
+        if not isinstance(init, str) and self._is_same_model(init):
+            self.comparison_ = self._compare(init, rows.X[spread_rows(len(rows.X))])
 
     @property
     def _draws(self):
@@ -271,12 +221,12 @@ class HMCMLP(BayesianMLP):
         found, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
-            if self.evidence:
+            if self.measure_evidence:
                 message += ", and log_evidence_ is nan"
-        elif self.sampler == "stochastic_dynamics" and found.divergences:
+        elif self._sampler.kind == "stochastic_dynamics" and found.divergences:
             message = (
                 f"The dynamics are unstable ({found.divergences} trajectories diverged). "
-                "Reduce step_size"
+                "Reduce sampler.step_size"
             )
         elif np.isnan(found.r_hat):
             message = (
@@ -288,11 +238,12 @@ class HMCMLP(BayesianMLP):
                 f"{LARGEST_R_HAT}. Raise n_draws to about {found.n_draws_needed:,}, or simplify "
                 "the model"
             )
-            if self.evidence and found.r_hat > ASTRAY:
+            if self.measure_evidence and found.r_hat > ASTRAY:
                 message += ". log_evidence_ is nan, because it is estimated from the chains"
         elif found.stuck:
             message = (
-                f"{found.divergences} trajectories diverged. Reduce step_size or raise n_warmup"
+                f"{found.divergences} trajectories diverged. Reduce sampler.step_size, or raise "
+                "n_warmup"
             )
         else:
             return None

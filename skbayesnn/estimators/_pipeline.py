@@ -1,5 +1,7 @@
 """Access to estimators of this package at the end of a pipeline."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from functools import wraps

@@ -1,5 +1,7 @@
 """Calibration: agreement of predicted probabilities with observed frequencies."""
 
+from __future__ import annotations
+
 import numbers
 
 import numpy as np

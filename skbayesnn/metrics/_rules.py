@@ -1,5 +1,7 @@
 """Scoring rules for predictive distributions of numbers, one value per target."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr

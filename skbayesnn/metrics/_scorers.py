@@ -1,5 +1,7 @@
 """Scorers ``(estimator, X, y, sample_weight=None)``: higher is better."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any

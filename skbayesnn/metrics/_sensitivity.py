@@ -1,5 +1,7 @@
 """Sensitivity of a fitted function to its inputs, with posterior error bars."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc

@@ -1,5 +1,7 @@
 """Log evidence as a score for scikit-learn's searches."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

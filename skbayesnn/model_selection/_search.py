@@ -1,5 +1,7 @@
 """Grid search by evidence, without held-out rows."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy

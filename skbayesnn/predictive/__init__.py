@@ -24,7 +24,7 @@ from skbayesnn.predictive._moderation import (
 )
 from skbayesnn.predictive._noise import (
     CorrelatedNoise,
-    Noise,
+    GaussianNoise,
     NoiseNetworks,
     StudentTNoise,
 )
@@ -37,10 +37,10 @@ __all__ = [
     "CorrelatedNoise",
     "Draws",
     "Ensemble",
+    "GaussianNoise",
     "LeftOut",
     "Marginals",
     "Member",
-    "Noise",
     "NoiseNetworks",
     "Part",
     "Pooled",

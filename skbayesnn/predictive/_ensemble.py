@@ -27,8 +27,8 @@ class Ensemble:
     --------
     >>> import numpy as np
     >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Draws, Ensemble, Noise
-    >>> noise = Noise(np.full((2, 1), 0.25))
+    >>> from skbayesnn.predictive import Draws, Ensemble, GaussianNoise
+    >>> noise = GaussianNoise(np.full((2, 1), 0.25))
     >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]), noise)
     >>> ensemble = Ensemble((draws,), (np.array([0.5, 0.5]),))
     >>> mean, covariance = ensemble.moments(np.array([[2.0]]))

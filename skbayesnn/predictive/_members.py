@@ -25,7 +25,7 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
     sigmoid_variance,
 )
-from skbayesnn.predictive._noise import Noise
+from skbayesnn.predictive._noise import GaussianNoise
 
 
 def class_probabilities(activations):
@@ -43,7 +43,7 @@ class Part:
     network : Network
     size : int
         Number of networks, ``m``.
-    noise : Noise or None
+    noise : GaussianNoise or None
         Noise of the targets; ``None`` for classifiers.
     """
 
@@ -122,7 +122,7 @@ class Member(Part):
         Most probable weights.
     precision : Precision
         Precision of the posterior.
-    noise : Noise, optional
+    noise : GaussianNoise, optional
         Noise of one network; ``None`` for classifiers.
     shift : ndarray of shape (k,), optional
         Difference of the mean of the Gaussian and ``theta``, where the network is linearised.
@@ -144,7 +144,7 @@ class Member(Part):
     network: Network
     theta: np.ndarray
     precision: object
-    noise: Noise | None = None
+    noise: GaussianNoise | None = None
     shift: np.ndarray | None = None
     free: slice | None = None
 
@@ -294,7 +294,7 @@ class Draws(Part):
     network : Network
     theta : ndarray of shape (m, k)
         Drawn weights, in any floating point type.
-    noise : Noise, optional
+    noise : GaussianNoise, optional
         Noise of every draw; ``None`` for classifiers.
     best : int, default=0
         Index of the draw of highest density.
@@ -311,7 +311,7 @@ class Draws(Part):
 
     network: Network
     theta: np.ndarray
-    noise: Noise | None = None
+    noise: GaussianNoise | None = None
     best: int = 0
 
     @property

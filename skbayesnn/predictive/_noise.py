@@ -1,7 +1,7 @@
 """Noise models for predictions: the distribution of residuals under each of several networks.
 
-Minima and draws share the protocol `Noise`; each noise model is one class. The first axis is that
-of the networks.
+Minima and draws share the protocol `GaussianNoise`; each noise model is one class. The first axis
+is that of the networks.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantil
 
 
 @dataclass(frozen=True)
-class Noise:
+class GaussianNoise:
     """Gaussian noise of one level for each network and output.
 
     Parameters
@@ -116,7 +116,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class StudentTNoise(Noise):
+class StudentTNoise(GaussianNoise):
     """Student-t noise; a row is an outlier in all its outputs.
 
     Parameters
@@ -175,7 +175,7 @@ class StudentTNoise(Noise):
 
 
 @dataclass(frozen=True)
-class NoiseNetworks(Noise):
+class NoiseNetworks(GaussianNoise):
     """Gaussian noise whose log precision is the output of a network.
 
     The log precision at an input may have a Gaussian posterior, that of the network linearised in
@@ -246,7 +246,7 @@ class NoiseNetworks(Noise):
 
 
 @dataclass(frozen=True)
-class CorrelatedNoise(Noise):
+class CorrelatedNoise(GaussianNoise):
     """Gaussian noise that is correlated between outputs.
 
     Parameters
@@ -299,7 +299,7 @@ def noise_of_minimum(minimum, log_range):
         return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
     if isinstance(likelihood, StudentT):
         return StudentTNoise(squared_scales, 1.0, np.array([likelihood.degrees_of_freedom]))
-    return Noise(squared_scales)
+    return GaussianNoise(squared_scales)
 
 
 def noise_of_draws(noise, joint, beta, state):
@@ -328,4 +328,4 @@ def noise_of_draws(noise, joint, beta, state):
         return CorrelatedNoise(squared_scales, 1.0, correlation)
     if noise == "student_t":
         return StudentTNoise(squared_scales, 1.0, state[:, 0])
-    return Noise(squared_scales)
+    return GaussianNoise(squared_scales)

@@ -10,7 +10,7 @@ from skbayesnn.samplers._adaptation import StepSize
 from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
 from skbayesnn.samplers._dynamics import Phase, leapfrog, start
-from skbayesnn.samplers._kernels import Info, Noise, random_walk, transition
+from skbayesnn.samplers._kernels import Info, RandomNumbers, random_walk, transition
 from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
 from skbayesnn.samplers._population import Population, Schedule, Stage, anneal, combine
@@ -19,10 +19,10 @@ __all__ = [
     "Chains",
     "Info",
     "Metric",
-    "Noise",
     "Phase",
     "Plan",
     "Population",
+    "RandomNumbers",
     "Schedule",
     "Stage",
     "StepSize",

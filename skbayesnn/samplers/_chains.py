@@ -6,7 +6,7 @@ import numpy as np
 
 from skbayesnn.samplers._adaptation import StepSize
 from skbayesnn.samplers._dynamics import Phase, start
-from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._kernels import RandomNumbers, transition
 from skbayesnn.samplers._metric import Metric
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
@@ -160,7 +160,7 @@ def advance(energy, chains, plan, step_size, move=None):
         n_steps = np.full(len(step_size), plan.n_steps)
         if plan.n_steps > 1:
             step_size = step_size * (0.8 + 0.4 * u)
-    noise = Noise.draw(chains.rngs, chains.phase.gradient.shape[1])
+    noise = RandomNumbers.draw(chains.rngs, chains.phase.gradient.shape[1])
     phase, info = plan.kernel(
         energy,
         chains.phase,

@@ -50,7 +50,7 @@ class Info(NamedTuple):
     n_steps: np.ndarray
 
 
-class Noise(NamedTuple):
+class RandomNumbers(NamedTuple):
     """Random numbers of one transition.
 
     Attributes
@@ -63,8 +63,8 @@ class Noise(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.samplers import Noise
-    >>> noise = Noise.draw([np.random.default_rng(seed) for seed in range(4)], dimension=3)
+    >>> from skbayesnn.samplers import RandomNumbers
+    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(4)], dimension=3)
     >>> noise.momentum.shape, noise.uniform.shape
     ((4, 3), (4,))
     """
@@ -92,7 +92,7 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
         Function from positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by
         row.
     phase : Phase
-    noise : Noise
+    noise : RandomNumbers
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
     metric : Metric
@@ -112,11 +112,11 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, Noise, start, transition
+    >>> from skbayesnn.samplers import Metric, RandomNumbers, start, transition
     >>> def energy(q):  # standard normal distribution
     ...     return 0.5 * np.sum(q**2, axis=-1), q
     >>> phase = start(energy, np.zeros((2, 3)))
-    >>> noise = Noise.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
+    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
     >>> step_size, n_steps = np.full(2, 0.1), np.full(2, 10)
     >>> phase, info = transition(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
     >>> info.diverged
@@ -146,7 +146,7 @@ def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.
     energy : callable
     phase : Phase
         Present states, whose momenta are kept.
-    noise : Noise
+    noise : RandomNumbers
         Random numbers. The step is ``eps F n`` with the factor ``F`` of the metric.
     step_size : ndarray of shape (n_chains,)
     n_steps : ndarray of int, shape (n_chains,)
@@ -165,11 +165,11 @@ def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, Noise, random_walk, start
+    >>> from skbayesnn.samplers import Metric, RandomNumbers, random_walk, start
     >>> def energy(q):  # standard normal distribution
     ...     return 0.5 * np.sum(q**2, axis=-1), q
     >>> phase = start(energy, np.zeros((2, 3)))
-    >>> noise = Noise.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
+    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
     >>> step_size, n_steps = np.full(2, 1e-3), np.ones(2, dtype=int)
     >>> phase, info = random_walk(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
     >>> bool(np.all(info.acceptance > 0.999))  # of tiny steps

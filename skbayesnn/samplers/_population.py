@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.samplers._dynamics import start
-from skbayesnn.samplers._kernels import Noise, transition
+from skbayesnn.samplers._kernels import RandomNumbers, transition
 from skbayesnn.samplers._log_sum import log_sum_exp
 from skbayesnn.samplers._metric import Metric
 
@@ -199,7 +199,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
     phase, states = start(energy, begin), []
     metric = Metric(np.tile(_scale(phase.gradient, particles), (n, 1)))
     for i in range(n_moves):
-        noise = Noise(rng.standard_normal(phase.gradient.shape), rng.random(n))
+        noise = RandomNumbers(rng.standard_normal(phase.gradient.shape), rng.random(n))
         sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
         phase, info = transition(energy, phase, noise, sizes, n_steps, metric)
         change = info.acceptance.mean() - ACCEPTANCE

@@ -12,7 +12,7 @@ from skbayesnn import (
     HMCMLPRegressor,
 )
 from skbayesnn.network import Network
-from skbayesnn.predictive import Draws, Ensemble, Noise, Part
+from skbayesnn.predictive import Draws, Ensemble, GaussianNoise, Part
 
 
 def data(task, n=30, seed=0, noise="constant"):
@@ -48,7 +48,13 @@ def evidence(task, combine="best", noise="constant"):
 @cache
 def sampled(task, noise="constant"):
     """A fitted sampling estimator with 200 draws."""
-    options = {"n_chains": 8, "n_warmup": 20, "n_draws": 25, "evidence": False, "random_state": 0}
+    options = {
+        "n_chains": 8,
+        "n_warmup": 20,
+        "n_draws": 25,
+        "measure_evidence": False,
+        "random_state": 0,
+    }
     if task in ("binary", "three"):
         model = HMCMLPClassifier((2,), **options)
     else:
@@ -65,7 +71,7 @@ def blank(task):
     if task in ("binary", "three"):
         n_classes = 2 if task == "binary" else 3
         return EvidenceMLPClassifier((), standardize=False).fit(X, np.arange(6) % n_classes)
-    options = {"n_chains": 2, "n_warmup": 1, "n_draws": 1, "evidence": False}
+    options = {"n_chains": 2, "n_warmup": 1, "n_draws": 1, "measure_evidence": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = HMCMLPRegressor((), noise="constant", standardize=False, **options)
@@ -105,7 +111,7 @@ def constants(values, variances, weights):
     weights : ndarray of shape (m,)
     """
     theta = np.hstack([np.zeros_like(values), values])
-    draws = Draws(Network((1, values.shape[1])), theta, Noise(variances))
+    draws = Draws(Network((1, values.shape[1])), theta, GaussianNoise(variances))
     return Ensemble((draws,), (weights,))
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import rel_entr, softmax
 from scipy.stats import norm
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 from skbayesnn.active_learning import model_discrimination
 from tests.active_learning.exact import table_information
 from tests.active_learning.fitted import blank, candidates, constants, data, evidence, sampled
@@ -50,12 +50,12 @@ def test_approximation_of_regression():
 def test_several_outputs(first):
     """The second output is the same for both models: only the first tells them apart."""
     A, y = data("two")
-    common = {"weight_precision": 1.0, "standardize": False, "noise_std": {0: 0.3, 1: 0.5}}
+    common = {"prior": Prior(precision=1.0), "standardize": False, "noise": {0: 0.3, 1: 0.5}}
     two = [
         EvidenceMLPRegressor((), **common).fit(A, np.column_stack([target, y[:, 1]]))
         for target in (y[:, 0], y[:, 0] + 0.4 * A[:, 0])
     ]
-    common["noise_std"] = 0.3
+    common["noise"] = 0.3
     one = [
         EvidenceMLPRegressor((), **common).fit(A, target)
         for target in (y[:, 0], y[:, 0] + 0.4 * A[:, 0])

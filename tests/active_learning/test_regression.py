@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.active_learning import information_gain, select
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.predictive import Ensemble
@@ -96,7 +96,7 @@ def test_gains_with_the_noise_of_every_input(task, noise, kind):
 
 def linear_model(n_outputs, noise):
     return EvidenceMLPRegressor(
-        (), weight_precision=0.3, noise_std=dict(enumerate(noise)), standardize=False
+        (), prior=Prior(precision=0.3), noise=dict(enumerate(noise)), standardize=False
     ).fit(*linear_data(n_outputs))
 
 
@@ -174,8 +174,8 @@ def test_large_networks_have_the_same_gains(monkeypatch):
     """A posterior that is held in the dual form, against the same one in a dense matrix."""
     X, y = data("one", n=12)
     set_limits(monkeypatch, dense=0, dual=0.0)
-    options = {"n_restarts": 1, "weight_precision": 1.0, "noise_std": 1.0, "random_state": 0}
-    model = EvidenceMLPRegressor((8,), hessian="gauss_newton", **options).fit(X, y)
+    options = {"n_restarts": 1, "prior": Prior(precision=1.0), "noise": 1.0, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), solver="gauss_newton", **options).fit(X, y)
     member = parts_of(model)[0]
     assert isinstance(member.precision, DualPrecision)
     gains = information_gain(model, candidates())

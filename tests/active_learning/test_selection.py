@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
+from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.active_learning import information_gain, select, thin_training_set
 from skbayesnn.network import outputs
 from skbayesnn.predictive import softmax_slopes
@@ -26,7 +27,7 @@ def test_updates_equal_refits(noise, kind):
     rng = np.random.default_rng(4)
     X, y = rng.standard_normal((4, 2)), rng.standard_normal((4, len(noise)))
     model = EvidenceMLPRegressor(
-        (), weight_precision=0.3, noise_std=dict(enumerate(noise)), standardize=False
+        (), prior=Prior(precision=0.3), noise=dict(enumerate(noise)), standardize=False
     ).fit(X, y)
     indices, gains = select(model, POOL, 6, X_INTEREST, kind=kind, return_gains=True)
     assert len(set(indices)) == 6
@@ -35,7 +36,7 @@ def test_updates_equal_refits(noise, kind):
         assert_allclose(now[index], gain, rtol=1e-7)
         assert now[index] >= np.delete(now, indices).max() * (1 - 1e-9)
         X, y = np.vstack([X, POOL[index]]), np.vstack([y, rng.standard_normal((1, len(noise)))])
-        model = EvidenceMLPRegressor(**model.get_params()).fit(X, y)
+        model = clone(model).fit(X, y)
 
 
 def test_chain_rule():

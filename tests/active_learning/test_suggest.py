@@ -5,10 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import Bounds
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.active_learning import Straddle, log_expected_improvement, suggest
 from skbayesnn.active_learning._suggest import N_DRAWS, _Search
 
@@ -17,7 +18,7 @@ pytestmark = [
     pytest.mark.usefixtures("laplace"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 60, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 30, "n_draws": 60, "measure_evidence": False, "random_state": 0}
 LIMITS = [(0.0, 1.0), (-2.0, 2.0)]
 
 
@@ -59,7 +60,7 @@ def test_the_maximum_is_suggested_within_bounds(model):
 
 def test_the_minimum_is_that_of_the_opposite_function(model):
     X, y = make_rows()
-    opposite = type(model)(**model.get_params()).fit(X, -y)
+    opposite = clone(model).fit(X, -y)
     found = suggest(opposite, LIMITS, maximize=False, random_state=0)
     assert_allclose(found, suggest(model, LIMITS, random_state=0), atol=0.02)
 
@@ -96,8 +97,9 @@ def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     X, y = make_rows(12)
     model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
     pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
-    given = {"noise_std": model.noise_std_, "weight_precision": 1e-3, "standardize": False}
-    fixed = EvidenceMLPRegressor((), noise="constant", prior="single", **given).fit(X, y)
+    prior = Prior("single", precision=1e-3)
+    fixed = EvidenceMLPRegressor((), noise=model.noise_std_, prior=prior, standardize=False)
+    fixed.fit(X, y)
     more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
     search = _Search(fixed, "upper_confidence_bound", True, None, None)
     Z, there = search.prepare(at), search.prepare(pending)

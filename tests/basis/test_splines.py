@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.interpolate import make_smoothing_spline
 from sklearn.pipeline import make_pipeline
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.basis import FourierSplineFeatures
 
 
@@ -17,9 +17,11 @@ def fourier_spline(x, y, lam, weight, n_harmonics=1500, noise_std=0.2):
     regressor = EvidenceMLPRegressor(
         (),
         standardize=False,
-        prior=["curve"] * (2 * n_harmonics) + ["constant"],
-        weight_precision={"curve": precision, "constant": 1e-6},
-        noise_std=noise_std,
+        prior=Prior(
+            ["curve"] * (2 * n_harmonics) + ["constant"],
+            precision={"curve": precision, "constant": 1e-6},
+        ),
+        noise=noise_std,
     )
     basis = FourierSplineFeatures(4, n_harmonics=n_harmonics, period=period)
     model = make_pipeline(basis, regressor)

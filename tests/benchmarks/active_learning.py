@@ -69,7 +69,7 @@ def hand(X):
 def make_model(problem, n_restarts, seed):
     """The regressor of a problem; the noise of the instrument is known."""
     width = 8 if problem == "curve" else 10
-    return EvidenceMLPRegressor((width,), noise_std=NOISE, n_restarts=n_restarts, random_state=seed)
+    return EvidenceMLPRegressor((width,), noise=NOISE, n_restarts=n_restarts, random_state=seed)
 
 
 def choose(strategy, model, pool, free, n, wanted, rng):

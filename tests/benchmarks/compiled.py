@@ -156,7 +156,7 @@ FITS = {
         *friedman(200, 5)
     ),
     "sampling, regression, without evidence": lambda: skbayesnn.HMCMLPRegressor(
-        evidence=False, random_state=0
+        measure_evidence=False, random_state=0
     ).fit(*friedman(200, 5)),
     "sampling, Student-t noise, 21 x 2": lambda: sampled_student_t(21, 2),
     "sampling, Student-t noise, 200 x 5": lambda: sampled_student_t(200, 5),
@@ -164,7 +164,7 @@ FITS = {
         *make_moons(250, noise=0.3, random_state=0)
     ),
     "sampling, classes, without evidence": lambda: skbayesnn.HMCMLPClassifier(
-        evidence=False, random_state=0
+        measure_evidence=False, random_state=0
     ).fit(*make_moons(250, noise=0.3, random_state=0)),
     "search, 200 x 5": search,
     "search, 200 x 5: scikit-learn": plain_search,

@@ -223,7 +223,7 @@ def samples(estimator, X, y, X_test, y_test):
     model, seconds = fitted(evidence(random_state=0), X, y)
     row = {"evidence": quality(model, X_test, y_test), "evidence s": seconds}
     for label, sizes in SIZES.items():
-        sampler = estimator(sizes, n_draws=200, evidence=False, random_state=0)
+        sampler = estimator(sizes, n_draws=200, measure_evidence=False, random_state=0)
         model, row[f"{label} s"] = fitted(sampler, X, y)
         row[label] = quality(model, X_test, y_test)
         row[f"{label} R-hat"] = model.diagnostics_.r_hat

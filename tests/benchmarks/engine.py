@@ -30,6 +30,7 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Prior,
 )
 
 N_TEST = 500
@@ -114,11 +115,11 @@ CASES = {  # name: estimator, hidden layers, other parameters, data, arguments
     "friedman": (R, (8,), ONE, friedman, (300,)),
     "friedman_single": (R, (8,), ONE | {"prior": "single"}, friedman, (300,)),
     "friedman_deep": (R, (4, 4), ONE, friedman, (300,)),
-    "friedman_gauss_newton": (R, (8,), ONE | {"hessian": "gauss_newton"}, friedman, (300,)),
+    "friedman_gauss_newton": (R, (8,), ONE | {"solver": "gauss_newton"}, friedman, (300,)),
     "friedman_fixed": (
         R,
         (8,),
-        ONE | {"noise_std": 1.0, "weight_precision": {"output": 0.5}},
+        ONE | {"noise": 1.0, "prior": Prior(precision={"output": 0.5})},
         friedman,
         (300,),
     ),
@@ -141,19 +142,19 @@ CASES = {  # name: estimator, hidden layers, other parameters, data, arguments
     "sampled_student_t": (
         HR,
         (3,),
-        SHORT | {"noise": "student_t", "evidence": False},
+        SHORT | {"noise": "student_t", "measure_evidence": False},
         outliers,
         (80,),
     ),
     "sampled_uneven": (
         HR,
         (3,),
-        SHORT | {"noise": "input_dependent", "evidence": False},
+        SHORT | {"noise": "input_dependent", "measure_evidence": False},
         uneven,
         (80,),
     ),
     "sampled_classes": (HC, (4,), SHORT, classes, (120,)),
-    "sampled_wine": (HC, (), SHORT | {"evidence": False}, bundled, ("wine", 100)),
+    "sampled_wine": (HC, (), SHORT | {"measure_evidence": False}, bundled, ("wine", 100)),
 }
 DATA_OPTIONS = {"three_classes": {"centres": THREE_CENTRES}}
 

@@ -59,7 +59,7 @@ def main():
     }
     if not arguments.no_sampling:
         engines["sampling"] = HMCMLPRegressor(
-            random_state=0, n_draws=arguments.draws, evidence=False
+            random_state=0, n_draws=arguments.draws, measure_evidence=False
         )
     for name in arguments.sets:
         data = np.load(Path(os.environ["SKBAYESNN_DATA"]) / f"{name}.npz", allow_pickle=True)

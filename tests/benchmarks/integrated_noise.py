@@ -141,7 +141,7 @@ def run(name, kind, seed, n_draws):
         n_chains=1,
         n_warmup=0,
         n_draws=8,
-        evidence=False,
+        measure_evidence=False,
         random_state=seed,
     )
     with counted_warnings():

@@ -32,7 +32,7 @@ def trained(X, y, hidden):
     """Posterior, weights and precisions of the best minimum."""
     with counted_warnings():
         model = EvidenceMLPRegressor(
-            hidden, noise="constant", hessian="gauss_newton", n_restarts=1, random_state=0
+            hidden, noise="constant", solver="gauss_newton", n_restarts=1, random_state=0
         ).fit(X, y)
     best = result_of(model).minima[0]
     rows = standardised(model, X), model._y_scaling.transform(y[:, None])

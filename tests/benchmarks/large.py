@@ -26,7 +26,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Solver
 from skbayesnn._threads import one_blas_thread
 from skbayesnn.inference import memory_of_search
 from skbayesnn.posterior import Posterior
@@ -84,7 +84,10 @@ def memory_line(X, y, args):
         return told[-1]
 
     model = EvidenceMLPRegressor(
-        tuple(args.hidden), n_restarts=args.restarts, random_state=args.seed, max_iter=3
+        tuple(args.hidden),
+        n_restarts=args.restarts,
+        random_state=args.seed,
+        solver=Solver(max_iter=3),
     )
     with patch("skbayesnn.estimators._base.memory_of_search", listening):
         tracemalloc.start()

@@ -33,6 +33,7 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
 )
 
 N_TREES = 500
@@ -342,7 +343,7 @@ REGRESSORS = {
     ),
     "evidence, noise of inputs": our_regressor(EvidenceMLPRegressor, noise="input_dependent"),
     "evidence, linear log noise": our_regressor(
-        EvidenceMLPRegressor, noise="input_dependent", noise_hidden_layer_sizes=()
+        EvidenceMLPRegressor, noise=Noise("input_dependent", hidden_layer_sizes=())
     ),
     "hmc": our_regressor(HMCMLPRegressor),
     "hmc, constant noise": our_regressor(HMCMLPRegressor, noise="constant"),

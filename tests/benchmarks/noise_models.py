@@ -357,7 +357,7 @@ def sampling():
     for problem, ((X, y), hidden) in problems.items():
         test = np.random.default_rng(1).permutation(len(y)) < len(y) // 4
         for noise in ("constant", "student_t", "input_dependent"):
-            sampler = HMCMLPRegressor(hidden, noise=noise, evidence=False, random_state=0)
+            sampler = HMCMLPRegressor(hidden, noise=noise, measure_evidence=False, random_state=0)
             start = time.process_time()
             sampler.fit(X[~test], y[~test])
             seconds = time.process_time() - start

@@ -22,7 +22,7 @@ from scipy.stats import qmc
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise
 from skbayesnn.active_learning import log_expected_improvement, suggest
 from skbayesnn.posterior import LogUniform
 
@@ -101,8 +101,7 @@ def by_network(X, y, seed):
     """Next row by this library."""
     model = EvidenceMLPRegressor(
         (8,),
-        noise="constant",
-        hyperprior={"noise": LogUniform(1e-3, 0.1)},
+        noise=Noise("constant", hyperprior=LogUniform(1e-3, 0.1)),
         n_restarts=2,
         random_state=seed,
     ).fit(X, y)

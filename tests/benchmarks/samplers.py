@@ -66,14 +66,14 @@ def mixing(name, seed, n_draws):
     """Fit one sampler; a row of results."""
     if name == "student_t":
         X, y, X_test, y_test = student_t_rows()
-        given = {"noise": name, "n_draws": n_draws, "evidence": False, "random_state": seed}
+        given = {"noise": name, "n_draws": n_draws, "measure_evidence": False, "random_state": seed}
         model = HMCMLPRegressor((16,), **given)
     elif name in RIPLEY:
         X, y, X_test, y_test = load(name)
-        model = HMCMLPClassifier((8,), n_draws=n_draws, evidence=False, random_state=seed)
+        model = HMCMLPClassifier((8,), n_draws=n_draws, measure_evidence=False, random_state=seed)
     else:
         X, y, X_test, y_test = training_set(0)
-        model = HMCMLPRegressor((8,), n_draws=n_draws, evidence=False, random_state=seed)
+        model = HMCMLPRegressor((8,), n_draws=n_draws, measure_evidence=False, random_state=seed)
     wall, cpu = perf_counter(), process_time()
     with counted_warnings() as messages:
         model.fit(X, y)
@@ -119,7 +119,7 @@ def linear_rows(name):
 def linear(name, seed, slices, n_draws):
     """Fit one linear classifier; a row of results."""
     X, y = linear_rows(name)
-    model = HMCMLPClassifier((), n_draws=n_draws, evidence=False, random_state=seed)
+    model = HMCMLPClassifier((), n_draws=n_draws, measure_evidence=False, random_state=seed)
     served = _sampling.serves_slices if slices else (lambda *args: False)
     cpu = process_time()
     with counted_warnings(), patch.object(_sampling, "serves_slices", served):
@@ -149,7 +149,7 @@ def robot(index, width):
     X, y, X_test, y_test = training_set(index)
     kernel = RBF([1.0, 1.0], (1e-2, 1e3)) + WhiteKernel(1e-3, (1e-6, 1.0))
     models = {
-        "sampling": HMCMLPRegressor((width,), evidence=False, random_state=index),
+        "sampling": HMCMLPRegressor((width,), measure_evidence=False, random_state=index),
         "evidence, combined": EvidenceMLPRegressor((width,), random_state=index),
         "evidence, best": EvidenceMLPRegressor((width,), combine="best", random_state=index),
         "Gaussian process": GaussianProcessRegressor(

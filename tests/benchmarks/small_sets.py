@@ -48,7 +48,7 @@ CLASSIFIERS = {
     "default": lambda: EvidenceMLPClassifier(random_state=0),
     "fixed": lambda: EvidenceMLPClassifier((8,), random_state=0),
     "linear": lambda: EvidenceMLPClassifier((), random_state=0),
-    "sampler": lambda: HMCMLPClassifier((8,), evidence=False, random_state=0),
+    "sampler": lambda: HMCMLPClassifier((8,), measure_evidence=False, random_state=0),
     "sampler_default": lambda: HMCMLPClassifier(random_state=0),
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
     "forest": lambda: RandomForestClassifier(min_samples_leaf=2, random_state=0),
@@ -57,7 +57,9 @@ REGRESSORS = {
     "default": lambda: EvidenceMLPRegressor(random_state=0),
     "fixed": lambda: EvidenceMLPRegressor((8,), random_state=0),
     "linear": lambda: EvidenceMLPRegressor((), random_state=0),
-    "sampler": lambda: HMCMLPRegressor((8,), noise="constant", evidence=False, random_state=0),
+    "sampler": lambda: HMCMLPRegressor(
+        (8,), noise="constant", measure_evidence=False, random_state=0
+    ),
     "sampler_default": lambda: HMCMLPRegressor(random_state=0),
 }
 

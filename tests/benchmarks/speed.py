@@ -235,7 +235,7 @@ def memory_rows(args):
 
 def memory_child(n_rows, max_iter):
     """Fit 20 inputs and 50 hidden units; print seconds and megabytes."""
-    from skbayesnn import EvidenceMLPRegressor
+    from skbayesnn import EvidenceMLPRegressor, Solver
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, 20))
@@ -243,7 +243,9 @@ def memory_child(n_rows, max_iter):
     before = peak_megabytes()
     with counted_warnings():
         start = perf_counter()
-        model = EvidenceMLPRegressor((50,), n_restarts=1, max_iter=max_iter, random_state=0)
+        model = EvidenceMLPRegressor(
+            (50,), n_restarts=1, solver=Solver(max_iter=max_iter), random_state=0
+        )
         model.fit(X, y)
         middle = perf_counter()
         model.predict(X, return_std=True)

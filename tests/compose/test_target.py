@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.metrics import log_density_scorer, neg_crps_scorer
 from skbayesnn.model_selection import AllData, EvidenceSearch, compare, evidence_score
@@ -38,7 +38,13 @@ MIXTURE = EvidenceMLPRegressor(
     (3,), noise="constant", combine="equal", n_restarts=3, random_state=0
 )
 SAMPLER = HMCMLPRegressor(
-    (2,), noise="constant", n_chains=2, n_warmup=20, n_draws=20, evidence=False, random_state=0
+    (2,),
+    noise="constant",
+    n_chains=2,
+    n_warmup=20,
+    n_draws=20,
+    measure_evidence=False,
+    random_state=0,
 )
 
 
@@ -150,7 +156,7 @@ class TestEvidence:
 
     def test_known_density(self):
         """Two weights of known priors and known noise: ``ln y`` is jointly Gaussian."""
-        fixed = {"weight_precision": 2.0, "noise_std": 0.4, "standardize": False, "prior": "single"}
+        fixed = {"prior": Prior("single", precision=2.0), "noise": 0.4, "standardize": False}
         features = np.hstack([X, np.ones((40, 1))])
         covariance = features @ features.T / 2.0 + 0.16 * np.eye(40)
         _, log_det = np.linalg.slogdet(2 * np.pi * covariance)

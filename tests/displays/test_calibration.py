@@ -32,7 +32,7 @@ def regressor(engine="evidence", n_outputs=1):
     y = Y[TRAIN, 0] if n_outputs == 1 else Y[TRAIN]
     if engine == "evidence":
         return EvidenceMLPRegressor((), random_state=0).fit(X[TRAIN], y)
-    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
+    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False}
     return HMCMLPRegressor((2,), random_state=0, **few).fit(X[TRAIN], y)
 
 

@@ -188,10 +188,10 @@ def test_sampled_evidences_have_error_bars_and_no_terms(readable):
     ("name", "values", "position", "label", "log_scale"),
     [
         ("m__hidden_layer_sizes", [(8, 4), (3,), ()], [0, 1, 2], "units of the hidden layers", 0),
-        ("weight_precision", [0.1, 10.0, 1.0], [0.1, 10.0, 1.0], "weight precision", 1),
+        ("prior__precision", [0.1, 10.0, 1.0], [0.1, 10.0, 1.0], "prior precision", 1),
         ("n_restarts", [1, 2, 3], [1, 2, 3], "n restarts", 0),
         ("standardize", [True, False, True], [0, 1, 0], "standardize", 0),
-        ("noise_std", ["auto", 0.5, 1.0], [0, 1, 2], "noise std", 0),
+        ("m__noise__std", ["auto", 0.5, 1.0], [0, 1, 2], "noise std", 0),
     ],
 )
 def test_axes_of_parameters(name, values, position, label, log_scale):

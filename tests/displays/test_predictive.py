@@ -11,7 +11,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.displays import PredictiveDisplay
 
 RNG = np.random.default_rng(0)
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def evidence():
-    return EvidenceMLPRegressor((3,), n_restarts=1, max_iter=50, random_state=0)
+    return EvidenceMLPRegressor((3,), n_restarts=1, solver=Solver(max_iter=50), random_state=0)
 
 
 @cache
@@ -35,7 +35,7 @@ def fitted(engine="evidence", n_outputs=2):
     if engine == "evidence":
         return evidence().fit(X, y)
     return HMCMLPRegressor(
-        (2,), n_chains=2, n_warmup=10, n_draws=10, evidence=False, random_state=0
+        (2,), n_chains=2, n_warmup=10, n_draws=10, measure_evidence=False, random_state=0
     ).fit(X, y)
 
 

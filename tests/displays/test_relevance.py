@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.displays import RelevanceDisplay
 from tests.tools import draws_of
 
@@ -77,14 +77,16 @@ def test_error_bars_are_those_of_the_report():
 
 @pytest.mark.parametrize("fixed", [1.0, {"input_three": 1.0}])
 def test_fixed_precisions_have_no_error_bars(fixed):
-    display = RelevanceDisplay.from_estimator(network(weight_precision=fixed).fit(X, Y))
+    display = RelevanceDisplay.from_estimator(
+        network(prior=Prior("ard", precision=fixed)).fit(X, Y)
+    )
     without = np.isnan(display.interval).all(axis=1)
     assert without[2]
     assert without.all() == (fixed == 1.0)
 
 
 def test_error_bars_of_samplers_are_quantiles():
-    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 20, "evidence": False}
+    few = {"n_chains": 2, "n_warmup": 10, "n_draws": 20, "measure_evidence": False}
     model = HMCMLPRegressor((2,), prior="ard", random_state=0, **few).fit(X, Y)
     display = RelevanceDisplay.from_estimator(model)
     draws = draws_of(model).alpha[..., :4].reshape(-1, 4) ** -0.5

@@ -39,7 +39,9 @@ def test_bars_are_the_terms_and_their_sum(noise, readable):
 
 
 def test_no_terms_without_an_evidence():
-    sampler = HMCMLPRegressor((), n_chains=1, n_warmup=5, n_draws=5, evidence=False, random_state=0)
+    sampler = HMCMLPRegressor(
+        (), n_chains=1, n_warmup=5, n_draws=5, measure_evidence=False, random_state=0
+    )
     with pytest.raises(TypeError, match="Only evidence estimators have terms"):
         EvidenceTermsDisplay.from_estimator(sampler.fit(X, Y))
     with pytest.warns(UserWarning, match="linear hidden units"):

@@ -11,6 +11,10 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
+    Sampler,
+    Solver,
 )
 
 pytestmark = [
@@ -42,7 +46,13 @@ def replaced(array, index, value):
 def make(estimator=EvidenceMLPRegressor, **options):
     few = {"n_restarts": 1}
     if estimator in SAMPLERS:
-        few = {"sampler": "langevin", "n_chains": 2, "n_warmup": 3, "n_draws": 8, "evidence": False}
+        few = {
+            "sampler": "langevin",
+            "n_chains": 2,
+            "n_warmup": 3,
+            "n_draws": 8,
+            "measure_evidence": False,
+        }
     return estimator(**({"hidden_layer_sizes": (2,), "random_state": 0} | few | options))
 
 
@@ -64,34 +74,42 @@ PARAMETERS = [
     ({"standardize": "yes"}, TypeError, "standardize must be True or False, got 'yes'"),
     ({"warm_start": 1}, TypeError, "warm_start must be True or False, got 1"),
     ({"random_state": "seed"}, ValueError, "'seed' cannot be used to seed"),
-    ({"weight_precision": "fixed"}, ValueError, "weight_precision must be 'auto', a positive"),
     (
-        {"weight_precision": -1.0},
+        {"prior": Prior(precision="fixed")},
         ValueError,
-        "weight_precision must be positive and finite, got -1",
+        "prior.precision must be 'auto', a positive",
     ),
     (
-        {"weight_precision": [1.0, 2.0]},
+        {"prior": Prior(precision=-1.0)},
         ValueError,
-        "weight_precision must be one number or 3 numbers",
+        "prior.precision must be positive and finite, got -1",
     ),
-    ({"weight_precision": {"outputs": 1.0}}, ValueError, "names 'outputs', but this model has"),
-    ({"weight_precision": {"output": 0.0}}, ValueError, "got 0.0 for 'output'"),
-    ({"weight_precision": {"output": "auto"}}, ValueError, "got 'auto' for 'output'"),
-    ({"weight_precision": complex}, (TypeError, ValueError), "weight_precision must be"),
+    (
+        {"prior": Prior(precision=[1.0, 2.0])},
+        ValueError,
+        "prior.precision must be one number or 3 numbers",
+    ),
+    (
+        {"prior": Prior(precision={"outputs": 1.0})},
+        ValueError,
+        "names 'outputs', but this model has",
+    ),
+    ({"prior": Prior(precision={"output": 0.0})}, ValueError, "got 0.0 for 'output'"),
+    ({"prior": Prior(precision={"output": "auto"})}, ValueError, "got 'auto' for 'output'"),
+    ({"prior": Prior(precision=complex)}, (TypeError, ValueError), "prior.precision must be"),
 ]
 EVIDENCE_PARAMETERS = [
     ({"combine": "vote"}, ValueError, "combine must be one of .*'tempered'; got 'vote'"),
     ({"combine": None}, ValueError, "combine must be one of"),
-    ({"hessian": "diagonal"}, ValueError, "hessian must be one of .* got 'diagonal'"),
+    ({"solver": "diagonal"}, ValueError, "hessian must be one of .* got 'diagonal'"),
     ({"n_restarts": 0}, ValueError, "n_restarts must be at least 1, got 0"),
     ({"n_restarts": 2.0}, TypeError, "n_restarts must be an integer, got 2.0"),
     ({"n_restarts": True}, TypeError, "n_restarts must be an integer, got True"),
-    ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
-    ({"max_iter": "many"}, TypeError, "max_iter must be an integer, got 'many'"),
-    ({"tol": 0.0}, ValueError, "tol must be a positive number, got 0.0"),
-    ({"tol": np.nan}, ValueError, "tol must be a positive number, got nan"),
-    ({"tol": "small"}, ValueError, "tol must be a positive number, got 'small'"),
+    ({"solver": Solver(max_iter=0)}, ValueError, "max_iter must be at least 1, got 0"),
+    ({"solver": Solver(max_iter="many")}, TypeError, "max_iter must be an integer, got 'many'"),
+    ({"solver": Solver(tol=0.0)}, ValueError, "tol must be a positive number, got 0.0"),
+    ({"solver": Solver(tol=np.nan)}, ValueError, "tol must be a positive number, got nan"),
+    ({"solver": Solver(tol="small")}, ValueError, "tol must be a positive number, got 'small'"),
 ]
 SAMPLER_PARAMETERS = [
     ({"n_chains": 0}, ValueError, "n_chains must be at least 1, got 0"),
@@ -99,29 +117,57 @@ SAMPLER_PARAMETERS = [
     ({"n_draws": "many"}, TypeError, "n_draws must be an integer, got 'many'"),
     ({"n_warmup": -1}, ValueError, "n_warmup must be at least 0, got -1"),
     ({"n_warmup": True}, TypeError, "n_warmup must be an integer, got True"),
-    ({"thin": 0}, ValueError, "thin must be at least 1, got 0"),
-    ({"thin": None}, TypeError, "thin must be an integer, got None"),
+    ({"sampler": Sampler(thin=0)}, ValueError, "thin must be at least 1, got 0"),
+    ({"sampler": Sampler(thin=None)}, TypeError, "thin must be an integer, got None"),
     ({"sampler": "nuts"}, ValueError, "sampler must be one of 'auto', .* got 'nuts'"),
-    ({"step_size": 0.0}, ValueError, "step_size must be a positive number, got 0"),
-    ({"step_size": np.inf}, ValueError, "step_size must be a positive number, got inf"),
-    ({"step_size": "auto"}, ValueError, "step_size must be a positive number, got 'auto'"),
-    ({"n_steps": 0}, ValueError, "n_steps must be at least 1, got 0"),
-    ({"n_steps": 1.5}, TypeError, "n_steps must be an integer, got 1.5"),
-    ({"sampler": "hmc", "n_steps": (5, 2)}, ValueError, "n_steps must be at least 5, got 2"),
-    ({"sampler": "hmc", "n_steps": (0, 2)}, ValueError, "n_steps must be at least 1, got 0"),
-    ({"sampler": "hmc", "n_steps": (1, 2, 3)}, ValueError, "or a pair"),
-    ({"sampler": "hmc", "persistence": 1.0}, ValueError, "persistence must be None, or a number"),
-    ({"sampler": "hmc", "persistence": "a"}, ValueError, "persistence must be None, or a number"),
-    ({"sampler": "auto", "persistence": 0.5}, ValueError, "sampler='auto' tunes its own"),
-    ({"sampler": "metropolis", "n_steps": 3}, ValueError, "raise thin"),
-    ({"sampler": "auto", "step_size": 0.1}, ValueError, "sampler='auto' tunes its own"),
-    ({"sampler": "auto", "n_steps": 10}, ValueError, "sampler='auto' tunes its own"),
-    ({"dtype": "int"}, ValueError, "dtype must be float32 or float64, got 'int'"),
-    ({"dtype": None}, ValueError, "dtype must be float32 or float64, got None"),
-    ({"evidence": "yes"}, TypeError, "evidence must be True or False, got 'yes'"),
-    ({"init": "best"}, ValueError, "init must be 'modes', 'prior' or a fitted .* got 'best'"),
-    ({"init": EvidenceMLPRegressor()}, ValueError, "init must be 'modes', 'prior' or a fitted"),
-    ({"init": EvidenceMLPClassifier()}, ValueError, "init must be 'modes', 'prior' or a fitted"),
+    ({"sampler": Sampler(step_size=0.0)}, ValueError, "step_size must be a positive number, got 0"),
+    (
+        {"sampler": Sampler(step_size=np.inf)},
+        ValueError,
+        "step_size must be a positive number, got inf",
+    ),
+    (
+        {"sampler": Sampler(step_size="auto")},
+        ValueError,
+        "step_size must be a positive number, got 'auto'",
+    ),
+    ({"sampler": Sampler(n_steps=0)}, ValueError, "n_steps must be at least 1, got 0"),
+    ({"sampler": Sampler(n_steps=1.5)}, TypeError, "n_steps must be an integer, got 1.5"),
+    ({"sampler": Sampler("hmc", n_steps=(5, 2))}, ValueError, "n_steps must be at least 5, got 2"),
+    ({"sampler": Sampler("hmc", n_steps=(0, 2))}, ValueError, "n_steps must be at least 1, got 0"),
+    ({"sampler": Sampler("hmc", n_steps=(1, 2, 3))}, ValueError, "or a pair"),
+    (
+        {"sampler": Sampler("hmc", persistence=1.0)},
+        ValueError,
+        "persistence must be None, or a number",
+    ),
+    (
+        {"sampler": Sampler("hmc", persistence="a")},
+        ValueError,
+        "persistence must be None, or a number",
+    ),
+    ({"sampler": Sampler("auto", persistence=0.5)}, ValueError, "sampler='auto' tunes its own"),
+    ({"sampler": Sampler("metropolis", n_steps=3)}, ValueError, r"raise sampler\.thin"),
+    ({"sampler": Sampler("auto", step_size=0.1)}, ValueError, "sampler='auto' tunes its own"),
+    ({"sampler": Sampler("auto", n_steps=10)}, ValueError, "sampler='auto' tunes its own"),
+    ({"sampler": Sampler(dtype="int")}, ValueError, "dtype must be float32 or float64, got 'int'"),
+    ({"sampler": Sampler(dtype=None)}, ValueError, "dtype must be float32 or float64, got None"),
+    ({"measure_evidence": "yes"}, TypeError, "measure_evidence must be True or False, got 'yes'"),
+    (
+        {"sampler": Sampler(init="best")},
+        ValueError,
+        "init must be 'modes', 'prior' or a fitted .* got 'best'",
+    ),
+    (
+        {"sampler": Sampler(init=EvidenceMLPRegressor())},
+        ValueError,
+        "init must be 'modes', 'prior' or a fitted",
+    ),
+    (
+        {"sampler": Sampler(init=EvidenceMLPClassifier())},
+        ValueError,
+        "init must be 'modes', 'prior' or a fitted",
+    ),
 ]
 REGRESSOR_PARAMETERS = [
     (
@@ -129,14 +175,18 @@ REGRESSOR_PARAMETERS = [
         ValueError,
         "noise must be one of 'constant', 'shared'.* got 'gaussian'",
     ),
-    ({"noise_std": "small"}, ValueError, "noise_std must be 'auto', a positive"),
-    ({"noise_std": 0.0}, ValueError, "noise_std must be positive and finite, got 0.0"),
-    ({"noise_std": np.nan}, ValueError, "noise_std must be positive and finite, got nan"),
-    ({"noise_std": [0.1, 0.2]}, ValueError, "noise_std must be one number or 1 numbers"),
-    ({"noise_std": {1: 0.1}}, ValueError, r"noise_std names 1, but this model has \[0\]"),
-    ({"noise_std": {0: -0.1}}, ValueError, "got -0.1 for 0"),
-    ({"noise_std": complex}, (TypeError, ValueError), "noise_std must be"),
-    ({"noise_hidden_layer_sizes": (0,)}, ValueError, "noise_hidden_layer_sizes must be a tuple"),
+    ({"noise": Noise(std="small")}, ValueError, "noise.std must be 'auto', a positive"),
+    ({"noise": 0.0}, ValueError, "noise.std must be positive and finite, got 0.0"),
+    ({"noise": np.nan}, ValueError, "noise.std must be positive and finite, got nan"),
+    ({"noise": [0.1, 0.2]}, ValueError, "noise.std must be one number or 1 numbers"),
+    ({"noise": {1: 0.1}}, ValueError, r"noise.std names 1, but this model has \[0\]"),
+    ({"noise": {0: -0.1}}, ValueError, "got -0.1 for 0"),
+    ({"noise": complex}, (TypeError, ValueError), "noise.std must be"),
+    (
+        {"noise": Noise(hidden_layer_sizes=(0,))},
+        ValueError,
+        "noise.hidden_layer_sizes must be a tuple",
+    ),
 ]
 
 
@@ -415,7 +465,7 @@ def test_numbers_of_samples(estimator, n_samples, error, message):
 @pytest.mark.parametrize("noise_std", [1e-20, 1e20])
 def test_noise_in_other_units_than_the_targets(noise_std):
     with pytest.raises(ValueError, match=r"orders of magnitude.* in the units of y"):
-        EvidenceMLPRegressor((), noise_std=noise_std).fit([[0.0], [1.0], [2.0]], [0.0, 1.5, 2.0])
+        EvidenceMLPRegressor((), noise=noise_std).fit([[0.0], [1.0], [2.0]], [0.0, 1.5, 2.0])
 
 
 @pytest.mark.parametrize("kind", [EvidenceMLPRegressor, HMCMLPRegressor, EvidenceMLPClassifier])

@@ -11,6 +11,7 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Solver,
 )
 from tests.tools import set_limits
 
@@ -22,7 +23,7 @@ LEAST_CHECKS = {  # of scikit-learn 1.9
 }
 SAMPLERS = [HMCMLPRegressor, HMCMLPClassifier]
 NOISES = ["student_t", "input_dependent"]
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False}
 
 
 def run(estimator):
@@ -50,7 +51,7 @@ def assert_all_pass(estimator):
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_small_networks(estimator, monkeypatch):
     set_limits(monkeypatch)  # Laplace's approximation alone
-    assert_all_pass(estimator((2,), n_restarts=1, max_iter=30))
+    assert_all_pass(estimator((2,), n_restarts=1, solver=Solver(max_iter=30)))
 
 
 @pytest.mark.parametrize("estimator", SAMPLERS)

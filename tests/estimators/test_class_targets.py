@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier
+from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier, Prior
 from skbayesnn.metrics import log_density_scorer
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
@@ -23,7 +23,7 @@ WEIGHT = RNG.integers(0, 4, 24)
 ENGINES = {
     "evidence": EvidenceMLPClassifier((2,), n_restarts=1, random_state=0),
     "samples": HMCMLPClassifier(
-        (2,), n_chains=2, n_warmup=10, n_draws=10, evidence=False, random_state=0
+        (2,), n_chains=2, n_warmup=10, n_draws=10, measure_evidence=False, random_state=0
     ),
 }
 
@@ -72,7 +72,7 @@ class TestProbabilities:
 
     def test_leave_one_out_is_the_mean_over_the_classes(self):
         shares = RNG.dirichlet(np.ones(3), 24)
-        model = EvidenceMLPClassifier((), weight_precision=1.0, random_state=0)
+        model = EvidenceMLPClassifier((), prior=Prior(precision=1.0), random_state=0)
         model.fit(X, shares, sample_weight=WEIGHT)
         rows = np.repeat(X, 3, axis=0), np.tile(np.arange(3), 24)
         single = clone(model).fit(*rows, sample_weight=(shares * WEIGHT[:, None]).ravel())
@@ -84,7 +84,7 @@ class TestProbabilities:
     def test_the_teacher_is_imitated(self):
         teacher = 1 / (1 + np.exp(-2 * X[:, 0]))
         shares = np.column_stack([1 - teacher, teacher])
-        pupil = EvidenceMLPClassifier((), weight_precision=1e-6).fit(X, shares)
+        pupil = EvidenceMLPClassifier((), prior=Prior(precision=1e-6)).fit(X, shares)
         logits = np.log(pupil.predict_proba(X, moderated=False))
         assert_allclose(logits[:, 1] - logits[:, 0], 2 * X[:, 0], atol=1e-4)
         assert pupil.evidence_report_.n_targets == pytest.approx(24)
@@ -144,7 +144,7 @@ class TestClassWeight:
     def test_balanced_probabilities(self):
         """Of classes as probable as rows are: all precisions known, the bias tells."""
         shares = np.tile([0.9, 0.1], (24, 1))
-        options = {"weight_precision": 1e-6, "prior": "single"}
+        options = {"prior": Prior("single", precision=1e-6)}
         plain = EvidenceMLPClassifier((), **options).fit(X, shares)
         balanced = EvidenceMLPClassifier((), class_weight="balanced", **options).fit(X, shares)
         assert_allclose(plain.predict_proba(GRID, moderated=False)[:, 1], 0.1, atol=1e-5)

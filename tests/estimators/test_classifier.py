@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from skbayesnn import EvidenceMLPClassifier
+from skbayesnn import EvidenceMLPClassifier, Prior
 from skbayesnn.predictive import sigmoid_variance
 from tests.tools import parts_of, standardised
 
@@ -139,7 +139,7 @@ def test_logistic_regression_against_monte_carlo(weighted):
     X, y = make_rows(n=25)
     X = X / [1.0, 15.0]
     weight = np.random.default_rng(0).uniform(0.2, 2.0, 25) if weighted else np.ones(25)
-    options = {"hidden_layer_sizes": (), "standardize": False, "weight_precision": 0.2}
+    options = {"hidden_layer_sizes": (), "standardize": False, "prior": Prior(precision=0.2)}
     model = fit(X=X, y=y, sample_weight=weight, **options)
     w, covariance = linear_posterior(X, y, 0.2, weight)
     assert_allclose(np.append(model.coefs_[0], model.intercepts_[0]), w, atol=1e-4)
@@ -177,7 +177,7 @@ def test_mixture_averages_probabilities():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (60, 2))
     y = (np.sin(2 * X[:, 0]) * np.cos(X[:, 1]) + 0.2 * rng.standard_normal(60) > 0).astype(int)
-    options = {"hidden_layer_sizes": (3,), "n_restarts": 5, "weight_precision": 0.1}
+    options = {"hidden_layer_sizes": (3,), "n_restarts": 5, "prior": Prior(precision=0.1)}
     models = {c: fit(X=X, y=y, combine=c, **options) for c in ("best", "equal", "stacking")}
     grid = rng.uniform(-3, 3, (9, 2))
     model = models["equal"]
@@ -201,7 +201,7 @@ def test_mixture_averages_probabilities():
 
 def test_variance_of_a_mixture():
     """Mean of the variances plus variance of the means, as for any mixture."""
-    model = fit(weight_precision=0.1, n_restarts=4, combine="equal")
+    model = fit(prior=Prior(precision=0.1), n_restarts=4, combine="equal")
     X = standardised(model, GRID)
     moments = [member.mean_and_covariance(X) for member in parts_of(model)]
     proba = np.array([member.probabilities(X, True)[0][:, 1] for member in parts_of(model)])
@@ -257,7 +257,7 @@ def test_leave_one_out_is_near_refits(n_classes):
     """Approximate for classifiers: far nearer to refits than the training densities are."""
     X, y = make_rows(n_classes, n=30)
     X = X / [1.0, 15.0]
-    options = {"hidden_layer_sizes": (), "standardize": False, "weight_precision": 0.2}
+    options = {"hidden_layer_sizes": (), "standardize": False, "prior": Prior(precision=0.2)}
     model = fit(X=X, y=y, **options)
     refitted = [
         fit(X=X, y=y, sample_weight=1.0 - np.eye(30)[i], **options).log_predictive_density(
@@ -272,7 +272,7 @@ def test_leave_one_out_is_near_refits(n_classes):
 
 def test_prior_of_logistic_regression():
     X, y = make_rows()
-    model = fit(X=X, y=y, hidden_layer_sizes=(), weight_precision=0.25)
+    model = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=0.25))
     draws = model.sample_prior(GRID, 20_000, random_state=1)
     assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
     a = np.log(draws[:, 1]) - np.log(draws[:, 0])

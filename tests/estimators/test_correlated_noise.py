@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
 from skbayesnn.inference import Limits
 from tests.tools import result_of, set_limits
 
@@ -20,7 +20,13 @@ pytestmark = [
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 SD = np.array([0.3, 4.0])
-FEW = {"n_chains": 2, "n_warmup": 12, "n_draws": 10, "thin": 1, "evidence": False}
+FEW = {
+    "n_chains": 2,
+    "n_warmup": 12,
+    "n_draws": 10,
+    "sampler": Sampler(thin=1),
+    "measure_evidence": False,
+}
 SOME = {"n_warmup": 30, "n_draws": 25}
 BOUND = 2.0 * np.log(1e3)
 
@@ -53,7 +59,7 @@ def fitted(kind, hidden=(3,)):
     return fit(kind, make_rows(), hidden, **(SOME if kind is HMCMLPRegressor else {}))
 
 
-FIXED = {"weight_precision": 0.7, "standardize": False, "prior": "single"}
+FIXED = {"prior": Prior("single", precision=0.7), "standardize": False}
 
 
 def log_marginal(rows, sigma, alpha=0.7):
@@ -150,7 +156,7 @@ def test_evidence_by_quadrature():
 def test_sampler_by_quadrature():
     rows = make_linear_rows()
     grid, value, exact = log_evidence_on_grid()
-    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 200, "evidence": True}
+    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 200, "measure_evidence": True}
     model = fit(HMCMLPRegressor, rows, **options, **FIXED)
     assert abs(model.log_evidence_ - exact) < 4.0 * model.log_evidence_std_ + 0.05
     share = np.exp(value - logsumexp(value))
@@ -229,7 +235,7 @@ def test_without_an_evidence_there_are_correlations(monkeypatch):
     assert Limits().batch_rows > 100
     set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)
     X, y = make_rows(n=1500)
-    model = fit(EvidenceMLPRegressor, (X, y), (6,), n_restarts=1, max_iter=60)
+    model = fit(EvidenceMLPRegressor, (X, y), (6,), n_restarts=1, solver=Solver(max_iter=60))
     assert np.isnan(model.log_evidence_)
     assert model.noise_correlation_[0, 1] > 0.6
 
@@ -270,7 +276,7 @@ def test_bad_input(kind):
     with pytest.raises(ValueError, match="for several outputs"):
         fit(kind, (X, y[:, 0]))
     with pytest.raises(ValueError, match="infers the whole covariance"):
-        fit(kind, (X, y), noise_std=0.1)
+        fit(kind, (X, y), noise=Noise("correlated", std=0.1))
     with pytest.raises(ValueError, match="not possible with noise='correlated'"):
         kind((), noise="correlated").fit(X, y, measurement_std=0.1)
 

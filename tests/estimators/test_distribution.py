@@ -18,6 +18,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
 )
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
@@ -33,8 +35,10 @@ Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOIS
 GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
 LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
 EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, random_state=0)
-SAMPLER = HMCMLPRegressor((3,), n_chains=2, n_warmup=20, n_draws=30, evidence=False, random_state=0)
-LINEAR = EvidenceMLPRegressor((), noise_std=0.3, weight_precision=1.0, standardize=False)
+SAMPLER = HMCMLPRegressor(
+    (3,), n_chains=2, n_warmup=20, n_draws=30, measure_evidence=False, random_state=0
+)
+LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
 
 
 @pytest.fixture(scope="module", params=[EVIDENCE, SAMPLER], ids=["minima", "draws"])
@@ -144,7 +148,7 @@ def test_joint_density_of_independent_outputs_is_the_product():
 
 
 def test_known_errors():
-    model = EvidenceMLPRegressor((), noise_std=0).fit(X, Y[:, 0], measurement_std=0.5)
+    model = EvidenceMLPRegressor((), noise=0).fit(X, Y[:, 0], measurement_std=0.5)
     at = model.predict_distribution(GRID, measurement_std=[0.1, 1.0, 2.0])
     check_identities(at, 3)
     assert_allclose(at.std("aleatoric"), [0.1, 1.0, 2.0], rtol=1e-6)
@@ -222,7 +226,7 @@ def test_transformed_targets(sign, n_outputs):
     "engine",
     [
         EvidenceMLPClassifier((2,), n_restarts=2, random_state=0),
-        HMCMLPClassifier((2,), n_warmup=20, n_draws=10, evidence=False, random_state=0),
+        HMCMLPClassifier((2,), n_warmup=20, n_draws=10, measure_evidence=False, random_state=0),
     ],
     ids=["minima", "draws"],
 )
@@ -251,12 +255,11 @@ def test_left_out_rows_equal_refits():
     order = np.lexsort(X[:12].T[::-1])  # rows of the fit are sorted
     drawn = HMCMLPRegressor(
         (),
-        noise_std=0.3,
-        noise="constant",
-        weight_precision=1.0,
+        noise=Noise("constant", std=0.3),
+        prior=Prior(precision=1.0),
         standardize=False,
         n_draws=2000,
-        evidence=False,
+        measure_evidence=False,
         random_state=0,
     ).fit(X[:12], Y[:12, 0])
     for place, row in enumerate(order):
@@ -289,7 +292,7 @@ def covered(model, seeds, coverage, draw):
     ids=["normal", "student_t", "skewed"],
 )
 def test_conformal_coverage_does_not_need_the_right_noise(draw):
-    model, coverage = EvidenceMLPRegressor((), noise_std=0.1), 0.8
+    model, coverage = EvidenceMLPRegressor((), noise=0.1), 0.8
     shares = covered(model, range(100), coverage, draw)
     error = shares.std(ddof=1) / np.sqrt(len(shares))
     # between the nominal coverage and that of the rank rounded up: 33 of 40 rows and a new one

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 
 NEAR = 0.1  # nats: one integral over a precision after the other
 BOUND = 2.0 * np.log(1e3)  # of ln alpha and ln beta: standard deviations within [1e-3, 1e3]
@@ -221,8 +221,8 @@ def test_identities_at_the_maximum(prior, weighted, n_outputs):
 
 def test_fixed_precisions_give_the_exact_evidence():
     X, y, weight = make_rows(weighted=True)
-    options = {"prior": "single", "standardize": False}
-    model = fit(X, y, weight, weight_precision=1e-3, noise_std=25.0, **options)
+    prior = Prior("single", precision=1e-3)
+    model = fit(X, y, weight, prior=prior, noise=25.0, standardize=False)
     Phi = np.column_stack([X, np.ones(len(X))])
     log_alpha, log_beta = np.log([1e-3]), np.log([25.0**-2])
     exact = log_likelihood_one_precision(Phi, y[:, 0], weight, log_alpha, log_beta)
@@ -233,15 +233,15 @@ def test_fixed_precisions_give_the_exact_evidence():
 def test_an_intercept_of_its_own_does_not_disturb_the_others(kind):
     """Shifting the targets changes nothing but a flat intercept."""
     X, y, _ = make_rows(d=2)
-    options = {"prior": kind + "+intercept", "standardize": False, "noise_std": 20.0}
-    options["weight_precision"] = {"intercept": 1e-9}
+    prior = Prior(kind + "+intercept", precision={"intercept": 1e-9})
+    options = {"prior": prior, "standardize": False, "noise": 20.0}
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     one, shifted = fit(X, y, **options), fit(X, y + 500.0, **options)
     assert_allclose(shifted.weight_precisions_, one.weight_precisions_, rtol=1e-4)
     assert_allclose(shifted.coefs_[0], one.coefs_[0], rtol=1e-5)
     assert_allclose(shifted.intercepts_[0] - one.intercepts_[0], 500.0, rtol=1e-5)
     assert hasattr(one, "feature_relevance_") == (kind == "ard")
-    together = fit(X, y + 500.0, **options | {"prior": kind, "weight_precision": "auto"})
+    together = fit(X, y + 500.0, **options | {"prior": kind})
     if kind == "single":  # its one precision has to suit the intercept
         assert together.weight_precisions_[0] < 0.1 * one.weight_precisions_[0]
 
@@ -250,8 +250,8 @@ def test_an_intercept_of_its_own_against_the_closed_form():
     X, y, _ = make_rows(n=30, d=2)
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), y / y.std()
     given = {"weight": 2.0, "intercept": 0.01}
-    options = {"prior": "single+intercept", "standardize": False, "noise_std": 0.3}
-    model = fit(X, y, weight_precision={"weights": 2.0, "intercept": 0.01}, **options)
+    prior = Prior("single+intercept", precision={"weights": 2.0, "intercept": 0.01})
+    model = fit(X, y, prior=prior, standardize=False, noise=0.3)
     K = X @ X.T / given["weight"] + 1 / given["intercept"] + 0.09 * np.eye(30)
     value = y[:, 0] @ np.linalg.solve(K, y[:, 0]) + np.linalg.slogdet(2 * np.pi * K)[1]
     assert_allclose(model.log_evidence_, -0.5 * value, atol=1e-8)
@@ -263,8 +263,8 @@ def test_precisions_of_ridge_and_logistic_regression():
     X = rng.uniform(-2, 2, (60, 2))
     y = 3 * X[:, 0] + 0.1 * rng.standard_normal(60)
     with_one = np.column_stack([X, np.ones(60)])  # the intercept has the prior of the weights
-    fixed = {"hidden_layer_sizes": (), "weight_precision": 2.0, "standardize": False}
-    regressor = EvidenceMLPRegressor(noise_std=0.5, **fixed).fit(X, y)
+    fixed = {"hidden_layer_sizes": (), "prior": Prior(precision=2.0), "standardize": False}
+    regressor = EvidenceMLPRegressor(noise=0.5, **fixed).fit(X, y)
     ridge = Ridge(alpha=2.0 * 0.5**2, fit_intercept=False).fit(with_one, y)
     assert_allclose(regressor.coefs_[0][:, 0], ridge.coef_[:2], rtol=1e-6)
     classifier = EvidenceMLPClassifier(**fixed).fit(X, y > 0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, logsumexp
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -55,7 +55,7 @@ ALPHA = {"hidden1_weights": 0.5, "hidden1_biases": 1.0, "output": 0.4}
 
 
 def regressor(x, y, hidden=(1,), **options):
-    options = {"weight_precision": ALPHA, "noise_std": 0.4, "random_state": 0} | options
+    options = {"prior": Prior(precision=ALPHA), "noise": 0.4, "random_state": 0} | options
     model = EvidenceMLPRegressor(hidden, standardize=False, n_restarts=4, **options)
     return model.fit(np.reshape(x, (len(y), -1)), y)
 
@@ -86,7 +86,7 @@ def test_two_hidden_units():
         total.append(log_marginal(Phi, y, 100.0, 0.5) + log_prior(w, 1.0))
     exact = logsumexp(np.array(total) + log_prior(w, 1.0)[:, None]) + 2 * log_step
     alpha = {"hidden1_weights": 1.0, "hidden1_biases": 1e10, "output": 0.5}
-    model = regressor(x, y, hidden=(2,), weight_precision=alpha, noise_std=0.1)
+    model = regressor(x, y, hidden=(2,), prior=Prior(precision=alpha), noise=0.1)
     assert model.evidence_report_.symmetry == pytest.approx(np.log(8.0))
     assert abs(model.log_evidence_ - exact) < NEAR
 
@@ -122,7 +122,7 @@ def test_logistic_regression(d, n_grid, alpha):
     for n in (30, 100, 400):
         X, y = logistic_rows(n, d)
         weight = np.tile([1.0, 2.0], n // 2)
-        model = EvidenceMLPClassifier((), standardize=False, weight_precision=alpha)
+        model = EvidenceMLPClassifier((), standardize=False, prior=Prior(precision=alpha))
         model.fit(X, y, sample_weight=weight)
         exact = log_evidence_logistic(X, y, weight, alpha, n_grid)
         gaps.append(abs(model.log_evidence_ - exact))
@@ -136,7 +136,9 @@ def test_three_classes():
     rng = np.random.default_rng(3)
     x = rng.standard_normal(100)
     y = np.argmax(np.outer(x, [1.0, 0.0, -1.0]) + rng.gumbel(size=(100, 3)), axis=1)
-    model = EvidenceMLPClassifier((), standardize=False, weight_precision=1.0).fit(x[:, None], y)
+    model = EvidenceMLPClassifier((), standardize=False, prior=Prior(precision=1.0)).fit(
+        x[:, None], y
+    )
     # a_c - mean_c a_c is all that matters: in an orthonormal basis its weights are N(0, 1) too
     basis = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])
     centre = basis @ np.vstack([model.coefs_[0][0], model.intercepts_[0]]).T

@@ -14,6 +14,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
 )
 from skbayesnn.inference.evidence._symmetries import symmetries
 from skbayesnn.inference.minima._redundancy import prune
@@ -110,7 +112,7 @@ def log_marginal(Phi, alpha, noise):
 
 
 def test_closed_form_of_a_linear_model():
-    given = {"weight_precision": 2.0, "noise_std": 0.5, "fit_intercept": False, **AS_GIVEN}
+    given = AS_GIVEN | {"prior": Prior(precision=2.0), "noise": 0.5, "fit_intercept": False}
     model = EvidenceMLPRegressor((), **given).fit(X, y)
     assert_allclose(model.log_evidence_, log_marginal(X, 2.0, 0.5), rtol=0, atol=1e-9)
     ridge = Ridge(alpha=2.0 * 0.5**2, fit_intercept=False, solver="cholesky").fit(X, y)
@@ -128,11 +130,11 @@ def test_closed_form_of_a_linear_model():
 
 
 def test_scaled_but_not_shifted():
-    given = {"fit_intercept": False, "noise": "constant", "noise_std": 0.5}
-    model = EvidenceMLPRegressor((), weight_precision=2.0, **given).fit(X, y)
+    given = {"fit_intercept": False, "noise": Noise("constant", std=0.5)}
+    model = EvidenceMLPRegressor((), prior=Prior(precision=2.0), **given).fit(X, y)
     scale = X.std(axis=0) / y.std()
     precision = {"output": np.diag(2.0 * scale**2)}
-    given |= {"prior_precision": precision, "standardize": False}
+    given |= {"prior": Prior(base_precision=precision), "standardize": False}
     as_given = EvidenceMLPRegressor((), **given).fit(X, y)
     assert_allclose(model.log_evidence_, as_given.log_evidence_, atol=1e-6)
     assert_allclose(model.predict(X), as_given.predict(X), atol=1e-7)
@@ -145,7 +147,7 @@ def test_scaled_but_not_shifted():
 
 def test_logistic_regression():
     c = y > 0.2
-    given = {"weight_precision": 2.0, "fit_intercept": False, "standardize": False}
+    given = {"prior": Prior(precision=2.0), "fit_intercept": False, "standardize": False}
     model = EvidenceMLPClassifier((), **given).fit(X, c)
     theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10).fit(X, c)
     assert_allclose(model.coefs_[0][:, 0], theirs.coef_[0], atol=1e-5)
@@ -170,7 +172,7 @@ def test_a_constant_column_is_an_intercept_group():
     single = EvidenceMLPRegressor((), prior="single", fit_intercept=False, **AS_GIVEN).fit(ones, y)
     both = EvidenceMLPRegressor((), prior="single", **AS_GIVEN).fit(X, y)
     assert_allclose(single.log_evidence_, both.log_evidence_, atol=1e-7)
-    fixed = {"weight_precision": {"intercept": 1e10}, "prior": "single+intercept"}
+    fixed = {"prior": Prior("single+intercept", precision={"intercept": 1e10})}
     almost = EvidenceMLPRegressor((), **fixed, **AS_GIVEN).fit(X, y)  # nearly none
     without = EvidenceMLPRegressor((), prior="single", fit_intercept=False, **AS_GIVEN).fit(X, y)
     assert_allclose(almost.log_evidence_, without.log_evidence_, atol=1e-4)
@@ -188,7 +190,7 @@ def test_networks(noise):
         warnings.simplefilter("ignore")
         model = EvidenceMLPRegressor((2,), n_restarts=1, combine="best", **given).fit(X, t)
         few = {"n_chains": 2, "n_warmup": 30, "n_draws": 30}
-        sampled = HMCMLPRegressor((2,), evidence=False, **few, **given).fit(X, t)
+        sampled = HMCMLPRegressor((2,), measure_evidence=False, **few, **given).fit(X, t)
     assert_array_equal(model.intercepts_[1], [0.0, 0.0])
     hidden = np.tanh(X @ model.coefs_[0] + model.intercepts_[0])
     assert_allclose(hidden @ model.coefs_[1], model.predict(X), atol=1e-10)
@@ -216,14 +218,14 @@ def test_evidences_of_a_network():
 
 def test_what_goes_with_it():
     batches = EvidenceMLPRegressor((), fit_intercept=False, **AS_GIVEN)
-    batches.set_params(weight_precision=2.0, noise_std=0.5)
+    batches.set_params(prior__precision=2.0, noise__std=0.5)
     for rows in np.array_split(np.arange(30), 3):
         batches.partial_fit(X[rows], y[rows])
     assert_allclose(batches.log_evidence_, log_marginal(X, 2.0, 0.5), atol=1e-9)
-    given = {"prior_mean": [1.0, 0.0], "prior_precision": [2.0, 2.0], "noise_std": 0.5}
+    given = {"prior": Prior(mean=[1.0, 0.0], base_precision=[2.0, 2.0]), "noise": 0.5}
     shifted = EvidenceMLPRegressor((), fit_intercept=False, **given).fit(X, y)
-    other = EvidenceMLPRegressor((), fit_intercept=False, **given | {"prior_mean": 0.0})
-    other.fit(X, y - X[:, 0])
+    other = EvidenceMLPRegressor((), fit_intercept=False, **given)
+    other.set_params(prior__mean=0.0).fit(X, y - X[:, 0])
     assert_allclose(shifted.log_evidence_, other.log_evidence_, atol=1e-5)
 
 

@@ -27,19 +27,19 @@ COMMON = {
     "activation": st.sampled_from(["tanh", "logistic", "relu", "silu", "gelu", "identity"]),
     "prior": st.sampled_from(["single", "layer", "ard", "layer+intercept"]),
     "fit_intercept": st.sampled_from([True, True, True, False]),
-    "hyperprior": st.sampled_from([None, None, *HYPERPRIORS]),
-    "prior_mean": st.sampled_from([None, None, None, 0.0, 1.0]),
-    "prior_precision": st.sampled_from([None, None, None, 1.0, 1e-9]),
+    "prior__hyperprior": st.sampled_from([None, None, *HYPERPRIORS]),
+    "prior__mean": st.sampled_from([None, None, None, 0.0, 1.0]),
+    "prior__base_precision": st.sampled_from([None, None, None, 1.0, 1e-9]),
     "standardize": st.sampled_from([True, True, False]),
-    "weight_precision": st.sampled_from(["auto", "auto", 1e-6, 1.0, 1e6]),
+    "prior__precision": st.sampled_from(["auto", "auto", 1e-6, 1.0, 1e6]),
     "random_state": st.integers(0, 3),
 }
 EVIDENCE = COMMON | {
     "combine": st.sampled_from(["posterior", "best", "equal", "stacking", "tempered"]),
-    "hessian": st.sampled_from(["auto", "auto", "gauss_newton"]),
+    "solver__hessian": st.sampled_from(["auto", "auto", "gauss_newton"]),
     "n_restarts": st.just(2),
-    "max_iter": st.sampled_from([1, 5, 40]),
-    "tol": st.sampled_from([1e-6, 1e-3, 1e30]),
+    "solver__max_iter": st.sampled_from([1, 5, 40]),
+    "solver__tol": st.sampled_from([1e-6, 1e-3, 1e30]),
     "measure_evidence": st.just(False),
 }
 SAMPLING = COMMON | {
@@ -47,18 +47,16 @@ SAMPLING = COMMON | {
     "n_chains": st.integers(1, 2),
     "n_warmup": st.integers(0, 6),
     "n_draws": st.integers(1, 6),
-    "dtype": st.sampled_from(["float64", "float32"]),
-    "init": st.sampled_from(["modes", "prior"]),
-    "evidence": st.just(False),
+    "sampler__dtype": st.sampled_from(["float64", "float32"]),
+    "sampler__init": st.sampled_from(["modes", "prior"]),
+    "measure_evidence": st.just(False),
 }
 NOISE = {
     "noise": st.sampled_from(
         ["auto", "constant", "shared", "student_t", "input_dependent", "correlated"]
     ),
-    "noise_std": st.sampled_from(["auto", "auto", "auto", 1e-3, 1.0, 1e6]),
-    "hyperprior": st.sampled_from(
-        [None, None, *HYPERPRIORS, {"noise": Gamma(5.0, 0.1)}, {"noise": LogUniform(0.1, 0.2)}]
-    ),
+    "noise__std": st.sampled_from(["auto", "auto", "auto", 1e-3, 1.0, 1e6]),
+    "noise__hyperprior": st.sampled_from([None, None, Gamma(5.0, 0.1), LogUniform(0.1, 0.2)]),
 }
 CLASSES = {"class_weight": st.sampled_from([None, None, "balanced"])}
 KINDS = {
@@ -97,7 +95,7 @@ def columns(draw, n, most):
 def cases(draw):
     """An estimator, training data, and rows to predict."""
     kind = draw(st.sampled_from(list(KINDS)))
-    model = kind(**{name: draw(values) for name, values in KINDS[kind].items()})
+    model = kind().set_params(**{name: draw(given) for name, given in KINDS[kind].items()})
     n = draw(st.integers(2, 24))
     X = draw(columns(n, 3))
     if kind in (EvidenceMLPRegressor, HMCMLPRegressor):

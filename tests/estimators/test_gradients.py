@@ -13,6 +13,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
 )
 from skbayesnn.compose import make_pipeline
 from skbayesnn.inference import DensePrecision, DualPrecision
@@ -30,7 +32,7 @@ Y += RNG.standard_normal((60, 2)) * [3.0, 0.1]
 UNEVEN = 2 * Z[:, 0] + np.exp(Z[:, 1]) * RNG.standard_normal(60)
 CLASSES = np.digitize(np.sin(Z[:, 0]) + 0.3 * RNG.standard_normal(60), [0.0, 0.5])
 LAPLACE = {"measure_evidence": False, "n_restarts": 2, "random_state": 0}
-SHORT = {"n_draws": 60, "n_warmup": 40, "n_chains": 2, "evidence": False, "random_state": 0}
+SHORT = {"n_draws": 60, "n_warmup": 40, "n_chains": 2, "measure_evidence": False, "random_state": 0}
 MODELS = {
     "Laplace": (EvidenceMLPRegressor((4,), noise="constant", **LAPLACE), Y),
     "two layers": (EvidenceMLPRegressor((3, 2), noise="constant", **LAPLACE), Y[:, 0]),
@@ -116,7 +118,7 @@ def test_novelty_of_a_linear_model_is_exact():
     rng = np.random.default_rng(1)
     x = rng.standard_normal((30, 1))
     y = x[:, 0] + 0.1 * rng.standard_normal(30)
-    given = {"weight_precision": 0.5, "noise_std": 0.3, "noise": "constant", "prior": "single"}
+    given = {"prior": Prior("single", precision=0.5), "noise": Noise("constant", std=0.3)}
     model = EvidenceMLPRegressor((), standardize=False, **given).fit(x, y)
     rows = np.array([[0.0], [2.0], [50.0]])
     phi, Phi = (np.column_stack([some, np.ones(len(some))]) for some in (rows, x))

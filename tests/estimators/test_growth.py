@@ -14,6 +14,7 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Sampler,
 )
 from skbayesnn.inference import Limits, Problem
 from skbayesnn.inference._evidence_fit import seeds_of
@@ -213,7 +214,7 @@ def test_classifier_and_second_fit():
     assert model.hidden_layer_sizes_ == (2,)
 
 
-BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "evidence": False, "random_state": 0}
+BRIEF = {"n_chains": 2, "n_warmup": 5, "n_draws": 5, "measure_evidence": False, "random_state": 0}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -233,7 +234,7 @@ class TestSamplers:
         assert clone(model).hidden_layer_sizes == "auto"
 
     def test_a_fitted_estimator_has_chosen_already(self, auto):
-        model = HMCMLPRegressor("auto", init=auto, **BRIEF).fit(X, Y)
+        model = HMCMLPRegressor("auto", sampler=Sampler(init=auto), **BRIEF).fit(X, Y)
         assert model.hidden_layer_sizes_ == auto.hidden_layer_sizes_
         assert not hasattr(model, "growth_")
         assert hasattr(model, "comparison_")

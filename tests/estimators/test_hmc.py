@@ -10,11 +10,7 @@ from scipy.special import expit, logsumexp, softmax
 from scipy.stats import norm
 from sklearn.base import clone
 
-from skbayesnn import (
-    EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
-)
+from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.samplers import bulk_ess
 from tests.tools import draws_of, result_of
 
@@ -23,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "measure_evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin"}
 REGRESSIONS = ["1-D", "one column", "two columns"]
 CLASSIFICATIONS = ["two classes", "three classes"]
@@ -48,8 +44,8 @@ def fit(kind="1-D", X=None, y=None, **options):
         X, y = make_rows(kind)
     options = {"hidden_layer_sizes": (3,)} | FEW | options
     if "classes" in kind:
-        return HMCMLPClassifier(**options).fit(X, y)
-    return HMCMLPRegressor(**{"noise": "constant"} | options).fit(X, y)
+        return HMCMLPClassifier().set_params(**options).fit(X, y)
+    return HMCMLPRegressor().set_params(**{"noise": "constant"} | options).fit(X, y)
 
 
 GRID = make_rows(n=9, seed=5)[0]
@@ -291,7 +287,7 @@ def test_single_precision_needs_half_the_memory(kind):
     options = QUICK | {"hidden_layer_sizes": (20,), "n_draws": 300}
     double = fit(kind, **options)
     for dtype in ("float32", np.float32, np.dtype("float32")):
-        single = fit(kind, dtype=dtype, **options)
+        single = fit(kind, sampler__dtype=dtype, **options)
         theta = draws_of(single).theta
         assert theta.dtype == np.float32
         assert_array_equal(theta, draws_of(double).theta.astype(np.float32))
@@ -307,10 +303,10 @@ def test_single_precision_needs_half_the_memory(kind):
 @pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
 @pytest.mark.parametrize("kind", ["two columns", "two classes"])
 def test_classics(kind, sampler):
-    model = fit(kind, sampler=sampler, n_steps=2)
+    model = fit(kind, sampler=Sampler(sampler, n_steps=2))
     assert model.diagnostics_.n_gradients == 2 * 15 * 2
     assert np.all(np.isfinite(model.predict_std(GRID)))
-    given = fit(kind, sampler=sampler, step_size=0.003)
+    given = fit(kind, sampler=Sampler(sampler, step_size=0.003))
     assert_allclose(given.diagnostics_.step_size, 0.003, rtol=1e-12)
 
 
@@ -320,25 +316,25 @@ def test_leapfrog_steps_of_the_classics():
         for name in ("hmc", "langevin", "stochastic_dynamics")
     }
     assert steps == {"hmc": 20, "langevin": 1, "stochastic_dynamics": 1}
-    drawn = draws_of(fit(sampler="hmc", n_steps=[2, 4], thin=1)).n_steps
+    drawn = draws_of(fit(sampler=Sampler("hmc", n_steps=[2, 4], thin=1))).n_steps
     assert set(np.unique(drawn)) == {2, 3, 4}
 
 
 def test_persistence_of_the_classics():
     plans = [
         fit(sampler="stochastic_dynamics", **some)._result.settings.plan
-        for some in ({}, {"persistence": 0.5})
+        for some in ({}, {"sampler__persistence": 0.5})
     ]
     assert [plan.persistence for plan in plans] == [0.95, 0.5]
     assert not any(plan.metropolis for plan in plans)
 
 
 CLASSICS = {
-    "hmc": {"sampler": "hmc", "n_steps": 10},
-    "drawn lengths": {"sampler": "hmc", "n_steps": (1, 12)},
-    "persistent": {"sampler": "hmc", "n_steps": (1, 4), "persistence": 0.7},
-    "persistent langevin": {"sampler": "langevin", "persistence": 0.9},
-    "random walk": {"sampler": "metropolis", "thin": 5},
+    "hmc": {"sampler": Sampler("hmc", n_steps=10)},
+    "drawn lengths": {"sampler": Sampler("hmc", n_steps=(1, 12))},
+    "persistent": {"sampler": Sampler("hmc", n_steps=(1, 4), persistence=0.7)},
+    "persistent langevin": {"sampler": Sampler("langevin", persistence=0.9)},
+    "random walk": {"sampler": Sampler("metropolis", thin=5)},
 }
 
 
@@ -352,22 +348,30 @@ def test_classics_draw_from_a_known_posterior(options):
     A = 2.0 * np.eye(3) + features.T @ features / 0.25
     mean = np.linalg.solve(A, features.T @ y) / 0.25
     model = HMCMLPRegressor(
-        (), prior="single", weight_precision=2.0, noise_std=0.5, standardize=False,
-        n_chains=16, n_warmup=150, n_draws=250, evidence=False, random_state=0, **options,
-    ).fit(X, y)  # fmt: skip
+        (),
+        prior=Prior("single", precision=2.0),
+        noise=0.5,
+        standardize=False,
+        n_chains=16,
+        n_warmup=150,
+        n_draws=250,
+        measure_evidence=False,
+        random_state=0,
+        **options,
+    ).fit(X, y)
     white = (draws_of(model).theta - mean) @ np.linalg.cholesky(A)
     for values, expected in ((white, 0.0), (white**2, 1.0)):
         error = values.std(axis=(0, 1)) / np.sqrt(bulk_ess(values))
         assert np.all(np.abs(values.mean(axis=(0, 1)) - expected) < 4 * error)
     assert np.all(bulk_ess(white) > 300)
-    target = 0.25 if options["sampler"] == "metropolis" else 0.8
+    target = 0.25 if options["sampler"].kind == "metropolis" else 0.8
     assert abs(model.diagnostics_.acceptance - target) < 0.12
 
 
 def test_thinning():
     """Every third state of the same chains; output layers are drawn for those only."""
     options = QUICK | {"n_draws": 12}
-    every, third = fit(**options), fit(**(options | {"n_draws": 4, "thin": 3}))
+    every, third = fit(**options), fit(**(options | {"n_draws": 4, "sampler__thin": 3}))
     draws, thinned = draws_of(every), draws_of(third)
     assert_array_equal(thinned.theta, draws.theta[:, 2::3])
     assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
@@ -383,13 +387,19 @@ def test_thinning():
         ({"noise": "student_t"}, 5000, 1),
         ({"sampler": "langevin"}, 50, 1),
         ({"hidden_layer_sizes": ()}, 50, 1),
-        ({"thin": 7}, 50, 7),
+        ({"sampler": Sampler(thin=7)}, 50, 7),
     ],
 )
 def test_transitions_per_draw(options, n_rows, thin):
     """More of them where they cost little."""
     X = np.random.default_rng(0).standard_normal((n_rows, 2))
-    few = {"noise": "constant", "n_chains": 1, "n_warmup": 1, "n_draws": 4, "evidence": False}
+    few = {
+        "noise": "constant",
+        "n_chains": 1,
+        "n_warmup": 1,
+        "n_draws": 4,
+        "measure_evidence": False,
+    }
     model = HMCMLPRegressor(**({"hidden_layer_sizes": (8,), "random_state": 0} | few | options))
     assert model.fit(X, X[:, 0]).n_iter_ == 1 + 4 * thin
 
@@ -397,20 +407,22 @@ def test_transitions_per_draw(options, n_rows, thin):
 @pytest.mark.parametrize("sampler", ["auto", "langevin"])
 @pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
 def test_fixed_precisions_are_honoured(sampler, hidden):
-    model = fit(hidden_layer_sizes=hidden, sampler=sampler, weight_precision=2.0, noise_std=1.5)
+    model = fit(hidden_layer_sizes=hidden, sampler=sampler, prior=Prior(precision=2.0), noise=1.5)
     assert_allclose(model.weight_precisions_, 2.0, rtol=1e-12)
     assert model.noise_std_ == pytest.approx(1.5, rel=1e-12)
     assert model.diagnostics_.hyper_r_hat == {}
     assert_allclose(model.predict_std(GRID, kind="aleatoric"), 1.5, rtol=1e-12)
-    model = fit("two classes", hidden_layer_sizes=hidden, sampler=sampler, weight_precision=0.5)
+    model = fit(
+        "two classes", hidden_layer_sizes=hidden, sampler=sampler, prior=Prior(precision=0.5)
+    )
     assert_allclose(model.weight_precisions_, 0.5, rtol=1e-12)
 
 
 def test_some_fixed_precisions():
-    model = fit(weight_precision={"hidden1_biases": 7.0}, **QUICK)
+    model = fit(prior=Prior(precision={"hidden1_biases": 7.0}), **QUICK)
     assert model.weight_precisions_[1] == pytest.approx(7.0, rel=1e-12)
     assert list(model.diagnostics_.hyper_r_hat) == ["hidden1_weights", "output", "noise_0"]
-    model = fit("two columns", noise_std={1: 0.25}, **QUICK)
+    model = fit("two columns", noise={1: 0.25}, **QUICK)
     assert model.noise_std_[1] == pytest.approx(0.25, rel=1e-12)
     assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
 
@@ -418,9 +430,9 @@ def test_some_fixed_precisions():
 def test_evidence_of_fixed_precisions():
     """Bayesian linear regression: the evidence estimator's is exact."""
     X, y = make_rows()
-    options = {"weight_precision": 2.0, "noise_std": 4.0}
+    options = {"prior": Prior(precision=2.0), "noise": 4.0}
     exact = EvidenceMLPRegressor((), **options).fit(X, y).log_evidence_
-    model = fit(hidden_layer_sizes=(), evidence=True, **options)
+    model = fit(hidden_layer_sizes=(), measure_evidence=True, **options)
     assert model.log_evidence_ == pytest.approx(exact, rel=1e-10)
     assert model.log_evidence_std_ < 1e-10
 
@@ -471,8 +483,8 @@ def evidence_fit():
 
 def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     """Without warm-up and with tiny steps they stay there."""
-    options = {"sampler": "langevin", "step_size": 1e-8, "n_warmup": 0}
-    model = fit(init=evidence_fit, **options)
+    options = {"sampler": Sampler("langevin", step_size=1e-8), "n_warmup": 0}
+    model = fit(sampler__init=evidence_fit, **options)
     minima = result_of(evidence_fit).minima[:2]
     networks = [model.networks_[0], model.networks_[15]][: len(minima)]
     for network, minimum in zip(networks, minima, strict=True):
@@ -482,27 +494,26 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
         assert np.max(np.abs(network.coefs[0][:, width:]), initial=0.0) < 1e-4
     assert_allclose(run_network(networks[0], GRID), evidence_fit.predict(GRID)[:, None], rtol=0.01)
     assert hasattr(model, "comparison_")
-    assert not hasattr(model.set_params(init="modes").fit(*make_rows()), "comparison_")
+    assert not hasattr(model.set_params(sampler__init="modes").fit(*make_rows()), "comparison_")
 
 
 def test_chains_that_begin_at_draws_from_the_prior():
-    model, other = fit(init="prior", **QUICK), fit(**QUICK)
+    model, other = fit(sampler__init="prior", **QUICK), fit(**QUICK)
     assert np.all(np.isfinite(model.predict(GRID)))
     assert np.all(model.diagnostics_.energy[:, 0] > other.diagnostics_.energy[:, 0])
 
 
 def test_from_evidence(evidence_fit):
     model = HMCMLPRegressor.from_evidence(evidence_fit, **QUICK)
-    shared = {"hidden_layer_sizes", "activation", "prior", "weight_precision", "noise_std", "noise"}
-    for name in shared - {"noise"}:
+    for name in ("hidden_layer_sizes", "activation", "prior"):
         assert getattr(model, name) == getattr(evidence_fit, name)
-    assert model.noise == evidence_fit.noise_ == "constant"
+    assert model.noise.kind == evidence_fit.noise_ == "constant"
     assert model.n_draws == 15
     copy = clone(model)
     for some in (model, copy):
         some.fit(*make_rows())
     assert_array_equal(model.predict(GRID), copy.predict(GRID))
-    assert_array_equal(model.predict(GRID), fit(init=evidence_fit, **QUICK).predict(GRID))
+    assert_array_equal(model.predict(GRID), fit(sampler__init=evidence_fit, **QUICK).predict(GRID))
     wider = HMCMLPRegressor.from_evidence(evidence_fit, **(QUICK | {"hidden_layer_sizes": (5,)}))
     assert wider.fit(*make_rows()).coefs_[0].shape == (2, 5)
 
@@ -515,8 +526,8 @@ def test_evidence_fits_of_other_networks(evidence_fit):
         {"prior": "single"},
     ):
         with pytest.raises(ValueError, match="no starting points for this network"):
-            fit(init=evidence_fit, **(QUICK | options))
+            fit(sampler__init=evidence_fit, **QUICK | options)
     with pytest.raises(ValueError, match="no starting points for this network"):
-        fit(X=X[:, :1], y=y, init=evidence_fit, **QUICK)
+        fit(X=X[:, :1], y=y, sampler__init=evidence_fit, **QUICK)
     with pytest.raises(ValueError, match="a fitted EvidenceMLPClassifier; got Evidence"):
-        fit("two classes", init=evidence_fit, **QUICK)
+        fit("two classes", sampler__init=evidence_fit, **QUICK)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.inference.sampling._sampling_starts import start_chains
 from skbayesnn.posterior import JointPosterior
 from tests.tools import draws_of, result_of
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin", "n_warmup": 20, "n_draws": 20}
 KINDS = ["one output", "two outputs", "two classes", "three classes"]
 LINEAR = {"hidden_layer_sizes": ()}
@@ -43,8 +43,8 @@ def make_rows(kind="one output", n=30, seed=0):
 def make(kind="one output", **options):
     options = {"hidden_layer_sizes": (3,)} | FEW | options
     if "classes" in kind:
-        return HMCMLPClassifier(**options)
-    return HMCMLPRegressor(**{"noise": "constant"} | options)
+        return HMCMLPClassifier().set_params(**options)
+    return HMCMLPRegressor().set_params(**{"noise": "constant"} | options)
 
 
 def fit(kind="one output", **options):
@@ -91,8 +91,15 @@ def test_number_of_processes(kind, options):
 
 @pytest.mark.slow
 def test_number_of_processes_and_the_evidence():
-    options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "n_draws": 40, "n_warmup": 40}
-    models = [fit("two classes", n_jobs=n, **(options | {"evidence": True})) for n in (1, 2)]
+    options = {
+        "hidden_layer_sizes": (),
+        "prior": Prior(precision=1.0),
+        "n_draws": 40,
+        "n_warmup": 40,
+    }
+    models = [
+        fit("two classes", n_jobs=n, **(options | {"measure_evidence": True})) for n in (1, 2)
+    ]
     assert models[0].log_evidence_ == models[1].log_evidence_
     assert models[0].log_evidence_std_ == models[1].log_evidence_std_ > 0.0
 
@@ -124,7 +131,7 @@ def test_chains_do_not_depend_on_their_number(kind, sampler):
     (`start_sampling`), so there, and in the metric of the tuned sampler, more chains mean other
     coordinates.
     """
-    options = {"sampler": sampler, "weight_precision": 1.0}
+    options = {"sampler": sampler, "prior": Prior(precision=1.0)}
     two, four = fit(kind, n_chains=2, **options), fit(kind, n_chains=4, **options)
     for mine, its in zip(draws_of(two), draws_of(four), strict=True):
         assert_array_equal(mine, its[:2])
@@ -135,15 +142,15 @@ def test_chains_do_not_depend_on_their_number(kind, sampler):
 RESUMED = {
     "auto": {},
     "classes": {},
-    "float32": {"dtype": "float32"},
+    "float32": {"sampler": Sampler(dtype="float32")},
     "linear": LINEAR,
-    "hmc": {"sampler": "hmc", "n_steps": 3},
+    "hmc": {"sampler": Sampler("hmc", n_steps=3)},
     "stochastic dynamics": {"sampler": "stochastic_dynamics"},
-    "drawn lengths": {"sampler": "hmc", "n_steps": (1, 4), "persistence": 0.5},
+    "drawn lengths": {"sampler": Sampler("hmc", n_steps=(1, 4), persistence=0.5)},
     "random walk": {"sampler": "metropolis"},
-    "thinned": {"sampler": "langevin", "thin": 3},
+    "thinned": {"sampler": Sampler("langevin", thin=3)},
     "processes": {"sampler": "langevin", "n_jobs": 2},
-    "prior": {"sampler": "langevin", "init": "prior"},
+    "prior": {"sampler": Sampler("langevin", init="prior")},
 }
 
 
@@ -163,7 +170,7 @@ def test_more_draws_equal_one_longer_fit(name):
 
 @pytest.mark.slow
 def test_evidence_of_a_resumed_fit():
-    options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "evidence": True}
+    options = {"hidden_layer_sizes": (), "prior": Prior(precision=1.0), "measure_evidence": True}
     model = fit("two classes", warm_start=True, **(options | {"n_draws": 5}))
     model.set_params(n_draws=8).fit(*make_rows("two classes"))
     whole = fit("two classes", **options)
@@ -197,19 +204,19 @@ CHANGES = [
     {"n_warmup": 15},
     {"n_chains": 3},
     {"n_draws": 9},
-    {"thin": 2},
+    {"sampler__thin": 2},
     {"sampler": "hmc"},
-    {"step_size": 0.01},
-    {"n_steps": (1, 2)},
-    {"persistence": 0.5},
-    {"dtype": "float32"},
+    {"sampler__step_size": 0.01},
+    {"sampler__n_steps": (1, 2)},
+    {"sampler__persistence": 0.5},
+    {"sampler__dtype": "float32"},
     {"random_state": 1},
-    {"init": "prior"},
+    {"sampler__init": "prior"},
     {"hidden_layer_sizes": (2,)},
     {"activation": "logistic"},
     {"prior": "single"},
-    {"weight_precision": 1.0},
-    {"noise_std": 0.1},
+    {"prior": Prior(precision=1.0)},
+    {"noise": 0.1},
     {"standardize": False},
 ]
 
@@ -226,8 +233,8 @@ def test_another_parameter_begins_anew(change):
 @pytest.mark.usefixtures("as_users_fit")
 def test_another_parameter_begins_anew_where_networks_are_sampled():
     model = fit(warm_start=True, **QUICK)
-    model.set_params(thin=2).fit(*make_rows())
-    assert_same_draws(model, fit(thin=2, **QUICK))
+    model.set_params(sampler__thin=2).fit(*make_rows())
+    assert_same_draws(model, fit(sampler__thin=2, **QUICK))
 
 
 def test_other_data_begin_anew():
@@ -283,7 +290,7 @@ def test_interrupted_evidence_keeps_the_draws(monkeypatch):
     with pytest.warns(
         ConvergenceWarning, match="Interrupted: the 20 draws .* log_evidence_ is nan"
     ):
-        model = fit(warm_start=True, **(linear | {"evidence": True}))
+        model = fit(warm_start=True, **(linear | {"measure_evidence": True}))
     monkeypatch.undo()
     assert np.isnan(model.log_evidence_)
     assert_same_draws(model, fit(**linear))
@@ -347,10 +354,10 @@ def test_interrupted_continuation_leaves_the_old_chains(monkeypatch, options):
 
 def test_interrupted_after_sampling(monkeypatch):
     monkeypatch.setattr("skbayesnn.estimators._hmc.diagnose", Keyboard(1))
-    model = make(**(QUICK | {"evidence": True}))
+    model = make(**(QUICK | {"measure_evidence": True}))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*make_rows())
-    assert vars(model) == vars(make(**(QUICK | {"evidence": True})))
+    assert vars(model) == vars(make(**(QUICK | {"measure_evidence": True})))
 
 
 # --- what a fit says -----------------------------------------------------------------------------
@@ -381,7 +388,7 @@ def warnings_of(kind="one output", **options):
 
 
 def test_chains_that_do_not_agree():
-    model, messages = warnings_of(init="prior", **(QUICK | {"n_warmup": 0}))
+    model, messages = warnings_of(sampler__init="prior", **QUICK | {"n_warmup": 0})
     assert len(messages) == 1
     assert "The chains have not converged: R-hat of the outputs is" in messages[0]
     assert ", above 1.05. " in messages[0]
@@ -401,7 +408,7 @@ def test_too_few_draws_to_tell():
 
 
 def test_chains_that_agree_are_silent():
-    options = {"hidden_layer_sizes": (), "weight_precision": 1.0, "n_chains": 4}
+    options = {"hidden_layer_sizes": (), "prior": Prior(precision=1.0), "n_chains": 4}
     options |= {"n_warmup": 100, "n_draws": 250}
     model, messages = warnings_of("two classes", **options)
     assert messages == []
@@ -427,10 +434,10 @@ def test_verdicts_name_the_draws_that_are_needed(r_hat, ess, verdict, needed):
 
 
 def test_unstable_dynamics():
-    model, messages = warnings_of(sampler="stochastic_dynamics", step_size=30.0)
+    model, messages = warnings_of(sampler=Sampler("stochastic_dynamics", step_size=30.0))
     assert len(messages) == 1
     assert "The dynamics are unstable" in messages[0]
-    assert "Reduce step_size" in messages[0]
+    assert "Reduce sampler.step_size" in messages[0]
     assert model.diagnostics_.divergences > 0
     assert np.all(np.isfinite(model.predict(GRID)))
 
@@ -438,10 +445,11 @@ def test_unstable_dynamics():
 @pytest.mark.parametrize("sampler", ["langevin", "metropolis"])
 def test_steps_that_are_far_too_long(sampler):
     """Nothing is accepted: chains stay where they began, and a warning says why or that."""
-    options = {"init": EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())}
-    model, messages = warnings_of(sampler=sampler, step_size=1e3, n_chains=1, **options)
+    start = EvidenceMLPRegressor((3,), n_restarts=1, random_state=0).fit(*make_rows())
+    chains = Sampler(sampler, step_size=1e3, init=start)
+    model, messages = warnings_of(sampler=chains, n_chains=1)
     assert len(messages) == 1
-    assert "Reduce step_size" in messages[0] or "not converged" in messages[0]
+    assert "Reduce sampler.step_size" in messages[0] or "not converged" in messages[0]
     assert model.diagnostics_.acceptance < 0.01
     assert np.all(np.isfinite(model.predict(GRID)))
 
@@ -452,7 +460,7 @@ def test_steps_that_are_far_too_long(sampler):
 @pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.parametrize("kind", ["one output", "two classes"])
 def test_short_chains_continue_like_one_longer_fit(kind):
-    few = {"n_draws": 20, "evidence": True, "warm_start": True}
+    few = {"n_draws": 20, "measure_evidence": True, "warm_start": True}
     model = fit(kind, **few)
     assert draws_of(model).energy.shape == (2, 20)  # of 32 in 16 short chains each
     first = model.log_evidence_

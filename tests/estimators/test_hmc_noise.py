@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Sampler
 from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
 from skbayesnn.network import outputs
 from tests.tools import draws_of, parts_of, result_of, standardised
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 8, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 NOISES = ["student_t", "input_dependent"]
 KINDS = [(noise, n_outputs) for noise in NOISES for n_outputs in (1, 2)]
 GRID = np.linspace(-3.5, 3.5, 7)[:, None]
@@ -41,8 +41,8 @@ def make_rows(noise, n_outputs=1, n=60, seed=0):
 
 def fit(noise, n_outputs=1, rows=None, weight=None, **options):
     X, y = make_rows(noise, n_outputs) if rows is None else rows
-    options = {"hidden_layer_sizes": (3,), "noise_hidden_layer_sizes": (2,)} | FEW | options
-    return HMCMLPRegressor(noise=noise, **options).fit(X, y, weight)
+    options = {"hidden_layer_sizes": (3,), "noise__hidden_layer_sizes": (2,)} | FEW | options
+    return HMCMLPRegressor(noise=noise).set_params(**options).fit(X, y, weight)
 
 
 @cache
@@ -171,8 +171,8 @@ def test_weights_are_repetitions_in_any_order(noise, sampler):
 
 
 RESUMED = {
-    "float32, thinned": {"dtype": "float32", "thin": 2},
-    "stochastic dynamics, prior": {"sampler": "stochastic_dynamics", "init": "prior"},
+    "float32, thinned": {"sampler": Sampler(dtype="float32", thin=2)},
+    "stochastic dynamics, prior": {"sampler": Sampler("stochastic_dynamics", init="prior")},
 }
 
 
@@ -190,17 +190,16 @@ def test_another_noise_begins_anew():
     rows = make_rows("student_t", n=30)
     model = fit("constant", rows=rows, warm_start=True)
     for change in (
-        {"noise": "student_t"},
-        {"noise": "input_dependent"},
-        {"noise_hidden_layer_sizes": (3,)},
+        {"noise__kind": "student_t"},
+        {"noise__kind": "input_dependent"},
+        {"noise__hidden_layer_sizes": (3,)},
     ):
         model.set_params(**change).fit(*rows)
-        options = {"noise": "input_dependent"} | change
-        assert_same_draws(model, fit(rows=rows, **options))
+        assert_same_draws(model, fit("input_dependent", rows=rows, **change))
 
 
 def test_fixed_noise_is_a_standard_deviation():
-    model = fit("student_t", rows=make_rows("input_dependent"), noise_std=0.2)
+    model = fit("student_t", rows=make_rows("input_dependent"), noise__std=0.2)
     assert model.noise_std_ == pytest.approx(0.2, rel=1e-12)
     assert len(np.unique(draws_of(model).noise)) > 1
     assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
@@ -219,7 +218,9 @@ def test_noise_is_chosen_before_sampling(noise):
     asked = fit(noise, rows=rows)
     assert_array_equal(draws_of(model).noise.shape, draws_of(asked).noise.shape)
     assert not hasattr(asked, "noise_log_evidences_")
-    given = fit("auto", rows=rows, init=EvidenceMLPRegressor((3,), noise=noise).fit(X, y))
+    given = fit(
+        "auto", rows=rows, sampler=Sampler(init=EvidenceMLPRegressor((3,), noise=noise).fit(X, y))
+    )
     assert given.noise_ == noise
     assert not hasattr(given, "noise_log_evidences_")
     model.set_params(n_draws=model.n_draws + 2).fit(X, -y[::-1])  # any other data
@@ -233,7 +234,7 @@ def test_constant_noise_is_left_alone():
     model, asked = fit("auto", rows=rows), fit("constant", rows=rows)
     assert set(model.noise_log_evidences_) == {"constant"}
     assert_array_equal(model.predict(GRID), asked.predict(GRID))
-    given = fit("auto", rows=make_rows("input_dependent"), noise_std=0.3)
+    given = fit("auto", rows=make_rows("input_dependent"), noise__std=0.3)
     assert given.noise_ == "constant"
 
 
@@ -244,13 +245,15 @@ def test_constant_noise_is_left_alone():
 def test_chains_start_from_an_evidence_fit(noise):
     X, y = make_rows(noise)
     evidence = EvidenceMLPRegressor(
-        (3,), noise="auto", noise_hidden_layer_sizes=(2,), n_restarts=2, random_state=0
+        (3,), noise=Noise(hidden_layer_sizes=(2,)), n_restarts=2, random_state=0
     ).fit(X, y)
     assert evidence.noise_ == noise
     sampler = HMCMLPRegressor.from_evidence(evidence, **FEW)
-    assert sampler.noise == noise
-    assert sampler.noise_hidden_layer_sizes == (2,)
-    sampler.set_params(n_chains=1, n_warmup=0, n_draws=4, sampler="hmc", step_size=1e-9).fit(X, y)
+    assert sampler.noise.kind == noise
+    assert sampler.noise.hidden_layer_sizes == (2,)
+    sampler.set_params(
+        n_chains=1, n_warmup=0, n_draws=4, sampler__kind="hmc", sampler__step_size=1e-9
+    ).fit(X, y)
     member, rows = parts_of(evidence)[0], standardised(evidence, GRID)
     scale, shift = evidence._y_scaling.scale, evidence._y_scaling.shift
     mean = outputs(member.network, member.theta, rows)[:, 0] * scale + shift
@@ -271,7 +274,7 @@ def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
     X = rng.uniform(-2, 2, (300, 1))
     scatter = rng.standard_t(4, 300) if noise == "student_t" else rng.standard_normal(300)
     sd = 0.3 if noise == "student_t" else 0.3 * np.exp(0.5 * X[:, 0])
-    options = {"noise": noise, "noise_hidden_layer_sizes": (), "n_restarts": 1, "random_state": 0}
+    options = {"noise": Noise(noise, hidden_layer_sizes=()), "n_restarts": 1, "random_state": 0}
     evidence = EvidenceMLPRegressor((), **options).fit(X, X[:, 0] + sd * scatter)
     sampler = HMCMLPRegressor.from_evidence(evidence, n_chains=8, n_draws=400)
     sampler.fit(X, X[:, 0] + sd * scatter)

@@ -14,6 +14,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
 )
 from skbayesnn.inference import learnt
 from skbayesnn.posterior import Gamma, LogUniform
@@ -25,14 +27,13 @@ rng = np.random.default_rng(3)
 X = rng.standard_normal((25, 2))
 y = X @ [1.0, -0.4] + 0.3 + 0.5 * rng.standard_normal(25)
 PHI = np.column_stack([X, np.ones(25)])
-AS_GIVEN = {"standardize": False, "noise": "constant", "prior": "single"}
 FEW = {"n_chains": 4, "n_warmup": 100, "n_draws": 400, "random_state": 0}
-CASES = {
-    "narrow weights": {"weights": LogUniform(0.05, 0.2)},
-    "gamma noise": {"noise": Gamma(15.0, 1.2)},
-    "both": {"weights": Gamma(2.0, 4.0, 0.1, 10.0), "noise": LogUniform(0.3, 0.4)},
-}
 DEFAULT = LogUniform()
+CASES = {  # priors of the weights and of the noise
+    "narrow weights": (LogUniform(0.05, 0.2), DEFAULT),
+    "gamma noise": (DEFAULT, Gamma(15.0, 1.2)),
+    "both": (Gamma(2.0, 4.0, 0.1, 10.0), LogUniform(0.3, 0.4)),
+}
 
 
 def log_marginal(x_alpha, x_beta):
@@ -43,9 +44,8 @@ def log_marginal(x_alpha, x_beta):
     return -0.5 * np.sum(np.log(2 * np.pi * total) + c2 / total, axis=-1)
 
 
-def grids(hyperprior, n=1500):
+def grids(priors, n=1500):
     """Midpoints of both log precisions, and the logarithm of all that integrates to the evidence"""
-    priors = [hyperprior.get("weights", DEFAULT), hyperprior.get("noise", DEFAULT)]
     x, logs = [], []
     for prior in priors:
         low, high = -2 * np.log([prior.upper, prior.lower])
@@ -64,13 +64,18 @@ def grids(hyperprior, n=1500):
 @pytest.mark.parametrize("name", CASES)
 def test_both_engines_against_quadrature(name):
     """A linear model: the evidence, and the posterior of the precisions."""
-    hyperprior = CASES[name]
-    x_alpha, x_beta, table = grids(hyperprior)
+    weights, noise = CASES[name]
+    given = {
+        "prior": Prior("single", hyperprior={"weights": weights}),
+        "noise": Noise("constant", hyperprior=noise),
+        "standardize": False,
+    }
+    x_alpha, x_beta, table = grids(CASES[name])
     exact = logsumexp(table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # at a bound
-        laplace = EvidenceMLPRegressor((), hyperprior=hyperprior, **AS_GIVEN).fit(X, y)
-        model = HMCMLPRegressor((), hyperprior=hyperprior, **AS_GIVEN, **FEW).fit(X, y)
+        laplace = EvidenceMLPRegressor((), **given).fit(X, y)
+        model = HMCMLPRegressor((), **given, **FEW).fit(X, y)
     # where weights end at a bound one precision depends on the other
     near = 0.5 if name == "narrow weights" else 0.15
     assert laplace.log_evidence_ == pytest.approx(exact, abs=near)
@@ -86,8 +91,9 @@ def test_both_engines_against_quadrature(name):
 
 def test_the_maximum_solves_the_reestimation_equations():
     """``alpha = (gamma + 2a) / (2 E_W + 2b)`` and ``beta = (N - gamma + 2a) / (2 E_D + 2b)``."""
-    hyperprior = {"output": Gamma(3.0, 1.0), "noise": Gamma(6.0, 2.0)}
-    model = EvidenceMLPRegressor((), hyperprior=hyperprior, standardize=False).fit(X, y)
+    prior = Prior(hyperprior={"output": Gamma(3.0, 1.0)})
+    noise = Noise(hyperprior=Gamma(6.0, 2.0))
+    model = EvidenceMLPRegressor((), prior=prior, noise=noise, standardize=False).fit(X, y)
     best = result_of(model).best
     E_W, E_D = 0.5 * np.sum(best.theta**2), best.data_errors[0]
     assert_allclose(best.hyper.alpha, (best.gamma + 6.0) / (2 * E_W + 2.0), rtol=1e-5)
@@ -100,11 +106,9 @@ def test_gamma_of_neal():
     With weights that are nearly zero the evidence depends on the targets only through that.
     """
     s0, m0 = 3.0, 4.0
-    given = {"hyperprior": {"noise": Gamma(m0 / 2, s0 / 2)}, "weight_precision": 1e6}
-    models = [
-        EvidenceMLPRegressor((), **given, standardize=False, noise="constant").fit(X, factor * y)
-        for factor in (1.0, 2.0)
-    ]
+    noise = Noise("constant", hyperprior=Gamma(m0 / 2, s0 / 2))
+    given = {"prior": Prior(precision=1e6), "noise": noise, "standardize": False}
+    models = [EvidenceMLPRegressor((), **given).fit(X, factor * y) for factor in (1.0, 2.0)]
     found = models[1].log_evidence_ - models[0].log_evidence_
     sums = np.log(s0 + np.array([1.0, 4.0]) * (y @ y))
     assert found == pytest.approx(-0.5 * (m0 + 25) * (sums[1] - sums[0]), abs=0.01)
@@ -112,8 +116,9 @@ def test_gamma_of_neal():
 
 def test_defaults_are_log_uniform():
     plain = EvidenceMLPRegressor((2,), random_state=0, n_restarts=1).fit(X, y)
-    named = {"output": LogUniform(), "hidden1_biases": LogUniform(1e-3, 1e3), "noise": LogUniform()}
-    given = clone(plain).set_params(hyperprior=named).fit(X, y)
+    named = {"output": LogUniform(), "hidden1_biases": LogUniform(1e-3, 1e3)}
+    given = clone(plain).set_params(prior__hyperprior=named, noise__hyperprior=LogUniform())
+    given.fit(X, y)
     assert given.log_evidence_ == plain.log_evidence_
     assert_array_equal(given.predict(X), plain.predict(X))
 
@@ -126,10 +131,12 @@ def test_a_strong_prior_is_obeyed(kind):
     hyperprior = {"hidden1_weights": LogUniform(0.5, 0.6), "output": Gamma(4e4, 1e4)}
     models = [
         (EvidenceMLPRegressor if regression else EvidenceMLPClassifier)(
-            (2,), hyperprior=hyperprior, random_state=0, n_restarts=1
+            (2,), prior=Prior(hyperprior=hyperprior), random_state=0, n_restarts=1
         ),
         (HMCMLPRegressor if regression else HMCMLPClassifier)(
-            (2,), hyperprior=hyperprior, **FEW | {"n_draws": 50, "evidence": False}
+            (2,),
+            prior=Prior(hyperprior=hyperprior),
+            **FEW | {"n_draws": 50, "measure_evidence": False},
         ),
     ]
     for model in models:
@@ -144,8 +151,9 @@ def test_a_strong_prior_is_obeyed(kind):
 def test_two_engines_on_a_small_network():
     t = np.tanh(1.5 * X[:, 0]) + 0.2 * rng.standard_normal(25)
     hyperprior = {"hidden1_weights": Gamma(2.0, 2.0), "output": Gamma(2.0, 2.0)}
-    hyperprior |= {"hidden1_biases": LogUniform(0.1, 10.0), "noise": Gamma(3.0, 0.15)}
-    laplace = EvidenceMLPRegressor((1,), hyperprior=hyperprior, random_state=0).fit(X, t)
+    hyperprior |= {"hidden1_biases": LogUniform(0.1, 10.0)}
+    given = {"prior": Prior(hyperprior=hyperprior), "noise": Noise(hyperprior=Gamma(3.0, 0.15))}
+    laplace = EvidenceMLPRegressor((1,), **given, random_state=0).fit(X, t)
     model = HMCMLPRegressor.from_evidence(laplace, **FEW).fit(X, t)
     error = 4 * model.log_evidence_std_
     assert laplace.log_evidence_ == pytest.approx(model.log_evidence_, abs=error)
@@ -155,8 +163,8 @@ def test_two_engines_on_a_small_network():
 
 def test_noise_levels_of_their_own():
     Y = np.column_stack([y, X[:, 1] + 0.3 * rng.standard_normal(25)])
-    given = {"noise": [LogUniform(0.5, 0.9), Gamma(3e4, 3e4)]}
-    model = EvidenceMLPRegressor((), hyperprior=given, standardize=False).fit(X, Y)
+    noise = Noise(hyperprior=[LogUniform(0.5, 0.9), Gamma(3e4, 3e4)])
+    model = EvidenceMLPRegressor((), noise=noise, standardize=False).fit(X, Y)
     assert 0.5 <= model.noise_std_[0] <= 0.9
     assert model.noise_std_[1] == pytest.approx(1.0, abs=0.05)
 
@@ -164,8 +172,8 @@ def test_noise_levels_of_their_own():
 @pytest.mark.parametrize("noise", ["shared", "student_t", "input_dependent", "correlated"])
 def test_bounds_under_other_noise(noise):
     Y = np.column_stack([y, 2 * X[:, 1] + 0.3 * rng.standard_normal(25)])
-    given = {"noise": LogUniform(0.8, 0.9)}
-    model = EvidenceMLPRegressor((1,), noise=noise, hyperprior=given, random_state=0, n_restarts=1)
+    given = Noise(noise, hyperprior=LogUniform(0.8, 0.9))
+    model = EvidenceMLPRegressor((1,), noise=given, random_state=0, n_restarts=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, Y)
@@ -181,8 +189,8 @@ def test_bounds_under_other_noise(noise):
 
 def test_partial_fit_begins_with_the_prior_of_the_noise():
     """A Gamma prior worth many targets, then two batches."""
-    given = {"noise": Gamma(500.0, 500.0)}
-    model = EvidenceMLPRegressor((), hyperprior=given, standardize=False, noise="constant")
+    given = Noise("constant", hyperprior=Gamma(500.0, 500.0))
+    model = EvidenceMLPRegressor((), noise=given, standardize=False)
     for rows in np.array_split(np.arange(25), 2):
         model.partial_fit(X[rows], y[rows])
     assert model.noise_std_ == pytest.approx(1.0, abs=0.03)
@@ -190,14 +198,14 @@ def test_partial_fit_begins_with_the_prior_of_the_noise():
     assert model.noise_std_ == pytest.approx(once.noise_std_, rel=0.01)
     before = EvidenceMLPRegressor((), noise="constant").fit(X, y)
     after = EvidenceMLPRegressor(
-        prior=before, weight_precision="inferred", hyperprior={"weights": LogUniform(0.9, 1.1)}
+        prior=Prior(before, precision="inferred", hyperprior={"weights": LogUniform(0.9, 1.1)})
     ).fit(X, y)
     assert 1.1**-2 * 0.999 <= after.weight_precisions_[0] <= 0.9**-2 * 1.001
 
 
 def test_a_batch_that_tells_nothing_of_the_noise():
     """Three weights fit three rows: the next batch begins with the log-uniform prior."""
-    given = {"weight_precision": 1e-9, "standardize": False, "noise": "constant"}
+    given = {"prior": Prior(precision=1e-9), "standardize": False, "noise": "constant"}
     model = EvidenceMLPRegressor((), **given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -205,39 +213,49 @@ def test_a_batch_that_tells_nothing_of_the_noise():
     (prior,) = learnt(result_of(model)).noise
     assert isinstance(prior, LogUniform)
     assert_allclose([prior.lower, prior.upper], [1e-3, 1e3])
-    model.set_params(weight_precision=1.0).fit(X, y)
+    model.set_params(prior__precision=1.0).fit(X, y)
     (prior,) = learnt(result_of(model)).noise
     assert prior.shape == pytest.approx(0.5 * (25 - np.sum(result_of(model).best.gamma)))
     assert prior.shape / prior.rate == pytest.approx(model.noise_std_**-2)
 
 
 def test_ends_at_a_bound_are_told():
-    model = EvidenceMLPRegressor((), standardize=False, hyperprior={"output": LogUniform(0.1, 0.2)})
+    model = EvidenceMLPRegressor(
+        (), standardize=False, prior=Prior(hyperprior={"output": LogUniform(0.1, 0.2)})
+    )
     with pytest.warns(UserWarning, match=r"at its bound of 0\.2.*hyperprior"):
         model.fit(X, y)
-    model.set_params(hyperprior={"noise": LogUniform(0.8, 3.0)})
+    model.set_params(prior__hyperprior=None, noise__hyperprior=LogUniform(0.8, 3.0))
     with pytest.warns(UserWarning, match=r"noise is at its lower bound of 0\.8"):
         model.fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.set_params(hyperprior={"noise": LogUniform(1e-9, 1e9)}).fit(1e4 * X, 1e4 * y)
+        model.set_params(noise__hyperprior=LogUniform(1e-9, 1e9)).fit(1e4 * X, 1e4 * y)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"hyperprior": LogUniform()}, TypeError, "must be None, or a dict"),
-        ({"hyperprior": {"output": 3.0}}, TypeError, "must hold LogUniform or Gamma"),
-        ({"hyperprior": {"hidden": LogUniform()}}, ValueError, "names 'hidden', but this model"),
+        ({"prior": Prior(hyperprior=LogUniform())}, TypeError, "must be None, or a dict"),
+        ({"prior": Prior(hyperprior={"output": 3.0})}, TypeError, "must be a LogUniform or Gamma"),
         (
-            {"hyperprior": {"output": LogUniform()}, "weight_precision": 1.0},
+            {"prior": Prior(hyperprior={"hidden": LogUniform()})},
+            ValueError,
+            "names 'hidden', but this model",
+        ),
+        (
+            {"prior": Prior(hyperprior={"output": LogUniform()}, precision=1.0)},
             ValueError,
             "precision is fixed",
         ),
-        ({"hyperprior": {"noise": LogUniform()}, "noise_std": 1.0}, ValueError, "noise_std fixes"),
-        ({"hyperprior": {"noise": [LogUniform()] * 3}}, ValueError, "3 priors of the noise"),
         (
-            {"hyperprior": {"noise": Gamma(1.0, 1.0)}, "noise": "input_dependent"},
+            {"noise": Noise(hyperprior=LogUniform(), std=1.0)},
+            ValueError,
+            "std fixes all noise levels",
+        ),
+        ({"noise": Noise(hyperprior=[LogUniform()] * 3)}, ValueError, "3 priors, but there are 1"),
+        (
+            {"noise": Noise("input_dependent", hyperprior=Gamma(1.0, 1.0))},
             ValueError,
             "Gamma prior of the noise level is not possible",
         ),
@@ -251,5 +269,7 @@ def test_what_cannot_be_given(options, error, message):
 
 def test_classes_have_no_noise():
     for kind in (EvidenceMLPClassifier, HMCMLPClassifier):
-        with pytest.raises(ValueError, match="classes have no noise level"):
-            kind((), hyperprior={"noise": LogUniform()}).fit(X, y > 0)
+        with pytest.raises(
+            ValueError, match=r"prior\.hyperprior names 'noise', but this model has"
+        ):
+            kind((), prior=Prior(hyperprior={"noise": LogUniform()})).fit(X, y > 0)

@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2)) * [1.0, 30.0] + [0.0, 100.0]
 F = 10.0 * np.sin(X[:, 0]) + 50.0
 Y = np.column_stack([F + RNG.standard_normal(30), 3.0 * F - X[:, 1] + RNG.standard_normal(30)])
-FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "evidence": False, "random_state": 0}
+FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 15, "measure_evidence": False, "random_state": 0}
 
 
 def from_dict_before_1(posterior=None, *, coords=None, dims=None, **groups):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 from skbayesnn.predictive import NoiseNetworks
 from tests.tools import parts_of, shares_of, standardised
 
@@ -29,10 +29,10 @@ def make_rows(n=120, seed=0, n_outputs=None, sd=noise_sd):
     return X, y
 
 
-def fit(X, y, hidden=(5,), sample_weight=None, **options):
-    options = {"noise": "input_dependent", "n_restarts": 2, "random_state": 0} | options
-    options = {"noise_hidden_layer_sizes": (3,)} | options
-    return EvidenceMLPRegressor(hidden, **options).fit(X, y, sample_weight)
+def fit(X, y, hidden=(5,), sample_weight=None, noise="input_dependent", std="auto", **options):
+    options = {"n_restarts": 2, "random_state": 0, "noise__hidden_layer_sizes": (3,)} | options
+    model = EvidenceMLPRegressor(hidden, noise=Noise(noise, std=std)).set_params(**options)
+    return model.fit(X, y, sample_weight)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_noise_network_in_the_users_units():
 
 def test_linear_networks_far_away():
     """A log-linear noise level stays inside the range of its hyperprior."""
-    model = fit(*make_rows(), noise_hidden_layer_sizes=())
+    model = fit(*make_rows(), noise__hidden_layer_sizes=())
     std = model.predict_std(FAR[:2], kind="aleatoric")
     scale = np.std(make_rows()[1])
     assert_allclose(np.sort(std), [1e-3 * scale, 1e3 * scale], rtol=1e-12)
@@ -134,7 +134,7 @@ def test_report_of_constant_noise_says_when_it_is_not():
     report = fit(X, y, noise="shared").evidence_report_
     assert min(report.noise_p_values.values()) > 0.01
     assert "try noise" not in " ".join(repr(report).split())
-    for given in ({"noise": "student_t"}, {"noise": "constant", "noise_std": 0.2}):
+    for given in ({"noise": "student_t"}, {"noise": "constant", "std": 0.2}):
         assert fit(X, y, hidden=(), **given).evidence_report_.noise_p_values == {}
 
 
@@ -153,7 +153,7 @@ def test_choice_by_evidence(truth):
     found = model.noise_log_evidences_
     assert {"constant", truth} <= set(found)
     assert found[truth] == max(found.values()) == pytest.approx(model.log_evidence_)
-    again = clone(model).set_params(noise=truth).fit(X, y)
+    again = clone(model).set_params(noise__kind=truth).fit(X, y)
     assert again.noise_ == truth
     assert not hasattr(again, "noise_log_evidences_")
     assert again.log_evidence_ < model.log_evidence_ + 1e-6
@@ -162,7 +162,7 @@ def test_choice_by_evidence(truth):
 
 
 def test_given_noise_is_constant():
-    model = fit(*make_rows(60), noise="auto", noise_std=0.2)
+    model = fit(*make_rows(60), noise="auto", std=0.2)
     assert set(model.noise_log_evidences_) == {"constant"}
     assert model.noise_std_ == pytest.approx(0.2)
 
@@ -196,7 +196,7 @@ def test_average_over_noise_models(combine):
     assert np.all(np.isfinite(density))
     assert_allclose(model.predictive_cdf(GRID, high), 0.95, atol=1e-9)
     assert_allclose(model.predictive_cdf(GRID, low), 0.05, atol=1e-9)
-    best = clone(model).set_params(noise="constant").fit(X, y)
+    best = clone(model).set_params(noise__kind="constant").fit(X, y)
     assert model.log_evidence_ > best.log_evidence_ - 1e-6
 
 
@@ -251,7 +251,7 @@ def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):
     precision = {"hidden1_weights": 1.0, "hidden1_biases": 4.0, "output": 0.25}
     variances = []
     for noise in ("constant", "input_dependent"):
-        model = fit(X, y, (4,), noise=noise, weight_precision=precision, n_restarts=1)
+        model = fit(X, y, (4,), noise=noise, prior=Prior(precision=precision), n_restarts=1)
         assert model._result.drawn
         functions = model.sample_prior(GRID, 4000)
         variances.append(functions.var(axis=1))

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Solver
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -148,7 +148,9 @@ def test_pickling(kind):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_pickles_are_small(combine):
     X, y = load_diabetes(return_X_y=True)
-    model = EvidenceMLPRegressor(combine=combine, n_restarts=2, max_iter=30, random_state=0)
+    model = EvidenceMLPRegressor(
+        combine=combine, n_restarts=2, solver=Solver(max_iter=30), random_state=0
+    )
     assert len(pickle.dumps(model.fit(X, y))) < 500_000
 
 

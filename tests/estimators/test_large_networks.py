@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Noise, Prior, Solver
 from skbayesnn.inference import Method
 from skbayesnn.inference.curvature._method import Curvature
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
@@ -26,7 +26,7 @@ def method_of(model):
 
 def test_more_weights_than_a_dense_hessian_allows():
     X, y = rows()
-    options = {"n_restarts": 2, "combine": "best", "max_iter": 30, "random_state": 0}
+    options = {"n_restarts": 2, "combine": "best", "solver": Solver(max_iter=30), "random_state": 0}
     model = EvidenceMLPRegressor((60, 60), **options).fit(X, y)  # 4021 weights
     assert not method_of(model).dense
     smaller = EvidenceMLPRegressor((8, 8), **options).fit(X, y)
@@ -45,8 +45,8 @@ def test_more_weights_than_a_dense_hessian_allows():
 def test_dual_path_agrees_with_the_gauss_newton_one(monkeypatch, n):
     # Everything fixed, so that both must find the same minimum and the same Gaussian.
     X, y = rows(n)
-    settings = {"weight_precision": 1.0, "noise_std": 0.3, "n_restarts": 1, "random_state": 3}
-    usual = EvidenceMLPRegressor((4,), hessian="gauss_newton", **settings).fit(X, y)
+    settings = {"prior": Prior(precision=1.0), "noise": 0.3, "n_restarts": 1, "random_state": 3}
+    usual = EvidenceMLPRegressor((4,), solver="gauss_newton", **settings).fit(X, y)
     set_limits(monkeypatch, dense=0, dual=0)
     large = EvidenceMLPRegressor((4,), **settings).fit(X, y)
     assert method_of(large).curvature is Curvature.DUAL
@@ -64,13 +64,17 @@ def test_dual_path_of_the_classifier(monkeypatch):
     assert np.isfinite(model.log_evidence_)
 
 
-@pytest.mark.parametrize("noise_std", [0.3, "auto"])
-def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, noise_std):
+@pytest.mark.parametrize("std", [0.3, "auto"])
+def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, std):
     X, y = rows(800)
     y = y + 0.3 * np.random.default_rng(1).standard_normal(len(y))
-    settings = {"weight_precision": 10.0, "n_restarts": 1, "random_state": 1, "noise": "constant"}
-    settings["noise_std"] = noise_std
-    usual = EvidenceMLPRegressor((30,), hessian="gauss_newton", **settings).fit(X, y)
+    settings = {
+        "prior": Prior(precision=10.0),
+        "n_restarts": 1,
+        "random_state": 1,
+        "noise": Noise("constant", std=std),
+    }
+    usual = EvidenceMLPRegressor((30,), solver="gauss_newton", **settings).fit(X, y)
     set_limits(monkeypatch, **KRONECKER)
     model = EvidenceMLPRegressor((30,), **settings)
     with pytest.warns(ConvergenceWarning, match="Kronecker factors"):
@@ -88,7 +92,7 @@ def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, noise_std)
 def test_no_evidence_with_kronecker_factors(monkeypatch):
     X, y = rows(400)
     set_limits(monkeypatch, **KRONECKER)
-    model = EvidenceMLPRegressor((12,), n_restarts=1, max_iter=5, random_state=0)
+    model = EvidenceMLPRegressor((12,), n_restarts=1, solver=Solver(max_iter=5), random_state=0)
     with pytest.warns(
         ConvergenceWarning, match="log_evidence_ is nan.* Kronecker factors.* fewer hidden units"
     ):
@@ -119,7 +123,7 @@ def test_exact_fits_are_called_so():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((100, 20))
     y = X[:, 0] + 0.5 * X[:, 1] + np.sin(1.5 * X[:, 2]) + 0.5 * rng.standard_normal(100)
-    model = EvidenceMLPRegressor((16,), n_restarts=2, noise_std=0.05, random_state=0).fit(X, y)
+    model = EvidenceMLPRegressor((16,), n_restarts=2, noise=0.05, random_state=0).fit(X, y)
     assert "fitted exactly" in model.evidence_report_.minima[0].verdict
 
 
@@ -155,7 +159,7 @@ def test_softmax_networks_are_trained_by_gradients(monkeypatch, limits):
 def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch, limits):
     set_limits(monkeypatch, **limits)
     X, y, X_test, _ = digits(100)
-    model = EvidenceMLPClassifier((4,), n_restarts=1, max_iter=3, random_state=0)
+    model = EvidenceMLPClassifier((4,), n_restarts=1, solver=Solver(max_iter=3), random_state=0)
     expected = model.fit(X, y).predict_proba(X_test[:20])
     assert method_of(model).by_gradients
     order = np.random.default_rng(1).permutation(len(X))
@@ -173,7 +177,7 @@ def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch, limits)
 def test_descents_do_not_depend_on_processes(monkeypatch, limits):
     set_limits(monkeypatch, **limits)
     X, y, X_test, _ = digits(60)
-    model = EvidenceMLPClassifier((3,), n_restarts=2, max_iter=1, random_state=0)
+    model = EvidenceMLPClassifier((3,), n_restarts=2, solver=Solver(max_iter=1), random_state=0)
     expected = model.fit(X, y).predict_proba(X_test[:20])
     assert method_of(model).by_gradients
     model.set_params(n_jobs=2)

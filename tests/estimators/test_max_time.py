@@ -12,6 +12,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Sampler,
+    Solver,
 )
 from skbayesnn.inference import Deadline, Method, Problem
 from skbayesnn.inference.choice._sampled_models import Model, draw_models
@@ -61,7 +63,7 @@ def test_samplers_keep_their_draws(kind):
     options = {"n_chains": 2, "n_warmup": 20, "n_draws": 100_000, "random_state": 0}
     y = Y if kind is HMCMLPRegressor else Y > 0
     start = monotonic()
-    model = broken_off(kind((2,), max_time=1e-3, evidence=True, **options), y)
+    model = broken_off(kind((2,), max_time=1e-3, measure_evidence=True, **options), y)
     assert monotonic() - start < 60
     assert 4 <= model.diagnostics_.n_draws < 100_000
     assert np.isnan(model.log_evidence_)
@@ -178,7 +180,13 @@ def test_populations_that_were_completed_are_kept(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
     model = HMCMLPRegressor(
-        (2,), n_chains=2, n_warmup=10**6, n_draws=10**6, thin=1, max_time=1.0, n_jobs=n_jobs
+        (2,),
+        n_chains=2,
+        n_warmup=10**6,
+        n_draws=10**6,
+        sampler=Sampler(thin=1),
+        max_time=1.0,
+        n_jobs=n_jobs,
     )
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=1 seconds"):
@@ -191,7 +199,13 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
 def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
     """Also if all draws were made in time."""
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.WARM_UP_SHARE", 0.0)
-    options = {"n_chains": 2, "n_warmup": 50, "n_draws": 4, "evidence": False, "random_state": 0}
+    options = {
+        "n_chains": 2,
+        "n_warmup": 50,
+        "n_draws": 4,
+        "measure_evidence": False,
+        "random_state": 0,
+    }
     model = HMCMLPRegressor((2,), max_time=1000.0, **options)
     with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):
         model.fit(X, Y)
@@ -202,7 +216,12 @@ def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
 def test_rounds_between_means_and_noise_end(noise):
     targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
     model = EvidenceMLPRegressor(
-        (4,), noise=noise, n_restarts=50, max_iter=10**6, tol=1e-12, max_time=0.5, random_state=0
+        (4,),
+        noise=noise,
+        n_restarts=50,
+        solver=Solver(max_iter=10**6, tol=1e-12),
+        max_time=0.5,
+        random_state=0,
     )
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=0.5 seconds"):

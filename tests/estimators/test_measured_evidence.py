@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference.sampling._population import sample_after, scout
 from skbayesnn.inference.sampling._sampling_starts import positions_of_minima
 from skbayesnn.model_selection import EvidenceSearch, compare
@@ -299,10 +299,10 @@ GROUPS = ["hidden1_weights", "hidden1_biases", "output"]
 @pytest.mark.parametrize(
     "prior",
     [
-        {"weight_precision": dict(zip(GROUPS, [0.5, 2.0, 0.3], strict=True))},
-        {"weight_precision": [0.5, 2.0, 0.3]},
+        {"prior": Prior(precision=dict(zip(GROUPS, [0.5, 2.0, 0.3], strict=True)))},
+        {"prior": Prior(precision=[0.5, 2.0, 0.3])},
         {"prior": np.repeat([0, 1, 2], [4, 2, 3])},
-        {"hyperprior": {"hidden1_biases": LogUniform(0.1, 10.0)}},
+        {"prior": Prior(hyperprior={"hidden1_biases": LogUniform(0.1, 10.0)})},
     ],
     ids=["names", "numbers", "labels", "hyperprior"],
 )

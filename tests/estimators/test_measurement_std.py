@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.model_selection import EvidenceSearch
 from tests.tools import result_of
 
@@ -20,8 +20,8 @@ pytestmark = [
 ]
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
-FIXED = {"weight_precision": 0.7, "standardize": False, "prior": "single"}
-FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}
+FIXED = {"prior": Prior("single", precision=0.7), "standardize": False}
+FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "measure_evidence": False}
 BOUND = 2.0 * np.log(1e3)
 
 each_regressor = pytest.mark.parametrize("kind", REGRESSORS)
@@ -61,7 +61,7 @@ def closed_form(rows, alpha, variance, X):
 @pytest.mark.parametrize("noise_std", [0.3, 0])
 def test_linear_model_in_closed_form(noise_std):
     rows, X = make_rows(), np.random.default_rng(1).standard_normal((6, 2))
-    model = fit(EvidenceMLPRegressor, rows, noise_std=noise_std, **FIXED)
+    model = fit(EvidenceMLPRegressor, rows, noise=noise_std, **FIXED)
     evidence, mean, covariance = closed_form(rows, 0.7, noise_std**2, X)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
     assert model.noise_std_ == noise_std
@@ -75,8 +75,8 @@ def test_linear_model_in_closed_form(noise_std):
 
 def test_sampler_in_closed_form():
     rows, X = make_rows(), np.random.default_rng(1).standard_normal((6, 2))
-    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 800, "evidence": True}
-    model = fit(HMCMLPRegressor, rows, noise_std=0.3, **options, **FIXED)
+    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 800, "measure_evidence": True}
+    model = fit(HMCMLPRegressor, rows, noise=0.3, **options, **FIXED)
     evidence, mean, covariance = closed_form(rows, 0.7, 0.3**2, X)
     assert abs(model.log_evidence_ - evidence) < 4.0 * model.log_evidence_std_ + 0.05
     error = np.sqrt(np.diag(covariance) / model.diagnostics_.bulk_ess)
@@ -134,7 +134,7 @@ def test_noise_that_errors_explain_goes_away():
     y = X[:, 0] + errors * rng.standard_normal(200)
     model = fit(EvidenceMLPRegressor, (X, y, errors))
     assert model.noise_std_ < 0.05
-    alone = fit(EvidenceMLPRegressor, (X, y, errors), noise_std=0)
+    alone = fit(EvidenceMLPRegressor, (X, y, errors), noise=0)
     assert abs(model.predict(X) - alone.predict(X)).max() < 0.01
     assert model.log_evidence_ < alone.log_evidence_  # it has one parameter more
     plain = EvidenceMLPRegressor((), noise="constant").fit(X, y)
@@ -144,9 +144,9 @@ def test_noise_that_errors_explain_goes_away():
 @each_regressor
 def test_equal_errors_alone_are_a_given_level(kind):
     X, y, _ = make_rows()
-    options = {"hidden": (2,), "noise": "constant"}
-    measured = fit(kind, (X, y, 0.4), noise_std=0, **options)
-    given = fit(kind, (X, y, None), noise_std=0.4, **options)
+    options = {"hidden": (2,)}
+    measured = fit(kind, (X, y, 0.4), noise=0, **options)
+    given = fit(kind, (X, y, None), noise=0.4, **options)
     assert_allclose(measured.predict_std(X, kind="aleatoric"), 0.0, atol=1e-7)
     if kind is EvidenceMLPRegressor:
         assert_allclose(measured.predict(X), given.predict(X), rtol=1e-4, atol=1e-5)
@@ -161,9 +161,9 @@ def test_equal_errors_alone_are_a_given_level(kind):
 
 def test_leave_one_out_is_the_fall_of_the_evidence():
     rows = make_rows(n=15)
-    model = fit(EvidenceMLPRegressor, rows, noise_std=0.3, **FIXED)
+    model = fit(EvidenceMLPRegressor, rows, noise=0.3, **FIXED)
     rest = np.arange(15) != 4
-    without = fit(EvidenceMLPRegressor, [r[rest] for r in rows], noise_std=0.3, **FIXED)
+    without = fit(EvidenceMLPRegressor, [r[rest] for r in rows], noise=0.3, **FIXED)
     fall = model.log_evidence_ - without.log_evidence_
     assert model.leave_one_out_log_density_[4] == pytest.approx(fall, abs=1e-7)
     X, y, errors = (r[[4]] for r in rows)
@@ -199,7 +199,7 @@ def test_errors_of_rows_to_predict(kind, n_outputs):
 @each_regressor
 def test_rows_to_predict_need_errors_if_there_is_no_other_noise(kind):
     rows = X, y, errors = make_rows()
-    model = fit(kind, rows, hidden=(2,), noise_std=0)
+    model = fit(kind, rows, hidden=(2,), noise=0)
     for compare in (model.log_predictive_density, model.predictive_cdf):
         with pytest.raises(ValueError, match="measurement_std of these rows"):
             compare(X, y)
@@ -223,12 +223,12 @@ def by_batches(rows, options, cuts=(0, 25, 40, 60)):
 
 def test_batches_with_errors_equal_one_fit():
     """Linear models at a given noise level: weights, error bars and evidence."""
-    rows, options = make_rows(n=60), FIXED | {"noise_std": 0.3, "n_restarts": 1}
+    rows, options = make_rows(n=60), FIXED | {"noise": 0.3, "n_restarts": 1}
     whole, batches = fit(EvidenceMLPRegressor, rows, **options), by_batches(rows, options)
     X, y, errors = rows
     first = EvidenceMLPRegressor((), **options)
     first.fit(X[:25], y[:25], measurement_std=errors[:25])
-    last = EvidenceMLPRegressor((), **options | {"prior": first, "weight_precision": "auto"})
+    last = EvidenceMLPRegressor((), **options | {"prior": first})
     last.fit(X[25:], y[25:], measurement_std=errors[25:])
     for model in (batches, last):
         assert_allclose(model.coefs_[0], whole.coefs_[0], rtol=1e-10)
@@ -303,19 +303,19 @@ def test_noise_models_with_levels(noise):
 
 def test_cross_validation_takes_errors_along():
     X, y, errors = make_rows()
-    model = EvidenceMLPRegressor((), noise_std=0.3)
+    model = EvidenceMLPRegressor((), noise=0.3)
     with sklearn.config_context(enable_metadata_routing=True):
         routed = model.set_fit_request(measurement_std=True)
         found = cross_val_predict(routed, X, y, cv=4, params={"measurement_std": errors})
     rest = np.arange(len(y)) >= 10
-    by_hand = fit(EvidenceMLPRegressor, [r[rest] for r in (X, y, errors)], noise_std=0.3)
+    by_hand = fit(EvidenceMLPRegressor, [r[rest] for r in (X, y, errors)], noise=0.3)
     assert_allclose(found[:10], by_hand.predict(X[:10]))
-    search = GridSearchCV(model, {"noise_std": [0, "auto"]}, cv=2)
+    search = GridSearchCV(model, {"noise__std": [0, "auto"]}, cv=2)
     search.fit(X, y, measurement_std=errors)
     assert search.best_estimator_.predict(X).shape == y.shape
-    by_evidence = EvidenceSearch(model, {"noise_std": [0, "auto"]})
+    by_evidence = EvidenceSearch(model, {"noise__std": [0, "auto"]})
     by_evidence.fit(X, y, measurement_std=errors)
-    assert by_evidence.best_params_ == {"noise_std": "auto"}
+    assert by_evidence.best_params_ == {"noise__std": "auto"}
 
 
 # --- bad input -----------------------------------------------------------------------------------
@@ -351,13 +351,13 @@ def test_noise_without_a_level_is_refused(kind, noise):
 @each_regressor
 def test_zero_noise(kind):
     X, y, errors = make_rows()
-    with pytest.raises(ValueError, match="noise_std must be positive"):
-        fit(kind, (X, y, None), noise_std=0)
+    with pytest.raises(ValueError, match=r"noise\.std must be positive"):
+        fit(kind, (X, y, None), noise=0)
     errors = errors.copy()
     errors[3] = 0.0
-    with pytest.raises(ValueError, match="measurement_std must be positive where noise_std=0"):
-        fit(kind, (X, y, errors), noise_std=0)
-    fit(kind, (X, y, errors), noise_std=0, weight=np.arange(40) != 3)
+    with pytest.raises(ValueError, match=r"positive where noise\.std is 0"):
+        fit(kind, (X, y, errors), noise=0)
+    fit(kind, (X, y, errors), noise=0, weight=np.arange(40) != 3)
 
 
 def test_student_t_noise_refuses_errors_of_rows_to_predict():

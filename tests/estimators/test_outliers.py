@@ -105,7 +105,7 @@ def test_default_fit_and_sampler():
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)
     assert error(model) < 0.05
     assert model.noise_log_evidences_ == {"student_t": model.log_evidence_}
-    sampler = HMCMLPRegressor((4,), n_draws=100, evidence=False, random_state=0)
+    sampler = HMCMLPRegressor((4,), n_draws=100, measure_evidence=False, random_state=0)
     assert error(sampler.fit(X, y)) < 0.05
 
 
@@ -151,7 +151,7 @@ def test_other_noise_is_left_alone():
     """Where Student-t noise cannot be chosen, units are those of all rows."""
     X, y, _ = make_rows(60, 0.1)
     everything = Scaling.standard(canonical_rows(X, y[:, None], np.ones(60)).y, np.ones(60)).scale
-    for options in ({"noise": "constant"}, {"noise_std": 0.05}):
+    for options in ({"noise": "constant"}, {"noise": 0.05}):
         model = EvidenceMLPRegressor((), random_state=0, **options).fit(X, y)
         assert model.noise_ == "constant"
         assert_allclose(model._y_scaling.scale, everything, rtol=1e-12)

@@ -13,6 +13,9 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
+    Sampler,
 )
 from skbayesnn.estimators import GaussianPosterior
 from tests.tools import difference, result_of
@@ -101,7 +104,7 @@ def energy_of_classes(model, X, y):
 def test_precision_of_a_classifier_is_the_hessian_in_user_units():
     X, y = make_classes()
     model = EvidenceMLPClassifier(
-        (2,), prior="single", weight_precision=0.3, n_restarts=2, random_state=0
+        (2,), prior=Prior("single", precision=0.3), n_restarts=2, random_state=0
     ).fit(X, y)
     posterior = model.posterior_[0]
     assert posterior.exact
@@ -224,7 +227,7 @@ def test_one_posterior_for_every_network():
 def test_posterior_of_a_noise_network():
     """In units of y: adding ``ln 4`` to all log precisions is what halving y does."""
     X, y = make_rows(80)
-    options = {"noise": "input_dependent", "n_restarts": 1, "noise_hidden_layer_sizes": ()}
+    options = {"noise": Noise("input_dependent", hidden_layer_sizes=()), "n_restarts": 1}
     options |= {"combine": "best", "random_state": 0}
     model = EvidenceMLPRegressor((2,), **options).fit(X, y[:, 0])
     half = EvidenceMLPRegressor((2,), **options).fit(X, 0.5 * y[:, 0])
@@ -242,7 +245,13 @@ def test_posterior_of_a_noise_network():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_draws_of_a_sampler(dtype):
     X, y = make_rows()
-    options = {"n_chains": 2, "n_warmup": 50, "n_draws": 300, "evidence": False, "dtype": dtype}
+    options = {
+        "n_chains": 2,
+        "n_warmup": 50,
+        "n_draws": 300,
+        "measure_evidence": False,
+        "sampler": Sampler(dtype=dtype),
+    }
     model = HMCMLPRegressor((), noise="constant", random_state=0, **options).fit(X, y[:, 0])
     (posterior,) = model.posterior_
     rows = [[*net.coefs[0][:, 0], net.intercepts[0][0]] for net in model.networks_]
@@ -266,8 +275,14 @@ def test_draws_of_a_sampler(dtype):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_drawn_noise_network():
     X, y = make_rows()
-    options = {"n_chains": 1, "n_warmup": 5, "n_draws": 20, "thin": 1, "evidence": False}
-    options |= {"noise": "input_dependent", "noise_hidden_layer_sizes": (), "random_state": 0}
+    options = {
+        "n_chains": 1,
+        "n_warmup": 5,
+        "n_draws": 20,
+        "sampler": Sampler(thin=1),
+        "measure_evidence": False,
+    }
+    options |= {"noise": Noise("input_dependent", hidden_layer_sizes=()), "random_state": 0}
     model = HMCMLPRegressor((2,), **options).fit(X, y[:, 0])
     noise = model.posterior_[0].noise
     sd = np.exp(-0.5 * run(noise.draws.mean(axis=0), GRID, (2, 1)))[:, 0]
@@ -287,7 +302,13 @@ def test_networks_predict():
     assert_allclose(model.networks_[0].predict(GRID), model.predict(GRID))
     with pytest.raises(ValueError, match="3 features, the network takes 2"):
         model.networks_[0].predict(np.ones((1, 3)))
-    few = {"n_chains": 1, "n_warmup": 5, "n_draws": 20, "thin": 1, "evidence": False}
+    few = {
+        "n_chains": 1,
+        "n_warmup": 5,
+        "n_draws": 20,
+        "sampler": Sampler(thin=1),
+        "measure_evidence": False,
+    }
     for n_classes in (2, 3):
         X, y = make_classes(n_classes=n_classes)
         model = EvidenceMLPClassifier((2,), n_restarts=1, combine="best", random_state=0).fit(X, y)

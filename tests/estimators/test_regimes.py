@@ -22,6 +22,10 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
+    Sampler,
+    Solver,
 )
 from skbayesnn.inference import Method
 from skbayesnn.inference.curvature._method import Curvature
@@ -120,7 +124,8 @@ def make_model(task, noise="auto", hidden=(3,), prior="layer", **options):
     options = {"random_state": 0} | options
     if task in CLASSIFICATIONS:
         return EvidenceMLPClassifier(**options)
-    return EvidenceMLPRegressor(noise=noise, noise_hidden_layer_sizes=(2,), **options)
+    model = EvidenceMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)))
+    return model.set_params(**options)
 
 
 def fit(model, X, y, sample_weight=None):
@@ -253,10 +258,10 @@ def test_the_default_part_covers():
         assert {tuple(case[i] for i in pair) for case in kept} == every
 
 
-FIXED = {"weight_precision": 1.0}
+FIXED = {"prior": Prior(precision=1.0)}
 GIVEN = {
-    "one output": FIXED | {"noise_std": 3.0},
-    "two outputs": FIXED | {"noise_std": {0: 3.0}},
+    "one output": FIXED | {"noise__std": 3.0},
+    "two outputs": FIXED | {"noise__std": {0: 3.0}},
     "two classes": FIXED,
     "three classes": FIXED,
 }
@@ -285,7 +290,7 @@ def test_gauss_newton_and_combinations(monkeypatch, regime, task):
     set_limits(monkeypatch, **REGIMES[regime].limits)
     X, y = make_rows(task)
     combine = COMBINATIONS[(list(REGIMES).index(regime) + TASKS.index(task)) % 5]
-    options = {"hessian": "gauss_newton", "combine": combine, "n_restarts": 2, "max_iter": 20}
+    options = {"solver": Solver("gauss_newton", max_iter=20), "combine": combine, "n_restarts": 2}
     model = fit(make_model(task, "constant", (2,), **options), X, y)
     assert not Method.choose(*result_of(model).posed).exact
     check_predictions(model, X, y)
@@ -308,7 +313,7 @@ def test_fits_can_be_repeated_continued_and_kept(monkeypatch, regime):
     set_limits(monkeypatch, **REGIMES[regime].limits)
     task = "two outputs" if reaches(regime, "two outputs", (2,)) else "three classes"
     X, y = make_rows(task, 20)
-    model = fit(make_model(task, "student_t", (2,), max_iter=10), X, y)
+    model = fit(make_model(task, "student_t", (2,), solver=Solver(max_iter=10)), X, y)
     found = predictions(model, X, y)
     assert_same(predictions(fit(clone(model), X, y), X, y), found)
     assert_same(predictions(pickle.loads(pickle.dumps(model)), X, y), found)
@@ -334,7 +339,7 @@ def test_more_weights_than_targets():
 
 # --- samplers ------------------------------------------------------------------------------------
 
-SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "evidence": False, "random_state": 0}
+SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 SAMPLED = [
     *product(REGRESSIONS, NOISES, PRIORS),
     *product(CLASSIFICATIONS, ["none"], PRIORS),
@@ -345,7 +350,7 @@ def make_sampler(task, noise="constant", **options):
     options = {"hidden_layer_sizes": (2,)} | SHORT | options
     if task in CLASSIFICATIONS:
         return HMCMLPClassifier(**options)
-    return HMCMLPRegressor(noise=noise, noise_hidden_layer_sizes=(2,), **options)
+    return HMCMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)), **options)
 
 
 chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains have not converged")
@@ -378,9 +383,12 @@ def test_every_sampler_is_usable(task, noise, prior):
 def test_samplers_of_large_networks(monkeypatch, regime, task, noise):
     set_limits(monkeypatch, **REGIMES[regime].limits)
     X, y = make_rows(task)
-    fitted = fit(make_model(task, noise, (2,), max_iter=10), X, y)
+    fitted = fit(make_model(task, noise, (2,), solver=Solver(max_iter=10)), X, y)
     kind = HMCMLPClassifier if task in CLASSIFICATIONS else HMCMLPRegressor
-    for model in (kind.from_evidence(fitted, **SHORT), make_sampler(task, noise, init="prior")):
+    for model in (
+        kind.from_evidence(fitted, **SHORT),
+        make_sampler(task, noise, sampler=Sampler(init="prior")),
+    ):
         check_predictions(model.fit(X, y), X, y)
 
 
@@ -403,19 +411,19 @@ def test_noise_of_large_networks(monkeypatch, noise):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 3))
     y = X[:, 0] + 0.3 * rng.standard_normal(100)
-    model = make_model("one output", noise, (6,), max_iter=30)
+    model = make_model("one output", noise, (6,), solver=Solver(max_iter=30))
     check(model, "largest", X, y)
     assert model.score(X, y) > 0.8
 
 
 @pytest.mark.parametrize("limits", [{}, {"dual_doubles": 0}, {"dense": 0, "dual": 0}], ids=str)
-@pytest.mark.parametrize("weight_precision", ["auto", 1.0])
-def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, weight_precision):
+@pytest.mark.parametrize("precision", ["auto", 1.0])
+def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precision):
     set_limits(monkeypatch, **limits)
     x = np.linspace(-2.5, 4.5, 30)[:, None]
     y = np.sin(x[:, 0]) + 0.07 * np.random.default_rng(0).standard_normal(30)
     linear = EvidenceMLPRegressor(
-        (), prior="single", standardize=False, noise_std=0.07, weight_precision=weight_precision
+        (), prior=Prior("single", precision=precision), standardize=False, noise=0.07
     )
     model = make_pipeline(PolynomialFeatures(20, include_bias=False), linear).fit(x, y)
     X = model[:-1].transform(x)
@@ -433,7 +441,7 @@ def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, weight_p
 def test_dual_form_that_is_lost_in_rounding():
     X = 2.0**30 + np.arange(4.0)[:, None] * np.ones(20)
     y = np.arange(4.0)
-    options = {"standardize": False, "noise_std": 0.1, "weight_precision": 1.0}
+    options = {"standardize": False, "noise": 0.1, "prior": Prior(precision=1.0)}
     model = fit(EvidenceMLPRegressor((), **options), X, y)
     method = Method.choose(*result_of(model).posed)
     assert method.curvature is Curvature.DUAL

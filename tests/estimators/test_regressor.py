@@ -10,12 +10,12 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise, Prior, Solver
 from skbayesnn.inference import DensePrecision
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Member, Noise, leave_one_out
+from skbayesnn.predictive import GaussianNoise, Member, leave_one_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -45,7 +45,7 @@ def several_minima(combine):
     rng = np.random.default_rng(1)
     X = rng.uniform(-6, 6, (60, 1))
     y = np.sum([1, -1, 1] * np.tanh(3 * (X - [-4, 0, 4])), axis=1)
-    options = {"weight_precision": 0.01, "noise_std": 0.4, "combine": combine}
+    options = {"prior": Prior(precision=0.01), "noise": 0.4, "combine": combine}
     model = fit(
         X=X, y=y + 0.3 * rng.standard_normal(60), hidden_layer_sizes=(2,), n_restarts=8, **options
     )
@@ -237,7 +237,7 @@ def test_seeds_of_draws(model):
 
 def test_prior_of_a_linear_model():
     X, y = make_rows()
-    model = fit(X=X, y=y, hidden_layer_sizes=(), weight_precision=0.25)
+    model = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=0.25))
     size = 20_000
     draws = (model.sample_prior(GRID, size, random_state=1) - y.mean()) / y.std()
     Phi = np.column_stack([(GRID - X.mean(axis=0)) / X.std(axis=0), np.ones(9)])
@@ -306,7 +306,7 @@ def test_error_bars_of_linear_weights(standardize):
     X, y = make_rows()
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     options = {"hidden_layer_sizes": (), "standardize": standardize}
-    model = fit(X=X, y=y, sample_weight=weight, weight_precision=0.3, noise_std=2.0, **options)
+    model = fit(X=X, y=y, sample_weight=weight, prior=Prior(precision=0.3), noise=2.0, **options)
     shift, scale, y_shift, y_scale = 0.0, 1.0, 0.0, 1.0
     if standardize:
         shift, y_shift = weight @ X / weight.sum(), weight @ y / weight.sum()
@@ -333,29 +333,29 @@ def test_error_bars_of_linear_weights(standardize):
 def test_fixed_precisions_are_honoured():
     names = ["hidden1_weights", "hidden1_biases", "output"]
     assert fit().weight_group_names_ == names
-    model = fit(weight_precision=2.0, noise_std=1.5)
+    model = fit(prior=Prior(precision=2.0), noise=1.5)
     assert_array_equal(model.weight_precisions_, [2.0, 2.0, 2.0])
     assert model.noise_std_ == pytest.approx(1.5, rel=1e-12)
-    model = fit(weight_precision=[1.0, 2.0, 3.0])
+    model = fit(prior=Prior(precision=[1.0, 2.0, 3.0]))
     assert_array_equal(model.weight_precisions_, [1.0, 2.0, 3.0])
     free = fit()
-    model = fit(weight_precision={"hidden1_biases": 7.0})
+    model = fit(prior=Prior(precision={"hidden1_biases": 7.0}))
     assert model.weight_precisions_[1] == 7.0 != free.weight_precisions_[1]
     assert np.all(model.weight_precisions_[[0, 2]] != 1.0)
     assert model.log_evidence_ != free.log_evidence_
-    assert fit(noise_std=np.float32(1.5)).noise_std_ == pytest.approx(1.5, rel=1e-6)
+    assert fit(noise=np.float32(1.5)).noise_std_ == pytest.approx(1.5, rel=1e-6)
 
 
 def test_fixed_noise_levels_are_honoured():
     fixed = [1.5, 2.5, 3.5]
-    assert_allclose(fit(3, noise_std=fixed).noise_std_, fixed, rtol=1e-12)
-    assert_allclose(fit(3, noise_std=2.0).noise_std_, 2.0, rtol=1e-12)
+    assert_allclose(fit(3, noise=fixed).noise_std_, fixed, rtol=1e-12)
+    assert_allclose(fit(3, noise=2.0).noise_std_, 2.0, rtol=1e-12)
     free = fit(3).noise_std_
-    noise_std = fit(3, noise_std={1: 2.5}).noise_std_
+    noise_std = fit(3, noise={1: 2.5}).noise_std_
     assert noise_std[1] == pytest.approx(2.5, rel=1e-12)
     assert np.all(np.abs(noise_std[[0, 2]] - 2.5) > 0.1)
     # a level that is fixed where it was found leaves the others where they were
-    assert_allclose(fit(3, noise_std={1: free[1]}).noise_std_, free, rtol=1e-3)
+    assert_allclose(fit(3, noise={1: free[1]}).noise_std_, free, rtol=1e-3)
 
 
 def test_shared_noise_is_equal_in_units_of_y():
@@ -369,7 +369,7 @@ def test_shared_noise_is_equal_in_units_of_y():
     own = fit(X=X, y=y, hidden_layer_sizes=())
     assert own.noise_std_[0] != own.noise_std_[1]
     assert shared.log_evidence_ > own.log_evidence_  # the simpler model is the true one
-    fixed = fit(X=X, y=y, hidden_layer_sizes=(), noise="shared", noise_std=2.0)
+    fixed = fit(X=X, y=y, hidden_layer_sizes=(), noise=Noise("shared", std=2.0))
     assert_allclose(fixed.noise_std_, 2.0, rtol=1e-12)
 
 
@@ -383,8 +383,8 @@ def test_without_standardisation_nothing_is_scaled():
     assert outside.evidence_report_.target_scale == 0.0
     # alpha means the user's units
     X, y = make_rows()
-    model = fit(X=X, y=y, hidden_layer_sizes=(), standardize=False, weight_precision=1e-4)
-    inside = fit(X=X, y=y, hidden_layer_sizes=(), weight_precision=1e-4)
+    model = fit(X=X, y=y, hidden_layer_sizes=(), standardize=False, prior=Prior(precision=1e-4))
+    inside = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=1e-4))
     assert abs(model.log_evidence_ - inside.log_evidence_) > 1.0
 
 
@@ -414,7 +414,7 @@ def linear_posterior(X, y, weight, alpha, beta):
     Phi = np.column_stack([X, np.ones(len(X))])
     A = alpha * np.eye(Phi.shape[1]) + beta * (Phi.T * weight) @ Phi
     theta = np.linalg.solve(A, beta * (Phi.T * weight) @ y)
-    network, noise = Network((X.shape[1], 1)), Noise(np.array([[1.0 / beta]]))
+    network, noise = Network((X.shape[1], 1)), GaussianNoise(np.array([[1.0 / beta]]))
     groups = weight_groups(network, "single")
     posterior = Posterior(network, Gaussian.per_output(1), groups, X, y[:, None], weight)
     return Member(network, theta, DensePrecision(A), noise), posterior
@@ -427,7 +427,7 @@ def test_leave_one_out_equals_refits(weighted):
     y = (y - 50.0) / 10.0
     weight = np.tile([1.0, 2.0, 3.0], 5) if weighted else np.ones(15)
     options = {"hidden_layer_sizes": (), "standardize": False, "combine": "best"}
-    options |= {"weight_precision": 0.7, "noise_std": 0.5}
+    options |= {"prior": Prior(precision=0.7), "noise": 0.5}
     refitted = [
         fit(X=X, y=y, sample_weight=weight - np.eye(15)[i], **options).log_predictive_density(
             X[[i]], y[[i]]
@@ -536,12 +536,12 @@ def test_rotatable_hidden_units_have_no_evidence():
 
 
 def test_gauss_newton_says_so():
-    model = fit(hessian="gauss_newton")
+    model = fit(solver="gauss_newton")
     assert "Gauss-Newton" in model.evidence_report_.minima[0].verdict
-    exact = fit(hessian="exact")
+    exact = fit(solver="exact")
     assert "Gauss-Newton" not in exact.evidence_report_.minima[0].verdict
     assert model.log_evidence_ != exact.log_evidence_
-    assert fit(hessian="auto").log_evidence_ == exact.log_evidence_
+    assert fit(solver="auto").log_evidence_ == exact.log_evidence_
 
 
 def test_relevance_tells_live_from_dead_inputs():
@@ -618,6 +618,6 @@ def test_trouble_is_reported_once(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_number_of_iterations_is_bounded():
-    model = fit(max_iter=3, n_restarts=1)
+    model = fit(solver=Solver(max_iter=3), n_restarts=1)
     assert model.n_iter_ == 3 < fit(n_restarts=1).n_iter_
     assert np.all(np.isfinite(model.predict(GRID)))

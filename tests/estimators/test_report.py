@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.estimators.reports._comparison import Comparison
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import WIDTH, Printed, Table
@@ -23,7 +23,7 @@ from skbayesnn.estimators.reports._verdict import (
 from skbayesnn.inference import DensePrecision, Trouble
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Draws, LeftOut, Member, Noise, left_out
+from skbayesnn.predictive import Draws, GaussianNoise, LeftOut, Member, left_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -177,7 +177,13 @@ def test_heading_and_words_are_escaped():
 
 def test_diagnostics_say_what_to_do():
     model = HMCMLPRegressor(
-        (), noise="constant", n_chains=2, n_warmup=200, n_draws=300, evidence=False, random_state=0
+        (),
+        noise="constant",
+        n_chains=2,
+        n_warmup=200,
+        n_draws=300,
+        measure_evidence=False,
+        random_state=0,
     ).fit(*rows())
     found = model.diagnostics_
     lines = repr(found).splitlines()
@@ -219,7 +225,7 @@ def test_every_trouble_has_a_remedy(trouble):
     [
         ({"exact": False}, 100.0, "Gauss-Newton", "ignore small differences"),
         ({"converged": False}, 100.0, "did not converge", "max_iter"),
-        ({"fits_everything": True}, 100.0, "fitted exactly", "noise_std"),
+        ({"fits_everything": True}, 100.0, "fitted exactly", "noise.std"),
         ({"smallest_eigenvalue": 0.05}, 100.0, "nearly singular", "random_state"),
         ({}, 29.0, "2.9 targets per weight (3 wanted)", "fewer hidden units"),
     ],
@@ -251,7 +257,9 @@ def test_measuring_is_advised_only_where_it_is_possible():
     for noise in ("constant", "student_t", "input_dependent"):
         report = EvidenceMLPRegressor((2,), noise=noise, **options).fit(X, y).evidence_report_
         assert "measure_evidence=True" in report.advice
-    informed = EvidenceMLPRegressor((2,), noise="constant", prior_mean=0.0, **options).fit(X, y)
+    informed = EvidenceMLPRegressor((2,), noise="constant", prior=Prior(mean=0.0), **options).fit(
+        X, y
+    )
     assert "measure_evidence=True" not in informed.evidence_report_.advice
 
 
@@ -260,7 +268,7 @@ def test_predictions_of_a_linear_model_are_those_without_the_row():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(25, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=25)
-    model = EvidenceMLPRegressor((), weight_precision=1.0, noise_std=0.5, standardize=False)
+    model = EvidenceMLPRegressor((), prior=Prior(precision=1.0), noise=0.5, standardize=False)
     found = model.fit(X, y).evidence_report_.predictions
     kept = [np.arange(25) != i for i in range(25)]
     others = [clone(model).fit(X[some], y[some]) for some in kept]
@@ -283,12 +291,12 @@ def test_drawn_networks_leave_rows_out_by_importance():
     A = 4.0 * np.array([[np.sum(X**2), np.sum(X)], [np.sum(X), 30.0]]) + np.eye(2)
     theta = np.linalg.solve(A, 4.0 * np.array([np.sum(X * y), np.sum(y)]))
     draws = rng.multivariate_normal(theta, np.linalg.inv(A), 4000)
-    network, noise = Network((1, 1)), Noise(np.full((1, 1), 0.25))
+    network, noise = Network((1, 1)), GaussianNoise(np.full((1, 1), 0.25))
     groups = weight_groups(network, "single")
     posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(30))
     member = Member(network, theta, DensePrecision(A), noise)
     exact = left_out(member, posterior, np.full(1, 4.0))
-    drawn = Draws(network, draws, Noise(np.full((4000, 1), 0.25)))
+    drawn = Draws(network, draws, GaussianNoise(np.full((4000, 1), 0.25)))
     found = LeftOut.of_draws(drawn, X, y)
     assert_allclose(found.log_density, exact.log_density, atol=0.05)
     assert_allclose(found.mean, exact.mean, atol=0.02)

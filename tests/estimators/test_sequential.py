@@ -16,6 +16,8 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Noise,
+    Prior,
 )
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.minima._training import Trained
@@ -34,9 +36,9 @@ y = Y[:, 0]
 PHI = np.column_stack([X, np.ones(40)])
 ROOT = rng.standard_normal((4, 4))
 MEAN, PRECISION = np.array([1.0, -1.0, 0.0, 0.5]), ROOT @ ROOT.T + np.eye(4)
-FIXED = {"weight_precision": 2.0, "noise_std": 0.3, "standardize": False, "noise": "constant"}
+FIXED = {"prior": Prior(precision=2.0), "noise": Noise("constant", std=0.3), "standardize": False}
 PARTS = np.array_split(np.arange(40), [1, 12])  # the first batch is a single row
-LINE = {"noise_std": 0.3, "noise": "constant"}
+LINE = {"noise": Noise("constant", std=0.3)}
 
 
 def log_marginal(mean, precision, noise=0.3):
@@ -71,7 +73,7 @@ def test_batches_of_any_order_equal_one_fit(order, targets):
 @pytest.mark.parametrize("standardize", [True, False])
 def test_closed_form(standardize):
     """Units of X and y, whatever the scaling inside."""
-    given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": standardize}
+    given = {"prior": Prior(mean=MEAN, base_precision=PRECISION), "standardize": standardize}
     model = EvidenceMLPRegressor((), **given, **LINE).fit(X, y)
     value, mean, S = log_marginal(MEAN, PRECISION)
     assert_allclose(model.log_evidence_, value, atol=1e-6 if standardize else 1e-10)  # rounded data
@@ -92,18 +94,20 @@ def test_closed_form(standardize):
 def test_forms_of_a_precision(precision):
     inside = precision["output"] if isinstance(precision, dict) else precision
     matrix = inside if np.ndim(inside) == 2 else np.diag(np.broadcast_to(inside, 4))
-    model = EvidenceMLPRegressor((), prior_precision=precision, prior_mean=0.5, **LINE).fit(X, y)
+    model = EvidenceMLPRegressor((), prior=Prior(base_precision=precision, mean=0.5), **LINE).fit(
+        X, y
+    )
     assert_allclose(model.log_evidence_, log_marginal(np.full(4, 0.5), matrix)[0], atol=1e-6)
     assert_allclose(model.weight_precisions_, 1.0)
 
 
 def test_a_mean_alone_shifts_the_groups():
     given = {"standardize": False, **LINE}
-    model = EvidenceMLPRegressor((), prior_mean=MEAN, weight_precision=2.0, **given).fit(X, y)
+    model = EvidenceMLPRegressor((), prior=Prior(mean=MEAN, precision=2.0), **given).fit(X, y)
     assert_allclose(model.log_evidence_, log_marginal(MEAN, 2.0 * np.eye(4))[0], atol=1e-10)
-    shifted = EvidenceMLPRegressor((), weight_precision=2.0, **given).fit(X, y - PHI @ MEAN)
+    shifted = EvidenceMLPRegressor((), prior=Prior(precision=2.0), **given).fit(X, y - PHI @ MEAN)
     assert_allclose(model.log_evidence_, shifted.log_evidence_, atol=1e-10)
-    free = EvidenceMLPRegressor((), prior_mean=MEAN, **given).fit(X, y)
+    free = EvidenceMLPRegressor((), prior=Prior(mean=MEAN), **given).fit(X, y)
     other = EvidenceMLPRegressor((), **given).fit(X, y - PHI @ MEAN)
     assert_allclose(free.log_evidence_, other.log_evidence_, atol=1e-6)
     assert_allclose(free.weight_precisions_, other.weight_precisions_, rtol=1e-4)
@@ -111,8 +115,8 @@ def test_a_mean_alone_shifts_the_groups():
 
 def test_an_inferred_scale_is_integrated():
     """``P = alpha R`` with ``alpha`` inferred, against quadrature."""
-    given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": False, **LINE}
-    model = EvidenceMLPRegressor((), weight_precision="inferred", **given).fit(X, y)
+    prior = Prior(mean=MEAN, base_precision=PRECISION, precision="inferred")
+    model = EvidenceMLPRegressor((), prior=prior, standardize=False, **LINE).fit(X, y)
     logs = np.linspace(-6 * np.log(10), 6 * np.log(10), 4001)
     values = np.array([log_marginal(MEAN, np.exp(t) * PRECISION)[0] for t in logs])
     assert_allclose(np.log(model.weight_precisions_[0]), logs[values.argmax()], atol=0.01)
@@ -144,17 +148,15 @@ def test_an_inferred_noise_level_remembers_earlier_targets():
 def test_an_estimator_as_prior():
     first = EvidenceMLPRegressor((), **FIXED).fit(X[:20], y[:20])
     one = EvidenceMLPRegressor((), **FIXED).fit(X, y)
-    second = EvidenceMLPRegressor(
-        "auto", prior=FrozenEstimator(first), **FIXED | {"weight_precision": "auto"}
-    )
+    second = EvidenceMLPRegressor("auto", **FIXED | {"prior": FrozenEstimator(first)})
     second = clone(second).fit(X[20:], y[20:])
     assert second.hidden_layer_sizes_ == ()
     assert_allclose(weights(second), weights(one), atol=1e-10)
     chain = first.log_evidence_ + second.log_evidence_
     assert_allclose(chain, one.log_evidence_, atol=1e-10)
-    third = EvidenceMLPRegressor((), prior=first, **FIXED)
+    third = EvidenceMLPRegressor((), **FIXED | {"prior": first})
     for rows in (slice(20, 25), slice(25, 40)):
-        third.set_params(weight_precision=1.0).partial_fit(X[rows], y[rows])
+        third.set_params(prior__precision=1.0).partial_fit(X[rows], y[rows])
     assert_allclose(weights(third), weights(one), atol=1e-10)
     assert_allclose(first.log_evidence_ + third.log_evidence_, one.log_evidence_, atol=1e-10)
 
@@ -257,7 +259,7 @@ def test_a_first_batch_of_one_class_settles_nothing():
 def test_logistic_regression_at_the_mode_of_a_given_prior():
     """Bishop 4.140-4.143, against a direct minimisation."""
     t = (y > 0).astype(int)
-    given = {"prior_mean": MEAN, "prior_precision": PRECISION}
+    given = {"prior": Prior(mean=MEAN, base_precision=PRECISION)}
     model = EvidenceMLPClassifier((), **given).fit(X, t)
     w = MEAN.copy()
     for _ in range(50):
@@ -287,27 +289,36 @@ def test_state_is_whole():
 
 FITTED = EvidenceMLPRegressor((), **FIXED).fit(X, y)
 BAD = [
-    ({"prior_mean": np.zeros(3)}, r"prior_mean must be a number or an array of shape \(4,\)"),
-    ({"prior_mean": np.full(4, np.nan)}, "prior_mean must be finite"),
-    ({"prior_precision": np.ones((3, 3))}, r"prior_precision must be .* \(4, 4\)"),
-    ({"prior_precision": -np.eye(4)}, "positive definite; its smallest eigenvalue is -1"),
-    ({"prior_precision": np.zeros(4)}, "prior_precision must be positive"),
-    ({"prior_precision": np.triu(np.ones((4, 4)))}, "symmetric"),
-    ({"prior_precision": {"nothing": 1.0}}, "names 'nothing'"),
-    ({"prior_precision": 1.0, "prior": "ard"}, "prior='ard' is not possible"),
-    ({"prior_precision": 1.0, "hidden_layer_sizes": "auto"}, "hidden_layer_sizes='auto'"),
-    ({"prior_precision": 1.0, "measure_evidence": True}, "measure_evidence=True"),
+    (
+        {"prior": Prior(mean=np.zeros(3))},
+        r"prior.mean must be a number or an array of shape \(4,\)",
+    ),
+    ({"prior": Prior(mean=np.full(4, np.nan))}, "prior.mean must be finite"),
+    ({"prior": Prior(base_precision=np.ones((3, 3)))}, r"prior.base_precision must be .* \(4, 4\)"),
+    (
+        {"prior": Prior(base_precision=-np.eye(4))},
+        "positive definite; its smallest eigenvalue is -1",
+    ),
+    ({"prior": Prior(base_precision=np.zeros(4))}, "prior.base_precision must be positive"),
+    ({"prior": Prior(base_precision=np.triu(np.ones((4, 4))))}, "symmetric"),
+    ({"prior": Prior(base_precision={"nothing": 1.0})}, "names 'nothing'"),
+    ({"prior": Prior("ard", base_precision=1.0)}, "prior='ard' is not possible"),
+    (
+        {"prior": Prior(base_precision=1.0), "hidden_layer_sizes": "auto"},
+        "hidden_layer_sizes='auto'",
+    ),
+    ({"prior": Prior(base_precision=1.0), "measure_evidence": True}, "measure_evidence=True"),
     ({"prior": FITTED, "measure_evidence": True}, "measure_evidence=True"),
     (
-        {"prior_precision": {"hidden1_biases": 1.0}, "hidden_layer_sizes": (2,)},
+        {"prior": Prior(base_precision={"hidden1_biases": 1.0}), "hidden_layer_sizes": (2,)},
         "standardize=False",
     ),
     ({"prior": FITTED, "standardize": True}, "standardize=False; got True"),
     ({"prior": FITTED, "standardize": False, "activation": "relu"}, "activation='tanh'"),
     ({"prior": FITTED, "standardize": False, "hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),
-    ({"prior": FITTED, "standardize": False, "prior_mean": 0.0}, "Leave it at None"),
+    ({"prior": Prior(FITTED, mean=0.0), "standardize": False}, "Leave it at None"),
     ({"prior": EvidenceMLPClassifier()}, "same task"),
-    ({"weight_precision": "infered"}, "weight_precision must be"),
+    ({"prior": Prior(precision="infered")}, "prior.precision must be"),
 ]
 
 
@@ -338,7 +349,7 @@ def test_what_cannot_be_learnt_in_batches():
 
 
 def test_a_matrix_of_more_weights_than_are_formed():
-    model = EvidenceMLPRegressor((2,), prior_precision=1.0, standardize=True)
+    model = EvidenceMLPRegressor((2,), prior=Prior(base_precision=1.0), standardize=True)
     model._limits = model._limits._replace(dense=5)
     with pytest.raises(ValueError, match="formed for up to 5 weights"):
         model.fit(X, y)
@@ -367,8 +378,8 @@ def test_options_that_batches_do_not_allow_are_named(options, message):
 def test_posterior_under_a_prior_that_couples_weights():
     X = np.random.default_rng(0).normal(size=(20, 1))
     P = np.array([[2.0, 1.0], [1.0, 2.0]])
-    options = {"noise_std": 0.5, "standardize": False}
-    model = EvidenceMLPRegressor((), prior_precision=P, **options).fit(X, X[:, 0])
+    options = {"noise": 0.5, "standardize": False}
+    model = EvidenceMLPRegressor((), prior=Prior(base_precision=P), **options).fit(X, X[:, 0])
     posterior, Z = model.posterior_[0], np.hstack([X, np.ones((20, 1))])
     assert_allclose(posterior.precision, P + Z.T @ Z / 0.25, rtol=1e-8)
     assert "gamma" not in repr(posterior)
@@ -383,7 +394,7 @@ def test_samplers_refuse():
     with pytest.raises(ValueError, match="learnt in batches"):
         HMCMLPRegressor.from_evidence(batches)
     with pytest.raises(ValueError, match="it is for priors of mean zero"):
-        HMCMLPRegressor((), prior_mean=0.0, noise="correlated").fit(X, Y)
+        HMCMLPRegressor((), prior=Prior(mean=0.0), noise="correlated").fit(X, Y)
 
 
 # --- samplers -------------------------------------------------------------------------------------
@@ -394,8 +405,8 @@ SHORT = {"n_warmup": 80, "n_draws": 200}
 
 @pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
 def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
-    given = {"prior_mean": MEAN, "prior_precision": PRECISION, "standardize": standardize}
-    options = {"evidence": sampler == "auto", "sampler": sampler}
+    given = {"prior": Prior(mean=MEAN, base_precision=PRECISION), "standardize": standardize}
+    options = {"measure_evidence": sampler == "auto", "sampler": sampler}
     model = HMCMLPRegressor((), **given, **LINE, **CHAINS, **options).fit(X, y)
     value, mean, S = log_marginal(MEAN, PRECISION)
     if sampler == "auto":
@@ -415,9 +426,9 @@ def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
 @pytest.mark.parametrize(
     "given",
     [
-        {"prior_mean": MEAN},
-        {"prior_mean": MEAN, "prior_precision": [1.0, 2.0, 3.0, 4.0]},
-        {"prior_precision": PRECISION, "weight_precision": "inferred"},
+        {"prior": Prior(mean=MEAN)},
+        {"prior": Prior(mean=MEAN, base_precision=[1.0, 2.0, 3.0, 4.0])},
+        {"prior": Prior(base_precision=PRECISION, precision="inferred")},
     ],
     ids=["mean", "diagonal", "factor"],
 )
@@ -476,7 +487,7 @@ def test_curvature_of_a_linear_model_is_the_precision():
 def test_two_engines_on_a_small_network_with_a_prior():
     x, t = wave(40, 5)
     mean = [1.0, 0.0, 1.0, 0.0]  # of tanh(x): its mirror image is far away
-    given = {"prior_mean": mean, "prior_precision": 4.0, "standardize": False}
+    given = {"prior": Prior(mean=mean, base_precision=4.0), "standardize": False}
     laplace = EvidenceMLPRegressor((1,), **given, noise="constant", random_state=0).fit(x, t)
     model = HMCMLPRegressor.from_evidence(laplace, **CHAINS | SHORT).fit(x, t)
     assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
@@ -491,8 +502,8 @@ def test_two_engines_on_a_small_network_with_a_prior():
 def test_a_fitted_estimator_as_prior_of_a_sampler():
     """Two batches, the second one sampled, against the closed form of both."""
     first = EvidenceMLPRegressor((), **FIXED).fit(X[:15], y[:15])
-    second = HMCMLPRegressor(prior=FrozenEstimator(first), **FIXED | CHAINS)
-    second.set_params(weight_precision="auto").fit(X[15:], y[15:])
+    second = HMCMLPRegressor(**FIXED | CHAINS | {"prior": FrozenEstimator(first)})
+    second.fit(X[15:], y[15:])
     value, mean, S = log_marginal(np.zeros(4), 2.0 * np.eye(4))
     total = first.log_evidence_ + second.log_evidence_
     assert_allclose(total, value, atol=4 * second.log_evidence_std_)
@@ -513,4 +524,4 @@ def test_a_fitted_estimator_as_prior_of_a_sampler():
 def test_a_precision_that_vanishes_in_the_units_of_the_fit_is_refused(sampler):
     tiny = np.array([[1.2e-155], [-1.3e-155]])
     with pytest.raises(ValueError, match="numerically singular"):
-        sampler((), prior_precision=1.0, random_state=0).fit(tiny, [0, 1])
+        sampler((), prior=Prior(base_precision=1.0), random_state=0).fit(tiny, [0, 1])

@@ -29,7 +29,7 @@ CHANGES = {  # of all values of a column: the change, and the way back
 }
 each_change = pytest.mark.parametrize("change", CHANGES)
 chains_are_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-SHORT = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "evidence": False, "random_state": 0}
+SHORT = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False, "random_state": 0}
 REGRESSORS = {
     "evidence": EvidenceMLPRegressor(random_state=0, measure_evidence=False),
     "measured": EvidenceMLPRegressor((2,), noise="constant", n_restarts=2, random_state=0),

@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 from skbayesnn.inference import Method
 from skbayesnn.inference.evidence._ascent import evidence_derivatives
 from skbayesnn.inference.minima._training import Trained, train
@@ -70,7 +70,8 @@ def test_evidence_of_a_line_by_brute_force(n):
     rng = np.random.default_rng(n)
     X = rng.uniform(-2, 2, (n, 1))
     y = 0.7 * X[:, 0] + 0.3 * rng.standard_t(3, n)
-    model = fit(X, y, (), standardize=False, weight_precision=1.0, noise_std=0.5)
+    noise = Noise("student_t", std=0.5)
+    model = fit(X, y, (), standardize=False, prior=Prior(precision=1.0), noise=noise)
     exact = [
         log_evidence_linear(X, y, 1.0, 0.5 * np.sqrt((nu - 2) / nu), nu)
         for nu in DEGREES_OF_FREEDOM
@@ -89,7 +90,7 @@ def test_noise_occam_factor_by_quadrature():
     y = 0.3 * rng.standard_t(4, 200)
     X = np.zeros((200, 1))
     X[0] = 1e-3
-    options = {"weight_precision": 1.0, "standardize": False}
+    options = {"prior": Prior(precision=1.0), "standardize": False}
     free = fit(X, y, (), **options)
     low, high = LogUniform().log_range
 
@@ -201,7 +202,7 @@ def test_several_outputs():
 
 def test_fixed_noise_is_a_standard_deviation():
     X, y, _ = make_rows()
-    model = fit(X, y, noise_std=0.2)
+    model = fit(X, y, noise=Noise("student_t", std=0.2))
     assert model.noise_std_ == pytest.approx(0.2)
     assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
 

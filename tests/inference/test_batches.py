@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 from skbayesnn.inference import Limits, Method, Problem, Trouble, fit_evidence, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of
 from skbayesnn.inference.choice._growth import Candidate, best_of, grown_with_many_rows
@@ -117,7 +117,7 @@ def test_well_determined_weights_are_counted_anew_only_after_a_change(monkeypatc
 
 def test_given_precisions_stay():
     X, y = make_rows(300)
-    given = {"weight_precision": 2.0, "noise_std": 0.3, "hessian": "auto", "n_restarts": 1}
+    given = {"prior": Prior(precision=2.0), "noise": 0.3, "n_restarts": 1}
     model = EvidenceMLPRegressor((4,), random_state=0, **given)
     model._limits = MANY
     model.fit(X, y[:, 0])
@@ -228,7 +228,7 @@ class TestEstimators:
     def test_dense_matrices_on_request(self):
         X, y = make_rows(400)
         options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
-        model = EvidenceMLPRegressor((6,), hessian="exact", **options).fit(X, y[:, 0])
+        model = EvidenceMLPRegressor((6,), solver="exact", **options).fit(X, y[:, 0])
         assert np.isfinite(model.log_evidence_)
 
     def test_networks_without_evidence_count_equally(self):

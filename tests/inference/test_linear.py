@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.inference.optimise._linear import linear_start
 from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network
@@ -85,7 +85,9 @@ def test_large_weights_are_not_taken_for_noise():
     model = EvidenceMLPRegressor((), standardize=False).fit(X, y)
     precisions = np.exp(np.arange(-6.0, 2.0))
     fixed = [
-        EvidenceMLPRegressor((), standardize=False, weight_precision=value).fit(X, y).log_evidence_
+        EvidenceMLPRegressor((), standardize=False, prior=Prior(precision=value))
+        .fit(X, y)
+        .log_evidence_
         for value in precisions
     ]
     assert abs(model.noise_std_ - 0.1) < 0.02

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.inference import Problem, machine_memory, memory_of_search
 from skbayesnn.posterior import Gaussian
@@ -24,7 +24,7 @@ def make_rows(n_rows, n_features, n_units):
     return X, f + 0.02 * rng.standard_normal(n_rows)
 
 
-FIXED = {"weight_precision": 1.0, "noise_std": 0.1}
+FIXED = {"prior": Prior(precision=1.0), "noise": 0.1}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -32,18 +32,18 @@ FIXED = {"weight_precision": 1.0, "noise_std": 0.1}
     ("n_rows", "n_features", "hidden", "options", "limits"),
     [
         (9_000, 8, 3, {}, {}),  # many rows
-        (4_000, 4, 3, {"n_restarts": 4, "hessian": "gauss_newton"}, {}),
-        (1_500, 8, 16, {"hessian": "gauss_newton"}, {}),
+        (4_000, 4, 3, {"n_restarts": 4, "solver__hessian": "gauss_newton"}, {}),
+        (1_500, 8, 16, {"solver__hessian": "gauss_newton"}, {}),
         (300, 10, 24, FIXED, {}),  # large matrices
         (200, 30, 20, FIXED, {"dense": 0}),  # in dual form
-        (3_000, 8, 20, {"weight_precision": 100.0, "noise_std": 1.0}, {"dense": 0}),  # factors
+        (3_000, 8, 20, {"prior": Prior(precision=100.0), "noise": 1.0}, {"dense": 0}),  # factors
     ],
 )
 def test_estimate_within_a_factor_of_two(monkeypatch, n_rows, n_features, hidden, options, limits):
     set_limits(monkeypatch, **limits)
     X, y = make_rows(n_rows, n_features, hidden)
-    options = {"n_restarts": 1, "max_iter": 5, "random_state": 0} | options
-    model = EvidenceMLPRegressor((hidden,), **options)
+    options = {"n_restarts": 1, "solver__max_iter": 5, "random_state": 0} | options
+    model = EvidenceMLPRegressor((hidden,)).set_params(**options)
     model.set_params(n_restarts=1).fit(X[:50], y[:50])  # caches and late imports
     model.set_params(n_restarts=options["n_restarts"])
     tracemalloc.start()
@@ -76,15 +76,21 @@ def test_warning_only_where_memory_is_short(monkeypatch):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_draws_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
-    options = {"n_chains": 1, "n_warmup": 1, "n_draws": 60, "thin": 1, "evidence": False}
+    options = {
+        "n_chains": 1,
+        "n_warmup": 1,
+        "n_draws": 60,
+        "sampler": Sampler(thin=1),
+        "measure_evidence": False,
+    }
     model = HMCMLPRegressor((2,), noise="constant", random_state=0, **options).fit(X, y)
     monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 4000.0)
     monkeypatch.setattr(BayesianMLP, "_announce", lambda *given: None)
-    with pytest.warns(UserWarning, match="Keeping the draws .* fewer n_draws, or dtype='float32'"):
+    with pytest.warns(UserWarning, match=r"Keeping the draws .*dtype='float32'"):
         model.fit(X, y)
     with warnings.catch_warnings(action="error", category=UserWarning):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.set_params(dtype="float32").fit(X, y)  # half as much
+        model.set_params(sampler__dtype="float32").fit(X, y)  # half as much
 
 
 def test_covariances_that_do_not_fit(monkeypatch):

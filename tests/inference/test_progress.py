@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Deadline, Lines, Problem
 from skbayesnn.inference.minima._forecast import seconds_of_start
 from skbayesnn.inference.minima._search import find_minima
@@ -172,7 +172,13 @@ def test_other_processes_are_heard(capsys):
     EvidenceMLPRegressor((2,), verbose=1, **options).fit(X, Y)
     found = [line for line in lines(capsys) if line.startswith("start ")]
     assert [line[:12] for line in found] == [f"start {i} of 3" for i in (1, 2, 3)]
-    chains = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "thin": 1, "evidence": False}
+    chains = {
+        "n_chains": 2,
+        "n_warmup": 20,
+        "n_draws": 20,
+        "sampler": Sampler(thin=1),
+        "measure_evidence": False,
+    }
     one = HMCMLPRegressor((2,), random_state=0, **chains).fit(X, Y)
     assert lines(capsys) == []
     two = HMCMLPRegressor((2,), random_state=0, verbose=1, n_jobs=2, **chains).fit(X, Y)

@@ -45,7 +45,13 @@ FOR_REGRESSORS = {
     "coverage": make_coverage_scorer(0.8),
     "interval": make_interval_scorer(0.8),
 }
-FEW = {"sampler": "langevin", "n_chains": 2, "n_warmup": 20, "n_draws": 20, "evidence": False}
+FEW = {
+    "sampler": "langevin",
+    "n_chains": 2,
+    "n_warmup": 20,
+    "n_draws": 20,
+    "measure_evidence": False,
+}
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (60, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * RNG.standard_normal(60)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler, Solver
 from skbayesnn.model_selection import EvidenceSearch
 
 RNG = np.random.default_rng(1)
@@ -18,7 +18,7 @@ Y = 1e3 + 5.0 * np.sin(X[:, 0]) * X[:, 1] + RNG.standard_normal(40)
 Y2 = np.column_stack([Y, X[:, 0] + 0.5 * RNG.standard_normal(40)])
 LABELS = (X[:, 0] * X[:, 1] + RNG.standard_normal(40) > 0).astype(int)
 GRID = RNG.uniform(-4, 4, (7, 2))
-MODEL = EvidenceMLPRegressor(n_restarts=2, max_iter=100, random_state=0)
+MODEL = EvidenceMLPRegressor(n_restarts=2, solver=Solver(max_iter=100), random_state=0)
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -35,12 +35,14 @@ def searched(y, averaging="equal", model=MODEL, **grid):
 )
 def regressors(request):
     if request.param == "samplers":
-        sampler = HMCMLPRegressor(n_chains=2, n_warmup=20, n_draws=20, thin=1, random_state=3)
+        sampler = HMCMLPRegressor(
+            n_chains=2, n_warmup=20, n_draws=20, sampler=Sampler(thin=1), random_state=3
+        )
         return EvidenceSearch(sampler, {"hidden_layer_sizes": [(), (1,)]}, averaging="equal").fit(
             X[:12], Y2[:12]
         )
     if request.param == "noises":
-        linear = clone(MODEL).set_params(hidden_layer_sizes=(), noise_hidden_layer_sizes=())
+        linear = clone(MODEL).set_params(hidden_layer_sizes=(), noise__hidden_layer_sizes=())
         return searched(Y2, model=linear, noise=["constant", "student_t", "input_dependent"])
     if request.param == "pipelines":
         linear = clone(MODEL).set_params(hidden_layer_sizes=())
@@ -111,7 +113,7 @@ def test_drawn_functions(regressors, kind):
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS + (X[:, 0] > 1)], ids=["two", "three"])
 def test_classes(labels):
-    model = EvidenceMLPClassifier(n_restarts=1, max_iter=100, random_state=0)
+    model = EvidenceMLPClassifier(n_restarts=1, solver=Solver(max_iter=100), random_state=0)
     search = searched(labels, averaging="stacking", model=model)
     weights = search.weights_[:, None, None]
     p = by_model(search, "predict_proba", GRID)

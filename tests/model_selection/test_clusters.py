@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = pytest.mark.filterwarnings("default")  # of Dask and Ray, and what they import
@@ -16,7 +16,13 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 2))
 Y = np.sin(X[:, 0]) + 0.1 * RNG.standard_normal(40)
 MODEL = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0)
-CHAINS = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "thin": 1, "evidence": False}
+CHAINS = {
+    "n_chains": 2,
+    "n_warmup": 20,
+    "n_draws": 20,
+    "sampler": Sampler(thin=1),
+    "measure_evidence": False,
+}
 SAMPLER = HMCMLPRegressor((2,), random_state=0, **CHAINS)
 SEARCH = EvidenceSearch(MODEL, {"hidden_layer_sizes": [(), (1,), (2,)]})
 MODELS = {"starts": MODEL, "chains": SAMPLER, "candidates": SEARCH}

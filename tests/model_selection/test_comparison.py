@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import multivariate_normal, norm
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.model_selection import ComparisonTable, compare
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -18,7 +19,7 @@ RNG = np.random.default_rng(2)
 X = RNG.standard_normal((30, 3))
 Y = X @ [1.0, -2.0, 0.0] + 0.5 + 0.4 * RNG.standard_normal(30)
 ALPHA, SIGMA = 0.7, 0.5
-FIXED = EvidenceMLPRegressor((), weight_precision=ALPHA, noise_std=SIGMA, standardize=False)
+FIXED = EvidenceMLPRegressor((), prior=Prior(precision=ALPHA), noise=SIGMA, standardize=False)
 
 
 def design(X):
@@ -55,7 +56,7 @@ def left_out(X, y, row, weight):
     """Log density of a row's target without one unit of its weight, by another fit."""
     rest = weight.copy()
     rest[row] -= 1.0
-    model = EvidenceMLPRegressor(**FIXED.get_params()).fit(X, y, sample_weight=rest)
+    model = clone(FIXED).fit(X, y, sample_weight=rest)
     return model.log_predictive_density(X[[row]], y[[row]])[0]
 
 
@@ -64,7 +65,7 @@ def test_leave_one_out_by_refitting():
     X2, y2 = np.vstack([X, X[:2]]), np.append(Y, Y[:2])  # rows given twice
     weight = np.append(weight, [1.0, 2.0])
     weight[:2] = 1.0
-    model = EvidenceMLPRegressor(**FIXED.get_params()).fit(X2, y2, sample_weight=weight)
+    model = clone(FIXED).fit(X2, y2, sample_weight=weight)
     found = model.leave_one_out_log_density_
     assert found.shape == (32,)
     assert_array_equal(np.isnan(found), weight == 0)

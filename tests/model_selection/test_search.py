@@ -17,11 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayesnn import (
-    EvidenceMLPClassifier,
-    EvidenceMLPRegressor,
-    HMCMLPRegressor,
-)
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -223,7 +219,9 @@ class TestTrouble:
         assert "All 3 candidates failed" in failure.value.__notes__[0]
 
     def test_no_candidate_has_an_evidence(self):
-        model = EvidenceMLPRegressor((4,), activation="identity", n_restarts=1, max_iter=3)
+        model = EvidenceMLPRegressor(
+            (4,), activation="identity", n_restarts=1, solver=Solver(max_iter=3)
+        )
         with (
             pytest.warns(UserWarning, match="log_evidence_ is nan"),
             pytest.raises(ValueError, match="No candidate has an evidence"),
@@ -324,7 +322,7 @@ def test_max_time_is_checked(max_time):
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_check_estimator(estimator, averaging):
     model = estimator((), random_state=0)
-    search = EvidenceSearch(model, {"weight_precision": [0.1, 1.0]}, averaging=averaging)
+    search = EvidenceSearch(model, {"prior__precision": [0.1, 1.0]}, averaging=averaging)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", SkipTestWarning)
@@ -339,7 +337,7 @@ def test_three_classes_and_sample_weight():
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, len(X))
     grid = {"hidden_layer_sizes": [(), (1,)]}
-    model = EvidenceMLPClassifier(n_restarts=1, max_iter=50, random_state=0)
+    model = EvidenceMLPClassifier(n_restarts=1, solver=Solver(max_iter=50), random_state=0)
     for averaging in ("evidence", "stacking", "tempered"):
         search = EvidenceSearch(model, grid, averaging=averaging)
         weighted = clone(search).fit(X, y, sample_weight=weight)

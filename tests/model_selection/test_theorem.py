@@ -14,7 +14,7 @@ from numpy.testing import assert_array_less
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.basis import FourierSplineFeatures, HermiteFunctionFeatures, RadialBasisFeatures
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -31,13 +31,15 @@ BASES = {
 
 
 def log_evidence(family, x, y):
-    options = {"standardize": False, "noise_std": NOISE_STD, "random_state": 0}
+    options = {"standardize": False, "noise": NOISE_STD, "random_state": 0}
     if family != "network":
-        regressor = EvidenceMLPRegressor((), weight_precision=1.0, **options)
+        regressor = EvidenceMLPRegressor((), prior=Prior(precision=1.0), **options)
         return make_pipeline(BASES[family], regressor).fit(x, y)[-1].log_evidence_
     into_units = HIDDEN_STD**-2
     precisions = {"hidden1_weights": into_units, "hidden1_biases": into_units, "output": 1.0}
-    model = EvidenceMLPRegressor((3,), weight_precision=precisions, combine="evidence", **options)
+    model = EvidenceMLPRegressor(
+        (3,), prior=Prior(precision=precisions), combine="evidence", **options
+    )
     return model.fit(x, y).log_evidence_
 
 

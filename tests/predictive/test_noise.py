@@ -8,7 +8,7 @@ from scipy import stats
 from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import squared_scales
-from skbayesnn.predictive import Noise, NoiseNetworks, StudentTNoise
+from skbayesnn.predictive import GaussianNoise, NoiseNetworks, StudentTNoise
 
 X = np.random.default_rng(0).standard_normal((5, 2))
 SQUARED_SCALES = np.array([[0.5, 2.0], [1.0, 0.1], [3.0, 0.7]])  # of three networks
@@ -21,7 +21,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 def make(kind):
     """Noise of three networks, or of one whose log precision is uncertain."""
     if kind == "gaussian":
-        return Noise(SQUARED_SCALES)
+        return GaussianNoise(SQUARED_SCALES)
     if kind == "student_t":
         return StudentTNoise(SQUARED_SCALES, degrees_of_freedom=DEGREES)
     network, rng = Network((2, 3, 2)), np.random.default_rng(1)

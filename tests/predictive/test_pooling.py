@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network
-from skbayesnn.predictive import Ensemble, Member, Noise, Pooled
+from skbayesnn.predictive import Ensemble, GaussianNoise, Member, Pooled
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -17,7 +17,12 @@ NETWORK = Network((1, 2))
 def member(rng, variances, pooled_with=None):
     """A linear model of two outputs with some posterior and noise."""
     root = rng.standard_normal((4, 8))
-    given = NETWORK, rng.standard_normal(4), DensePrecision(root @ root.T), Noise(variances[None])
+    given = (
+        NETWORK,
+        rng.standard_normal(4),
+        DensePrecision(root @ root.T),
+        GaussianNoise(variances[None]),
+    )
     return Member(*given) if pooled_with is None else Pooled(*given, others=pooled_with)
 
 

@@ -33,7 +33,7 @@ from skbayesnn.posterior import (
     StudentTJoint,
     weight_groups,
 )
-from skbayesnn.samplers import Metric, Noise, start, transition
+from skbayesnn.samplers import Metric, RandomNumbers, start, transition
 
 RANGE = LogUniform(0.3, 3.0)
 GAMMA = Gamma(2.0, 1.5, 0.3, 3.0)
@@ -269,7 +269,7 @@ class Kernel:
             q = self.many.renewed(q, [self.rng] * m, keep_outputs=True)
         phase = start(self.many.energy, q)._replace(momentum=self.momentum)
         if self.dynamics:
-            noise = Noise(self._draw_momentum(m), self.rng.random(m))
+            noise = RandomNumbers(self._draw_momentum(m), self.rng.random(m))
             low, high = self.n_steps
             steps = self.step_size, self.rng.integers(low, high + 1, size=m)
             kernel = self.kernel or transition

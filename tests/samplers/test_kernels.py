@@ -7,8 +7,8 @@ from scipy.special import ndtr
 from skbayesnn.samplers import (
     Chains,
     Metric,
-    Noise,
     Plan,
+    RandomNumbers,
     StepSize,
     advance,
     effective_sample_size,
@@ -98,7 +98,7 @@ def assert_same_bits(first, second):
 
 def one_transition(energy, phase, uniform, step_size=0.5, n_steps=3, seed=3, **options):
     m, d = phase.position.shape
-    noise = Noise(np.random.default_rng(seed).standard_normal((m, d)), np.full(m, uniform))
+    noise = RandomNumbers(np.random.default_rng(seed).standard_normal((m, d)), np.full(m, uniform))
     args = np.full(m, step_size), np.full(m, n_steps), Metric.identity(m, d)
     return transition(energy, phase, noise, *args, **options), noise
 
@@ -165,7 +165,7 @@ def test_trajectories_given_up_are_rejected(metropolis):
 
 
 def test_every_chain_has_its_own_random_numbers():
-    noise = Noise.draw(generators(3), 4)
+    noise = RandomNumbers.draw(generators(3), 4)
     for i, rng in enumerate(generators(3)):
         np.testing.assert_array_equal(noise.momentum[i], rng.standard_normal(4))
         assert noise.uniform[i] == rng.random()
@@ -194,7 +194,7 @@ def test_energy_errors_in_equilibrium(step_size, n_steps, persistence):
     phase = start(energy, energy.draw(m, rng))
     phase = phase._replace(momentum=rng.standard_normal((m, 5)))
     metric = Metric(np.tile(energy.factor, (m, 1, 1)))
-    noise = Noise(rng.standard_normal((m, 5)), rng.random(m))
+    noise = RandomNumbers(rng.standard_normal((m, 5)), rng.random(m))
     args = np.full(m, step_size), np.full(m, n_steps), metric, persistence
     end, info = transition(energy, phase, noise, *args)
     weight = np.exp(-info.error)
@@ -240,7 +240,7 @@ def test_stochastic_dynamics_samples_a_widened_distribution(eps, n_steps, persis
     rngs, squares = generators(m), []
     for _ in range(300):
         args = np.full(m, eps), np.full(m, n_steps), Metric.identity(m, d), persistence
-        phase, _ = transition(energy, phase, Noise.draw(rngs, d), *args, metropolis=False)
+        phase, _ = transition(energy, phase, RandomNumbers.draw(rngs, d), *args, metropolis=False)
         squares.append(np.mean(phase.position**2, axis=1))
     squares = np.stack(squares, axis=1)
     assert_expected(squares, width**2)
@@ -332,7 +332,7 @@ def test_random_walk_of_a_gaussian():
     rng = np.random.default_rng(0)
     phase = start(energy, energy.draw(m, rng))
     metric = Metric(np.tile(energy.factor, (m, 1, 1)))
-    noise = Noise(rng.standard_normal((m, dimension)), rng.random(m))
+    noise = RandomNumbers(rng.standard_normal((m, dimension)), rng.random(m))
     args = np.full(m, 2.4 / np.sqrt(dimension)), np.ones(m, dtype=int), metric
     end, info = random_walk(energy, phase, noise, *args)
     expected = 2 * ndtr(-0.5 * args[0] * np.linalg.norm(noise.momentum, axis=1))
@@ -354,7 +354,7 @@ def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():
             return np.log(x[:, 0]) ** 2 * x[:, 2], x[:, :2]
 
     phase = start(energy, np.tile([1.0, 1.0, 5.0], (200, 1)))
-    noise = Noise(np.random.default_rng(0).standard_normal((200, 2)), np.zeros(200))
+    noise = RandomNumbers(np.random.default_rng(0).standard_normal((200, 2)), np.zeros(200))
     args = np.full(200, 2.0), np.ones(200, dtype=int), Metric.identity(200, 2)
     end, info = random_walk(energy, phase, noise, *args)
     assert np.all(end.position[:, 2] == 5.0)

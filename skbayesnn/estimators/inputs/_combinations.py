@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from skbayesnn.estimators.inputs._hyperpriors import has_gamma_noise
+from skbayesnn.estimators.inputs._hyperpriors import of_levels
 from skbayesnn.estimators.inputs._parameters import is_estimator
-from skbayesnn.posterior import INTERCEPT
+from skbayesnn.posterior import INTERCEPT, Gamma
 
 
 class Choice(NamedTuple):
@@ -14,7 +14,7 @@ class Choice(NamedTuple):
     Attributes
     ----------
     words : str
-        Name of the choice in messages; parameter names in braces stand for their values.
+        Name of the choice in messages; ``estimator`` in braces stands for the estimator.
     made : callable
         Function that returns True if the parameters of an estimator make this choice.
     """
@@ -40,68 +40,70 @@ class Refusal(NamedTuple):
     instead: str
 
 
-def _is(name, *values):
-    """Choice of one of some strings."""
-
-    def made(estimator):
-        given = getattr(estimator, name, None)
-        return isinstance(given, str) and given in values
-
-    return Choice(f"{name}={{{name}!r}}", made)
+def _noise_is(*kinds):
+    """Choice of one of some kinds of noise."""
+    return Choice(
+        "noise={estimator._noise.kind!r}",
+        lambda estimator: estimator._noise is not None and estimator._noise.kind in kinds,
+    )
 
 
-def _given(name):
-    """Choice of any value but ``None``."""
-    return Choice(name, lambda estimator: getattr(estimator, name, None) is not None)
+def _prior_has(name):
+    """Choice of any value but ``None`` for a parameter of the prior."""
+    return Choice(f"prior.{name}", lambda e: getattr(e._prior, name) is not None)
 
 
-def _fixes_noise(estimator):
-    given = getattr(estimator, "noise_std", "auto")
-    return not (isinstance(given, str) and given == "auto")
+def _has_gamma_noise(estimator):
+    return any(isinstance(prior, Gamma) for prior in of_levels(estimator._noise))
 
 
 def _makes_one_group(estimator):
-    given = estimator.prior_precision
+    given = estimator._prior.base_precision
     return given is not None and not isinstance(given, dict)
 
 
 def _has_intercept_group(estimator):
-    return isinstance(estimator.prior, str) and estimator.prior.endswith(INTERCEPT)
+    kind = estimator._prior.kind
+    return isinstance(kind, str) and kind.endswith(INTERCEPT)
 
 
-def _is_array(prior):
-    return not (isinstance(prior, str) or is_estimator(prior))
+def _has_labels(estimator):
+    kind = estimator._prior.kind
+    return not (isinstance(kind, str) or is_estimator(kind))
+
+
+def _has_own_groups(estimator):
+    return _has_labels(estimator) or estimator._prior.kind not in ("layer", "single")
 
 
 # choices made by a call
 MEASUREMENTS = Choice("measurement_std")
 PARTIAL_FIT = Choice("partial_fit")
 
-PRIOR_MEAN, PRIOR_PRECISION = _given("prior_mean"), _given("prior_precision")
-EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator.prior))
+PRIOR_MEAN, PRIOR_PRECISION = _prior_has("mean"), _prior_has("base_precision")
+EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator._prior.kind))
 MEASURED = Choice(
     "measure_evidence=True",
-    lambda estimator: getattr(estimator, "measure_evidence", False) is True,
+    lambda estimator: hasattr(estimator, "combine") and estimator.measure_evidence is True,
 )
-GROWN = _is("hidden_layer_sizes", "auto")
-FIXED_NOISE = Choice("noise_std", _fixes_noise)
-GAMMA_NOISE = Choice(
-    "A Gamma prior of the noise level", lambda estimator: has_gamma_noise(estimator.hyperprior)
+GROWN = Choice(
+    "hidden_layer_sizes='auto'",
+    lambda e: isinstance(e.hidden_layer_sizes, str) and e.hidden_layer_sizes == "auto",
 )
-CORRELATED = _is("noise", "correlated")
-WITHOUT_LEVEL = _is("noise", "input_dependent", "student_t", "correlated")
-ARRAY = Choice("an array as prior", lambda estimator: _is_array(estimator.prior))
-ONE_GROUP = Choice("prior_precision as a number or an array", _makes_one_group)
-OWN_GROUPS = Choice(
-    "prior={prior!r}", lambda e: _is_array(e.prior) or not _is("prior", "layer", "single").made(e)
-)
+FIXED_NOISE = Choice("noise.std", lambda e: e._noise is not None and e._noise._is_known)
+GAMMA_NOISE = Choice("A Gamma prior of the noise level", _has_gamma_noise)
+CORRELATED = _noise_is("correlated")
+WITHOUT_LEVEL = _noise_is("input_dependent", "student_t", "correlated")
+ARRAY = Choice("an array as prior", _has_labels)
+ONE_GROUP = Choice("prior.base_precision as a number or an array", _makes_one_group)
+OWN_GROUPS = Choice("prior={estimator._prior.kind!r}", _has_own_groups)
 
 LEVELS = "Use noise='constant' or 'shared'"
 NOT_MEASURED = "Use measure_evidence='auto' or False"
 
 REFUSALS = (
     Refusal(
-        Choice("prior={prior!r}", _has_intercept_group),
+        Choice("prior={estimator._prior.kind!r}", _has_intercept_group),
         Choice("fit_intercept=False", lambda estimator: not estimator.fit_intercept),
         "it is for outputs with intercepts",
         "Use fit_intercept=True, or the same prior without '+intercept'",
@@ -115,19 +117,19 @@ REFUSALS = (
     # noise
     Refusal(
         FIXED_NOISE,
-        _is("noise", "input_dependent"),
+        _noise_is("input_dependent"),
         "it fixes one noise level for all inputs",
-        "Leave noise_std at 'auto'",
+        "Leave noise.std at 'auto'",
     ),
     Refusal(
         FIXED_NOISE,
         CORRELATED,
         "it fixes levels of single outputs, and this infers the whole covariance",
-        "Leave noise_std at 'auto'",
+        "Leave noise.std at 'auto'",
     ),
     Refusal(
         GAMMA_NOISE,
-        _is("noise", "input_dependent", "correlated"),
+        _noise_is("input_dependent", "correlated"),
         "there the noise has no level of its own",
         "Use noise='constant', 'shared' or 'student_t', or a LogUniform prior",
     ),
@@ -163,7 +165,7 @@ REFUSALS = (
         OWN_GROUPS,
         ONE_GROUP,
         "all weights are then one group",
-        "Give prior_precision as a dict by group, or prior='layer'",
+        "Give prior.base_precision as a dict by group, or prior='layer'",
     ),
     # ways to fit
     Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
@@ -185,7 +187,7 @@ def refusal(estimator, asked=None):
         meant = asked is None or any(choice is asked for choice in pair)
         if meant and all(choice is asked or choice.made(estimator) for choice in pair):
             words = f"{row.one.words} is not possible with {row.other.words}"
-            return f"{words.format(**vars(estimator))}: {row.why}. {row.instead}."
+            return f"{words.format(estimator=estimator)}: {row.why}. {row.instead}."
     return None
 
 

@@ -1,5 +1,7 @@
 """Validation of constructor parameters, with messages that say what to do."""
 
+from __future__ import annotations
+
 import numbers
 
 import numpy as np
@@ -38,9 +40,9 @@ def check_parameters(estimator):
         The hidden layer sizes.
     """
     one_of(estimator, "activation", tuple(ACTIVATIONS))
-    if isinstance(estimator.prior, str):
-        one_of(estimator, "prior", PRIORS)
-    if hasattr(estimator, "noise"):
+    if isinstance(estimator._prior.kind, str):
+        one_of(estimator._prior, "kind", PRIORS)
+    if estimator._noise is not None:
         estimator._check_noise()
     if hasattr(estimator, "class_weight"):
         estimator._check_class_weight()
@@ -56,10 +58,10 @@ def check_parameters(estimator):
         )
     if isinstance(estimator.hidden_layer_sizes, str) and estimator.hidden_layer_sizes == "auto":
         return "auto"
-    return layer_sizes(estimator, "hidden_layer_sizes")
+    return layer_sizes(estimator)
 
 
-def fixed_values(given, names, what, may_be_zero=False):
+def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
     """Find the positive quantities that the user fixes, and their values.
 
     Parameters
@@ -69,8 +71,10 @@ def fixed_values(given, names, what, may_be_zero=False):
     names : list
         Names (or numbers) of the quantities.
     what : str
-        Name of the constructor parameter, for messages.
+        Name of the parameter, for messages.
     may_be_zero : bool, default=False
+    inferred : tuple of str, default=("auto",)
+        Words that leave all quantities free.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def fixed_values(given, names, what, may_be_zero=False):
     """
     free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
     if isinstance(given, str):
-        if given != "auto" and (given, what) != ("inferred", "weight_precision"):
+        if given not in inferred:
             raise ValueError(f"{what} must be 'auto', a positive number or a dict, got {given!r}.")
         return free, values
     if not isinstance(given, dict):
@@ -107,9 +111,17 @@ def fixed_values(given, names, what, may_be_zero=False):
     return free, values
 
 
-def layer_sizes(estimator, name):
+def label(owner, name):
+    """Name of a parameter in messages: ``noise.std`` of a `Noise`, but ``noise`` for its kind."""
+    role = getattr(owner, "_role", None)
+    if role is None:
+        return name
+    return role if name == "kind" else f"{role}.{name}"
+
+
+def layer_sizes(owner, name="hidden_layer_sizes"):
     """Convert a parameter to a tuple of layer sizes; raise unless it is valid."""
-    given = getattr(estimator, name)
+    given, name = getattr(owner, name), label(owner, name)
     sizes = given.tolist() if isinstance(given, np.ndarray) else given
     sizes = sizes if isinstance(sizes, tuple | list) else (sizes,)
     if not all(_is_integer(size) and size > 0 for size in sizes):
@@ -121,16 +133,16 @@ def layer_sizes(estimator, name):
     return tuple(int(size) for size in sizes)
 
 
-def one_of(estimator, name, options):
+def one_of(owner, name, options):
     """Raise unless a parameter is one of the allowed strings."""
-    value = getattr(estimator, name)
+    value, name = getattr(owner, name), label(owner, name)
     if not (isinstance(value, str) and value in options):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
 
 
-def is_boolean(estimator, name):
+def is_boolean(owner, name):
     """Raise unless a parameter is a boolean."""
-    value = getattr(estimator, name)
+    value = getattr(owner, name)
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}.")
 
@@ -139,9 +151,9 @@ def _is_integer(value):
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
-def integer(estimator, name, least):
+def integer(owner, name, least):
     """Raise unless a parameter is an integer of at least ``least``."""
-    count(getattr(estimator, name), name, least)
+    count(getattr(owner, name), label(owner, name), least)
 
 
 def count(value, name, least=1):
@@ -153,9 +165,9 @@ def count(value, name, least=1):
     return int(value)
 
 
-def positive(estimator, name):
+def positive(owner, name):
     """Raise unless a parameter is a positive finite number."""
-    value = getattr(estimator, name)
+    value, name = getattr(owner, name), label(owner, name)
     if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
 

@@ -13,8 +13,13 @@ SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
 
 
+def fixed_precisions(given, names):
+    """Find the groups whose precision is given, and its value, see `fixed_values`."""
+    return fixed_values(given, names, "prior.precision", inferred=("auto", "inferred"))
+
+
 def precision_factors(given, settled, names):
-    """Find `fixed_values` of ``weight_precision`` where some groups already have a precision.
+    """Find `fixed_precisions` where some groups already have a precision.
 
     These have the factor 1 unless another one is given, or ``"inferred"``.
 
@@ -25,18 +30,18 @@ def precision_factors(given, settled, names):
         Names of these groups.
     names : list of str
     """
-    free, values = fixed_values(given, names, what="weight_precision")
+    free, values = fixed_precisions(given, names)
     if isinstance(given, str) and given == "inferred":
         return free, values
     return free & ~np.isin(names, settled), values
 
 
-def given_prior(estimator, network, feature_names, to_user):
-    """Build the prior from ``prior_mean`` and ``prior_precision``, in standardised units.
+def given_prior(prior, network, feature_names, to_user):
+    """Build the prior from ``mean`` and ``base_precision``, in standardised units.
 
     Parameters
     ----------
-    estimator : EvidenceMLP
+    prior : Prior
     network : Network
     feature_names : list of str or None
     to_user : callable
@@ -48,27 +53,27 @@ def given_prior(estimator, network, feature_names, to_user):
     settled : tuple of str
         Names of the groups whose precision is given.
     """
-    groups, k = weight_groups(network, estimator.prior, feature_names), network.n_weights
+    groups, k = weight_groups(network, prior.kind, feature_names), network.n_weights
     origin = to_user(np.zeros(k))
     change = np.column_stack([to_user(unit) - origin for unit in np.eye(k)])
     mean, shape = np.zeros(k), np.ones(k)
-    if estimator.prior_mean is not None:
-        mean = np.linalg.solve(change, _mean(estimator.prior_mean, k) - origin)
-    precision, settled = estimator.prior_precision, ()
+    if prior.mean is not None:
+        mean = np.linalg.solve(change, _mean(prior.mean, k) - origin)
+    precision, settled = prior.base_precision, ()
     if isinstance(precision, dict):
         shape, settled = _by_group(precision, groups, change), tuple(precision)
     elif precision is not None:
         settled = ("weights",)
         groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
-        shape = _changed(_matrix(precision, k, "prior_precision"), change)
+        shape = _changed(_matrix(precision, k, "prior.base_precision"), change)
     return GaussianPrior(groups.labels, groups.names, mean, shape), settled
 
 
 def _mean(given, k):
-    mean = _numbers(given, "prior_mean")
+    mean = _numbers(given, "prior.mean")
     if mean.shape not in ((), (k,)):
         raise ValueError(
-            f"prior_mean must be a number or an array of shape ({k},), one for every weight "
+            f"prior.mean must be a number or an array of shape ({k},), one for every weight "
             f"({ORDER}); got shape {mean.shape}."
         )
     return mean
@@ -80,15 +85,15 @@ def _by_group(given, groups, change):
     matrix, named = np.zeros(2 * labels.shape), np.zeros(len(labels), dtype=bool)
     for name, value in given.items():
         if name not in names:
-            raise ValueError(f"prior_precision names {name!r}, but this model has {names}.")
+            raise ValueError(f"prior.base_precision names {name!r}, but this model has {names}.")
         members = np.flatnonzero(labels == names.index(name))
-        block = _matrix(value, len(members), f"prior_precision[{name!r}]")
+        block = _matrix(value, len(members), f"prior.base_precision[{name!r}]")
         matrix[np.ix_(members, members)] = block if block.ndim == 2 else np.diag(block)
         named[members] = True
     shape = _changed(matrix, change)
     if np.any(shape[labels[:, None] != labels]) or np.any(np.diag(shape)[~named]):
         raise ValueError(
-            "prior_precision by group holds in the units of X and y, where the first layer's "
+            "prior.base_precision by group holds in the units of X and y, where the first layer's "
             "intercepts depend on its standardised weights, which are another group. Use "
             "standardize=False, or one precision matrix for all weights."
         )
@@ -152,6 +157,7 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
     hidden_layer_sizes : tuple of int
     earlier : Earlier or None
     """
+    prior = estimator._prior
     if earlier is not None:
         factor = earlier.factor
         problem = replace(
@@ -161,24 +167,24 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
             noise_hyperprior=_noise_after(estimator, problem, earlier.learnt.noise),
         )
         settled = tuple(problem.groups.names)
-    elif estimator.prior_mean is None and estimator.prior_precision is None:
+    elif prior.mean is None and prior.base_precision is None:
         return problem
     else:
-        network, factor = problem.network(hidden_layer_sizes), estimator.weight_precision
+        network, factor = problem.network(hidden_layer_sizes), prior.precision
         to_user = estimator._units(network).weights
-        groups, settled = given_prior(estimator, network, problem.feature_names, to_user)
+        groups, settled = given_prior(prior, network, problem.feature_names, to_user)
         problem = replace(problem, groups=groups)
         with np.errstate(all="ignore"):
             usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))
         if not usable:
             raise ValueError(
-                "prior_precision is numerically singular in the units of the fit. Use a larger "
-                "prior_precision, or other units of X and y."
+                "prior.base_precision is numerically singular in the units of the fit. Use a "
+                "larger one, or other units of X and y."
             )
     most, n_weights = problem.limits.dense, len(problem.groups.labels)
     if problem.groups.coupled and n_weights > most:
         raise ValueError(
-            f"prior_precision with elements off its diagonal, which standardize=True brings "
+            f"prior.base_precision with elements off its diagonal, which standardize=True brings "
             f"about, needs whole matrices. They are formed for up to {most} weights; this "
             f"network has {n_weights}."
         )
@@ -188,7 +194,7 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
 def _noise_after(estimator, problem, learnt):
     """Prior of the inferred noise levels from earlier data."""
     own, constant = problem.noise_hyperprior, ("auto", "constant", "shared")
-    known = learnt is not None and getattr(estimator, "noise", None) in constant
+    known = learnt is not None and estimator._noise.kind in constant
     if not known or len(learnt) != problem.likelihood.n_levels:
         return own
     free = problem.noise_precision[0]

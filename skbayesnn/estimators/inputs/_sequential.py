@@ -81,7 +81,7 @@ class Earlier(NamedTuple):
     log_evidences : tuple of float
         Log evidence of every batch that ``partial_fit`` has seen.
     factor : object
-        Parameter ``weight_precision``, as a factor of the precision that was learnt.
+        ``precision`` of the `Prior`, as a factor of the precision that was learnt.
     hyperprior : dict or None
         Hyperprior of this factor.
     """
@@ -163,9 +163,10 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
         Required class of the estimator.
     hidden_layer_sizes : tuple of int or "auto"
     """
-    if not is_estimator(estimator.prior):
+    prior = estimator._prior
+    if not is_estimator(prior.kind):
         return None
-    given = thawed(estimator.prior)
+    given = thawed(prior.kind)
     if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):
         raise ValueError(
             f"prior must be an evidence estimator of the same task if it is an estimator; got "
@@ -178,5 +179,4 @@ def earlier_of_prior(estimator, kind, hidden_layer_sizes):
     )
     earlier = Earlier.of(given)
     earlier.check(estimator, hidden_layer_sizes)
-    given = estimator.weight_precision, estimator.hyperprior
-    return earlier._replace(log_evidences=(), factor=given[0], hyperprior=given[1])
+    return earlier._replace(log_evidences=(), factor=prior.precision, hyperprior=prior.hyperprior)

@@ -1,5 +1,7 @@
 """Predictive distributions of the classes of given rows, with the methods of SciPy's."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

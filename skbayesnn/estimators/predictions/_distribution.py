@@ -1,5 +1,7 @@
 """Predictive distributions of the targets of given rows, with the methods of SciPy's."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -343,7 +345,7 @@ class PredictiveDistribution(Distribution):
         """Check targets and standardise them: ``(n_samples, n_outputs)``."""
         if self.needs_errors and self.errors is None:
             raise ValueError(
-                "This model was fitted with noise_std=0: all noise is that of measurements. Give "
+                "This model was fitted with noise.std=0: all noise is that of measurements. Give "
                 "measurement_std of these rows, too."
             )
         y, n_outputs = numeric(y), self.ensemble.n_outputs

@@ -1,5 +1,7 @@
 """Derivatives of the fitted function by the inputs, and its novelty at a row."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Prediction methods of regressors that are one method of the predictive distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -147,7 +149,7 @@ class Predictions:
             Targets.
         measurement_std : float or array-like, optional
             Measurement errors as in `predict_std`; needed if the model was fitted with
-            ``noise_std=0``.
+            ``noise=0``.
 
         Returns
         -------

@@ -121,7 +121,7 @@ class Diagnostics(Printed):
         if not self.converged:
             return f"Raise n_draws to about {self.n_draws_needed:,}, or simplify the model."
         if self.stuck:
-            return "Make step_size smaller, or raise n_warmup."
+            return "Make sampler.step_size smaller, or raise n_warmup."
         if self.n_draws_needed > self.n_draws:
             return (
                 f"Use the predictions; for R-hat {GOOD_R_HAT} and effective sample size "

@@ -44,7 +44,7 @@ class MinimumReport:
         Correlation matrix of correlated noise.
     log_precision_std : dict
         Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
-        the contribution of a Gamma ``hyperprior``.
+        the contribution of Gamma hyperpriors.
     gradient_norm, smallest_eigenvalue : float
         Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
     hidden_layer_sizes : tuple of int
@@ -136,7 +136,7 @@ class EvidenceReport(Printed):
         P-values of tests at the best minimum under constant noise: for residuals that are larger at
         some inputs than at others (``"input_dependent"``; `noise_trend`), and for tails heavier
         than a Gaussian's (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
-        of these noise models, or ``noise_std``, is given.
+        of these noise models, or their level, is given.
     noise_log_evidences : dict
         Attribute ``noise_log_evidences_`` of the estimator; empty unless ``noise="auto"``.
     informed : bool

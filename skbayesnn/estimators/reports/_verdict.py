@@ -9,7 +9,7 @@ LARGEST_ERROR = 0.5  # nats: standard error of a log evidence that is trusted to
 SINGULAR = 0.1  # smallest eigenvalue of the Hessian over the smallest prior precision
 
 ANOTHER_SEARCH = (
-    "Try another random_state, more n_restarts, a larger max_iter, or fewer hidden units."
+    "Try another random_state, more n_restarts, a larger solver.max_iter, or fewer hidden units."
 )
 FEWER = "Use fewer hidden units, or compare models on held-out rows."
 REMEDIES = {
@@ -19,7 +19,7 @@ REMEDIES = {
     Trouble.SINGULAR: "Remove inputs that repeat others, or use fewer hidden units.",
     Trouble.STRUCTURED: FEWER,
     Trouble.EARLY: "Use predictions and error bars. Compare models on held-out rows.",
-    Trouble.NOISE_NETWORK: "Try another random_state, or smaller noise_hidden_layer_sizes.",
+    Trouble.NOISE_NETWORK: "Try another random_state, or smaller noise.hidden_layer_sizes.",
 }
 
 
@@ -117,7 +117,7 @@ def _doubts(minimum, targets_per_weight):
         (
             minimum.fits_everything,
             "the targets are fitted exactly, so the noise level is undetermined",
-            "Use fewer hidden units, or give noise_std.",
+            "Use fewer hidden units, or give noise.std.",
         ),
         (
             singular,

@@ -1,5 +1,7 @@
 """What classifiers share: classes as targets, and predictions from class probabilities."""
 
+from __future__ import annotations
+
 import numbers
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Single networks of a fitted estimator, in the units of X and y."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

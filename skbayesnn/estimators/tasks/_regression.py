@@ -1,5 +1,7 @@
 """Predictions of all regressors, from mixtures of Gaussians."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, overload
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Fit of regressors: targets, their noise, and known measurement errors."""
 
+from __future__ import annotations
+
 from typing import Self
 
 import numpy as np
@@ -16,6 +18,7 @@ from skbayesnn.estimators.inputs._hyperpriors import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._outliers import outliers_of
 from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes, one_of
 from skbayesnn.estimators.inputs._rows import checked_errors, numeric
+from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.inputs._spikes import spikes_of
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
 from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
@@ -49,7 +52,7 @@ class RegressionFit(Regression):
             Known standard deviations of the measurement errors of ``y``, in its units; of shape
             (n_samples, n_outputs) if outputs differ. The variance of a target is then
             ``measurement_std**2`` plus that of the noise level, which is inferred
-            (``noise_std="auto"``) or given; with ``noise_std=0`` there is no other noise.
+            (``noise="auto"``) or given; with ``noise=0`` there is no other noise.
 
         Returns
         -------
@@ -77,7 +80,8 @@ class RegressionFit(Regression):
 
     def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
-        if self.noise == "correlated" and n_outputs == 1:
+        kind = self._noise.kind
+        if kind == "correlated" and n_outputs == 1:
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
@@ -88,7 +92,7 @@ class RegressionFit(Regression):
         likelihood = Gaussian.per_output(n_outputs)
         if self._outliers.any():
             likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
-        if self.noise == "shared":
+        if kind == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
         if rows.errors is not None:
@@ -97,38 +101,43 @@ class RegressionFit(Regression):
         return y, scaling, likelihood
 
     @property
+    def _noise(self):
+        """Parameters of the noise."""
+        return Noise.of(self.noise)
+
+    @property
     def _may_have_outliers(self):
         """True if Student-t noise is possible, and nothing about its level is given."""
         known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE))
-        return self.noise in ("auto", "student_t") and not known
+        return self._noise.kind in ("auto", "student_t") and not known
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
         names = list(range(likelihood.n_levels))
         measured = rows.errors is not None
-        free, values = fixed_values(self.noise_std, names, "noise_std", may_be_zero=measured)
+        free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
         ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(
-                f"noise_std={self.noise_std} and the standard deviation of the targets ({scale}) "
-                "differ by too many orders of magnitude. Give noise_std in the units of y."
+                f"noise.std={self._noise.std} and the standard deviation of the targets ({scale}) "
+                "differ by too many orders of magnitude. Give it in the units of y."
             )
         variances = _variances(rows.errors, y_scaling, likelihood, free, values)
         return {
             "noise_precision": (free, ratio**-2.0),
             "noise_hyperprior": self._noise_hyperpriors(rows, likelihood, free),
             "variances": variances,
-            "noise_hidden_layer_sizes": layer_sizes(self, "noise_hidden_layer_sizes"),
+            "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": PLAIN_LAWS if any(spikes_of(rows)) else None,
             "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
         }
 
     def _noise_hyperpriors(self, rows, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
-        priors = list(hyperpriors_of_noise(self.hyperprior or {}, free))
+        priors = list(hyperpriors_of_noise(self._noise, free))
         for level, spike in zip(likelihood.levels, spikes_of(rows), strict=True):
             if spike is not None and self.standardize and priors[level] == LogUniform():
                 priors[level] = LogUniform(max(LogUniform().lower, spike.least_noise))
@@ -142,13 +151,13 @@ class RegressionFit(Regression):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
         if isinstance(problem.likelihood, StudentT):
             return "student_t"
-        alone = self.noise == "auto" and problem.variances is not None
-        return "constant" if alone else self.noise
+        kind = self._noise.kind
+        return "constant" if kind == "auto" and problem.variances is not None else kind
 
     def _check_noise(self):
         """Raise ``ValueError`` if a parameter of the noise is invalid."""
-        one_of(self, "noise", (*NOISE_MODELS, "auto"))
-        layer_sizes(self, "noise_hidden_layer_sizes")
+        one_of(self._noise, "kind", (*NOISE_MODELS, "auto"))
+        layer_sizes(self._noise)
 
     def _as_levels(self, noise):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
@@ -156,11 +165,12 @@ class RegressionFit(Regression):
 
     def _keep_noise(self, result):
         """Set the attributes that describe the noise model."""
-        self.noise_ = "shared" if self.noise == "shared" else result.noise
+        kind = self._noise.kind
+        self.noise_ = "shared" if kind == "shared" else result.noise
         found = result.noise_log_evidences
         if self._outliers.any() and result.noise == "student_t":  # not chosen by evidence
             found = {result.noise: result.log_evidence}
-        if self.noise == "auto" and found:
+        if kind == "auto" and found:
             self.noise_log_evidences_ = found
 
 
@@ -173,8 +183,8 @@ def _variances(errors, y_scaling, likelihood, free, values):
     needed = ratio[:, exact[likelihood.levels]]
     if np.any(needed == 0):
         raise ValueError(
-            "measurement_std must be positive where noise_std=0: without any noise a target would "
-            "have to be met exactly. Leave noise_std at 'auto', or leave these rows out."
+            "measurement_std must be positive where noise.std is 0: without any noise a target "
+            "would have to be met exactly. Leave noise.std at 'auto', or leave these rows out."
         )
     if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
         raise ValueError(

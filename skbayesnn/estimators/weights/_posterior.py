@@ -288,7 +288,7 @@ class DrawnPosterior(WeightPosterior):
     >>> from skbayesnn import HMCMLPRegressor
     >>> X = np.linspace(0, 10, 30)[:, None]
     >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
-    >>> model = HMCMLPRegressor((), evidence=False, random_state=0).fit(X, y)
+    >>> model = HMCMLPRegressor((), measure_evidence=False, random_state=0).fit(X, y)
     >>> print(model.posterior_[0].mean.round(1)[0])  # the slope
     2.0
     >>> model.posterior_[0].draws.shape

@@ -1,0 +1,384 @@
+"""Constructor parameters that belong together, as one value of the estimators."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from skbayesnn._typing import Estimator, LayerSizes
+
+
+class Setting(BaseEstimator):
+    """Base class of parameters that belong together and are one parameter of an estimator.
+
+    ``get_params``, ``set_params``, `sklearn.base.clone` and ``repr`` are those of scikit-learn.
+    """
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Return an object of this class, made from a short value if need be.
+
+        Parameters
+        ----------
+        value : object
+            Such an object, which is returned, or a value of the first parameter.
+
+        Returns
+        -------
+        Setting
+            Object of this class.
+        """
+        return value if isinstance(value, cls) else cls(value)
+
+
+class Prior(Setting):
+    """Prior of the weights: which of them share a precision, and what is known of it.
+
+    The weights of a group are Gaussian with mean zero and precision ``alpha`` (inverse variance),
+    unless ``mean`` and ``base_precision`` say otherwise. A name, an array of labels or a fitted
+    estimator as ``prior`` of an estimator is short for a `Prior` of that ``kind``.
+
+    Parameters
+    ----------
+    kind : str, array-like of shape (n_weights,) or estimator, default="layer"
+        Which weights share a precision.
+
+        * ``"single"``: all weights and biases.
+        * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
+          separate group.
+        * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
+          input form a separate group.
+        * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: as without
+          ``"+intercept"``, but the biases of the outputs form a separate group, ``"intercept"``.
+        * An array: one group label per weight, layer by layer. Each layer's matrix has shape
+          (inputs + 1, units), in row-major order, with the biases in its last row.
+        * A fitted evidence estimator of the same task: its posterior is the prior, as in
+          ``partial_fit``. Its network and scaling are used again. If estimators are cloned, wrap it
+          in `sklearn.frozen.FrozenEstimator`.
+    precision : "auto", "inferred", float, array-like or dict, default="auto"
+        Fixes ``alpha`` (standardised units): one number for all groups, one per group, or a dict by
+        group name. ``"auto"`` infers it (samplers: draws it). For groups with ``base_precision``,
+        and with an estimator as ``kind``, it is a factor of that precision: ``"auto"`` is 1, and
+        ``"inferred"`` infers it.
+    mean : float or array-like of shape (n_weights,), default=None
+        Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
+        the order of the labels of ``kind``. ``None``: 0 in standardised units.
+    base_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
+            default=None
+        Inverse prior covariance of the weights in the units of X and y, or its diagonal (Bishop
+        2006, equation 4.140). All weights are then one group, ``"weights"``. A dict gives it for
+        the weights of named groups; ``"hidden1_biases"`` needs ``standardize=False``.
+    hyperprior : dict, default=None
+        Priors of the precisions that are inferred: from names of weight groups to
+        `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
+        not name keep the default, ``LogUniform(1e-3, 1e3)``.
+
+    Notes
+    -----
+    With ``mean`` or ``base_precision`` evidence estimators prune no hidden unit and do not measure
+    the evidence. Samplers draw the output layer with the other weights, and their evidence run
+    begins at the prior alone.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor, Prior
+    >>> model = EvidenceMLPRegressor(prior=Prior("ard", precision={"output": 1.0}))
+    >>> model.set_params(prior__kind="layer").prior
+    Prior(precision={'output': 1.0})
+    """
+
+    _role = "prior"
+
+    def __init__(
+        self,
+        kind: str | ArrayLike | Estimator = "layer",
+        *,
+        precision: str | ArrayLike | dict[Any, float] = "auto",
+        mean: float | ArrayLike | None = None,
+        base_precision: float | ArrayLike | dict[str, Any] | None = None,
+        hyperprior: dict[str, Any] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.precision = precision
+        self.mean = mean
+        self.base_precision = base_precision
+        self.hyperprior = hyperprior
+
+    @property
+    def _has_relevances(self):
+        """True if every input has a precision of its own."""
+        return isinstance(self.kind, str) and self.kind.startswith("ard")
+
+
+class Noise(Setting):
+    """Noise of the targets of regressors: its model, and what is known of its level.
+
+    A name as ``noise`` of an estimator is short for a `Noise` of that ``kind``, and a number for
+    one of that ``std``.
+
+    Parameters
+    ----------
+    kind : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t"}, \
+default="auto"
+        Noise model.
+
+        * ``"constant"``: Gaussian, one level per output.
+        * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
+        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs. A priori all
+          correlation matrices are equally probable.
+        * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
+          function of the inputs (MacKay 1992, chapter 6).
+        * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are
+          chosen by evidence, or sampled, from 2.5, 5, 10, 20 and 40, and 1 where gross outliers are
+          found; standard deviations are then those of the noise within 1,000 of its scales. A row
+          is an outlier in all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
+        * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
+          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
+          Networks drawn from the posterior under all these noise models predict together, weighted
+          by their evidences. Without such draws the noise model of highest evidence is chosen, or
+          constant noise if it is within 1 nat of that, and means under input-dependent noise are
+          combined with means under constant noise. If ``std`` is given, the noise is constant. If
+          targets far from all others, at no particular inputs, make most of the variance (gross
+          outliers), it is Student-t. From 5,000 rows on, if the size of the network is chosen too
+          or there is no evidence, the log density of held-out rows decides. Samplers take the noise
+          model of the estimator given as ``init`` (see `Sampler`), or choose one before sampling.
+          With ``warm_start`` they keep the choice of the last fit.
+    std : "auto", float, array-like or dict, default="auto"
+        Fixes the standard deviation (units of y): one number for all outputs, one per output,
+        or a dict by the number of the output. ``"auto"`` infers it (samplers: draws it).
+        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
+    hidden_layer_sizes : tuple of int, default=(8,)
+        Units of each hidden layer of the network of input-dependent noise. With ``()`` the
+        logarithm of the level is linear in the inputs. This network has the activation and kind of
+        prior of the first network.
+    hyperprior : LogUniform, Gamma or list of them, default=None
+        Prior of the level, or of the level of every output:
+        `~skbayesnn.posterior.LogUniform` (bounds of the standard deviation) or
+        `~skbayesnn.posterior.Gamma` (of the precision). ``None``: ``LogUniform(1e-3, 1e3)``.
+        Values are in standardised units: fractions of the standard deviation of ``y``
+        (``"shared"`` noise: of the geometric mean over outputs). Those of Student-t noise belong to
+        its scale. Neal's (1992) likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has
+        ``Gamma(m0/2, s0/2)``. With a Gamma prior ``"auto"`` is ``"constant"``.
+
+    References
+    ----------
+    K. L. Lange, R. J. A. Little & J. M. G. Taylor (1989), "Robust statistical modeling using the
+    t distribution", Journal of the American Statistical Association 84. J. Geweke (1993),
+    "Bayesian treatment of the independent Student-t linear model", Journal of Applied Econometrics
+    8.
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor, Noise
+    >>> model = EvidenceMLPRegressor(noise=Noise("input_dependent", hidden_layer_sizes=()))
+    >>> model.set_params(noise=0.1).set_params(noise__kind="student_t").noise
+    Noise(kind='student_t', std=0.1)
+    """
+
+    _role = "noise"
+
+    def __init__(
+        self,
+        kind: str = "auto",
+        *,
+        std: str | ArrayLike | dict[Any, float] = "auto",
+        hidden_layer_sizes: LayerSizes = (8,),
+        hyperprior: Any = None,
+    ) -> None:
+        self.kind = kind
+        self.std = std
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.hyperprior = hyperprior
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Return an object of this class, made from a name or standard deviation if need be.
+
+        Parameters
+        ----------
+        value : Noise, str, float, array-like or dict
+            Such an object, which is returned, a ``kind``, or an ``std``.
+
+        Returns
+        -------
+        Noise
+            Object of this class.
+        """
+        return super().of(value) if isinstance(value, str | cls) else cls(std=value)
+
+    @property
+    def _is_known(self):
+        """True if a level is given."""
+        return not (isinstance(self.std, str) and self.std == "auto")
+
+
+class Solver(Setting):
+    """Training of evidence estimators: the curvature at a minimum, and when training ends.
+
+    A name as ``solver`` of an estimator is short for a `Solver` with that ``hessian``.
+
+    Parameters
+    ----------
+    hessian : {"auto", "exact", "gauss_newton"}, default="auto"
+        Curvature at the minimum.
+
+        * ``"exact"``: the Hessian.
+        * ``"gauss_newton"``: the Gauss-Newton matrix. It is faster, and the evidence is
+          approximate.
+        * ``"auto"``: exact. But from 5,000 rows on, networks with fewer than 50 rows per weight are
+          trained on batches of the rows and have no evidence. Their error bars come from
+          Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
+          as well, for up to 3,000 weights and 1e10 rows times squared weights.
+    max_iter : int, default=300
+        Training steps per start; the refinement at the minimum has its own limits. With more
+        than 3,000 weights or 1e10 rows times squared weights, and no more weights than rows times
+        outputs, one step is a descent of up to 1000 quasi-Newton steps, followed by a re-estimation
+        of the precisions. The same holds with more than two classes and more than 1e8 rows times
+        squared weights. There is then no evidence.
+    tol : float, default=1e-3
+        Training ends when steps and re-estimations of the precisions gain less than this many nats
+        (with more than 100 weights: per 100 weights).
+
+    Examples
+    --------
+    >>> from skbayesnn import EvidenceMLPRegressor, Solver
+    >>> EvidenceMLPRegressor(solver="exact").set_params(solver__max_iter=1000).solver
+    Solver(hessian='exact', max_iter=1000)
+    """
+
+    _role = "solver"
+
+    def __init__(self, hessian: str = "auto", *, max_iter: int = 300, tol: float = 1e-3) -> None:
+        self.hessian = hessian
+        self.max_iter = max_iter
+        self.tol = tol
+
+
+class Sampler(Setting):
+    """Transitions of the chains of sampling estimators, where these start, and what is kept.
+
+    A name as ``sampler`` of an estimator is short for a `Sampler` of that ``kind``.
+
+    Parameters
+    ----------
+    kind : {"auto", "hmc", "langevin", "stochastic_dynamics", "metropolis"}, default="auto"
+        Method.
+
+        * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size (regressors: and metric)
+          during warm-up. All chains have the same step size. Regressors integrate the output layer
+          out. With hidden layers, trajectories have at most 64 steps; with 64 to 1024 rows at most
+          256 steps: the number of rows, or 65,536 divided by it, whichever is less. Classifiers
+          without hidden layers, and with at most 200 weights that may be large (classes that are
+          nearly separable), follow every trajectory by slice sampling along random lines (Neal
+          2003; Murray, Adams & MacKay 2010) and of the precisions.
+        * ``"hmc"``: Hamiltonian Monte Carlo without metric (Duane et al. 1987; Neal 1992).
+        * ``"langevin"``: the Langevin method (MacKay 2003, algorithm 41.4).
+        * ``"stochastic_dynamics"``: Neal's (1992) stochastic dynamics, which keeps part of the
+          momentum and has no Metropolis test.
+        * ``"metropolis"``: a random walk (Metropolis et al. 1953).
+
+        If precisions are fixed, the positions of the last four are the weights themselves.
+    step_size : float, optional
+        Step size, only used by the last four, the classic samplers. By default the warm-up adapts
+        it to 80 % acceptance (random walk: 25 %).
+    n_steps : int or tuple of (int, int), optional
+        Leapfrog steps per transition of the classic samplers except the random walk. By default 20
+        for ``"hmc"`` and 1 for the others. If there are several, the step size varies by up to
+        20 %. With a pair ``(low, high)`` the number is drawn for each chain and transition, and the
+        step size stays.
+    persistence : float, optional
+        Share of the momentum that a transition of the classic samplers keeps, from 0 to below 1. By
+        default 0.95 for ``"stochastic_dynamics"`` and 0 for the others. A rejection reverses the
+        momentum, so that the posterior is sampled exactly (Horowitz 1991).
+    thin : int or "auto", default="auto"
+        Transitions per draw that is kept. ``"auto"``: with ``kind="auto"`` up to 4 for networks
+        with hidden units (regressors: and noise that is not constant), if rows and weights are few
+        enough for this to take only seconds; otherwise 1. Under constant noise transitions are
+        longer instead.
+    dtype : {"float64", "float32"}, default="float64"
+        Type in which drawn weights are stored.
+    init : {"modes", "prior"} or fitted estimator, default="modes"
+        Where the chains start.
+
+        * ``"modes"``: on small data, at draws of populations of networks, which sequential Monte
+          Carlo carries from the prior to the posterior. Each chain then consists of 16 short ones
+          from different draws, one after the other, which share its transitions (Margossian et al.
+          2024). On larger data each chain starts at its own minimum.
+        * ``"prior"``: the chains start at draws from the prior.
+        * A fitted evidence estimator of the same task: the first chains start at its minima (see
+          ``from_evidence`` of the estimators).
+
+    References
+    ----------
+    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
+    Processing Systems 5.
+
+    R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-767.
+
+    I. Murray, R. P. Adams & D. J. C. MacKay (2010), "Elliptical slice sampling", Proceedings of
+    Machine Learning Research 9, 541-548.
+
+    D. J. C. MacKay (2003), Information Theory, Inference, and Learning Algorithms, chapter 41,
+    Cambridge University Press.
+
+    Examples
+    --------
+    >>> from skbayesnn import HMCMLPRegressor, Sampler
+    >>> HMCMLPRegressor(sampler=Sampler("hmc", n_steps=30)).set_params(sampler__thin=2).sampler
+    Sampler(kind='hmc', n_steps=30, thin=2)
+    """
+
+    _role = "sampler"
+
+    def __init__(
+        self,
+        kind: str = "auto",
+        *,
+        step_size: float | None = None,
+        n_steps: Any = None,
+        persistence: float | None = None,
+        thin: int | str = "auto",
+        dtype: Any = "float64",
+        init: str | Estimator = "modes",
+    ) -> None:
+        self.kind = kind
+        self.step_size = step_size
+        self.n_steps = n_steps
+        self.persistence = persistence
+        self.thin = thin
+        self.dtype = dtype
+        self.init = init
+
+    @property
+    def _thins_itself(self):
+        """True if the fit chooses ``thin``."""
+        return isinstance(self.thin, str) and self.thin == "auto"
+
+
+SETTINGS = {setting._role: setting for setting in (Prior, Noise, Solver, Sampler)}
+
+
+def opened(estimator, params):
+    """Replace short values by objects where some of their parameters are to be set.
+
+    Parameters
+    ----------
+    estimator : BayesianMLP
+    params : dict
+        Values for ``set_params``, such as ``prior__precision``.
+
+    Returns
+    -------
+    dict
+        The values, preceded by such objects.
+    """
+    objects = {}
+    for path in params:
+        name, _, within = path.partition("__")
+        known = name in SETTINGS and hasattr(estimator, name)
+        if known and within in SETTINGS[name]._get_param_names():
+            objects[name] = SETTINGS[name].of(params.get(name, getattr(estimator, name)))
+    return params | objects

@@ -1,0 +1,184 @@
+"""Parameters that belong together: short values, parameters inside, copies, searches, messages."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+    Noise,
+    Prior,
+    Sampler,
+    Solver,
+)
+from skbayesnn.estimators.inputs._settings import SETTINGS
+from skbayesnn.model_selection import EvidenceSearch
+from skbayesnn.posterior import Gamma
+from tests.test_typing import FUNCTIONS
+
+pytestmark = pytest.mark.usefixtures("laplace")
+
+ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCMLPClassifier
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (30, 2))
+Y = X[:, 0] - 0.5 * X[:, 1] + 0.3 * RNG.standard_normal(30)
+FEW = {"n_chains": 2, "n_warmup": 5, "n_draws": 6, "measure_evidence": False, "random_state": 0}
+
+
+def linear(**options):
+    return EvidenceMLPRegressor((), **options)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_constructors_are_narrow_and_begin_alike(kind):
+    names = list(inspect.signature(kind).parameters)
+    assert len(names) <= 16
+    own = "class_weight" if "Classifier" in kind.__name__ else "noise"
+    assert names[:4] == ["hidden_layer_sizes", "prior", own, "activation"]
+    assert names[4:6] == ["random_state", "max_time"]
+
+
+@pytest.mark.parametrize("name", ["weight_precision", "noise_std", "max_iter", "init"])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_parameters_inside_are_none_of_the_estimator(kind, name):
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        kind(**{name: 1.0})
+    with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
+        kind().set_params(**{name: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("short", "whole"),
+    [
+        ({"prior": "ard"}, {"prior": Prior("ard")}),
+        ({"prior": ["a", "a", "b"]}, {"prior": Prior(["a", "a", "b"])}),
+        ({"noise": "student_t"}, {"noise": Noise("student_t")}),
+        ({"noise": 0.4}, {"noise": Noise(std=0.4)}),
+        ({"noise": [0.4]}, {"noise": Noise(std=[0.4])}),
+        ({"noise": {0: 0.4}}, {"noise": Noise(std={0: 0.4})}),
+        ({"solver": "gauss_newton"}, {"solver": Solver("gauss_newton")}),
+    ],
+    ids=str,
+)
+def test_short_values(short, whole):
+    one, other = linear(**short).fit(X, Y), linear(**whole).fit(X, Y)
+    assert one.log_evidence_ == other.log_evidence_
+    assert one.weight_group_names_ == other.weight_group_names_
+    assert_array_equal(one.predict_std(X), other.predict_std(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_short_values_of_samplers():
+    draws = [
+        HMCMLPRegressor((2,), noise="constant", sampler=sampler, **FEW).fit(X, Y).predict(X)
+        for sampler in ("langevin", Sampler("langevin"), Sampler("langevin", thin=2))
+    ]
+    assert_array_equal(draws[0], draws[1])
+    assert not np.array_equal(draws[0], draws[2])
+
+
+@pytest.mark.parametrize(
+    ("given", "inside", "expected"),
+    [
+        ({}, {"prior__precision": 2.0}, Prior("layer", precision=2.0)),
+        ({"prior": "ard"}, {"prior__precision": 2.0}, Prior("ard", precision=2.0)),
+        ({"prior": Prior(mean=1.0)}, {"prior__kind": "ard"}, Prior("ard", mean=1.0)),
+        ({"prior": Prior(mean=1.0)}, {"prior": "ard"}, "ard"),
+        ({}, {"prior__precision": 2.0, "prior": "ard"}, Prior("ard", precision=2.0)),
+        ({"noise": 0.1}, {"noise__kind": "shared"}, Noise("shared", std=0.1)),
+        ({"noise": Noise("shared", std=0.1)}, {"noise": 0.2}, 0.2),
+        ({"solver": "exact"}, {"solver__tol": 0.1}, Solver("exact", tol=0.1)),
+    ],
+    ids=str,
+)
+def test_parameters_inside_are_set(given, inside, expected):
+    model = linear(**given)
+    assert model.set_params(**inside) is model
+    found = getattr(model, next(iter(inside)).partition("__")[0])
+    assert repr(found) == repr(expected)
+    assert repr(clone(model)) == repr(model)
+
+
+def test_what_is_inside_of_no_setting():
+    with pytest.raises(ValueError, match="Invalid parameter 'noise' for estimator"):
+        EvidenceMLPClassifier().set_params(noise__std=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'std' for estimator Prior"):
+        linear(prior=Prior()).set_params(prior__std=1.0)
+    model = linear(prior=linear(noise=0.3).fit(X, Y))
+    assert model.set_params(prior__n_restarts=3).prior.n_restarts == 3
+    model.set_params(prior__precision="inferred")
+    assert isinstance(model.prior.kind, EvidenceMLPRegressor)
+    assert model.fit(X, Y).weight_precisions_.shape == (1,)
+
+
+def test_objects_are_shared_by_no_copies():
+    prior = Prior("ard", hyperprior={"output": Gamma(2.0, 1.0)})
+    model = linear(prior=prior)
+    clone(model).set_params(prior__kind="layer")
+    assert prior.kind == "ard"
+    fitted = linear(noise=Noise(std=0.3)).fit(X, Y)
+    sampler = HMCMLPRegressor.from_evidence(fitted, sampler="hmc", **FEW)
+    assert (fitted.noise.kind, sampler.noise.kind, sampler.noise.std) == ("auto", "constant", 0.3)
+    assert (sampler.sampler.kind, sampler.sampler.init.estimator) == ("hmc", fitted)
+    own = Sampler(init="prior")
+    assert HMCMLPRegressor.from_evidence(fitted, sampler=own).sampler is own
+
+
+def test_fitted_estimators_are_pickled():
+    model = linear(prior=Prior("ard"), noise=Noise("constant"), solver=Solver(max_iter=50))
+    again = pickle.loads(pickle.dumps(model.fit(X, Y)))
+    assert repr(again) == repr(model)
+    assert_array_equal(again.predict_std(X), model.predict_std(X))
+
+
+@pytest.mark.parametrize("prior", ["layer", Prior("layer")])
+def test_searches_reach_inside(prior):
+    grid = {"prior__kind": ["layer", "ard"], "noise__std": [0.3, 3.0]}
+    search = GridSearchCV(linear(prior=prior), grid, cv=3, scoring="r2").fit(X, Y)
+    assert len(search.cv_results_["params"]) == 4
+    pipeline = make_pipeline(StandardScaler(), linear(prior=prior))
+    grid = {f"evidencemlpregressor__{name}": values for name, values in grid.items()}
+    found = EvidenceSearch(pipeline, grid).fit(X, Y)
+    assert found.best_params_["evidencemlpregressor__noise__std"] == 0.3
+    assert found.best_estimator_[-1].noise_std_ == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"prior": "ARD"}, r"^prior must be one of .* got 'ARD'"),
+        ({"prior": Prior(precision=-1.0)}, r"^prior\.precision must be positive"),
+        ({"noise": "gaussian"}, r"^noise must be one of .* got 'gaussian'"),
+        ({"noise": -1.0}, r"^noise\.std must be positive"),
+        ({"noise": None}, r"^noise\.std must be positive"),
+        ({"noise": Noise(hidden_layer_sizes=0)}, r"^noise\.hidden_layer_sizes must be"),
+        ({"solver": "lbfgs"}, r"^solver\.hessian must be one of"),
+        ({"solver": Solver(max_iter=0)}, r"^solver\.max_iter must be at least 1"),
+    ],
+    ids=str,
+)
+def test_messages_name_the_parameter(given, message):
+    with pytest.raises(ValueError, match=message):
+        linear(**given).fit(X, Y)
+
+
+def test_every_setting_has_its_own_parameters():
+    """Otherwise ``prior__x`` could be meant for the prior or for an estimator given as prior."""
+    taken = {name for kind in ESTIMATORS for name in inspect.signature(kind).parameters}
+    assert not taken & {*Prior._get_param_names()}
+    assert set(SETTINGS) <= taken
+
+
+def test_signatures_are_short():
+    long = [name for name, f in FUNCTIONS.items() if "_SupportsArray" in str(inspect.signature(f))]
+    assert long == []
