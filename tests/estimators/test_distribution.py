@@ -20,6 +20,7 @@ from skbayesnn import (
     HMCMLPRegressor,
     Noise,
     Prior,
+    Sampler,
 )
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
@@ -35,9 +36,16 @@ Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOIS
 GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
 LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
 EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, random_state=0)
-SAMPLER = HMCMLPRegressor(
-    (3,), n_chains=2, n_warmup=20, n_draws=30, measure_evidence=False, random_state=0
-)
+BRIEF = {
+    "n_chains": 2,
+    "n_warmup": 200,
+    "n_draws": 30,
+    "sampler": Sampler(init="prior"),
+    "measure_evidence": False,
+    "random_state": 0,
+}
+SAMPLER = HMCMLPRegressor((3,), **BRIEF)
+CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **BRIEF)
 LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
 
 
@@ -224,10 +232,7 @@ def test_transformed_targets(sign, n_outputs):
 
 @pytest.mark.parametrize(
     "engine",
-    [
-        EvidenceMLPClassifier((2,), n_restarts=2, random_state=0),
-        HMCMLPClassifier((2,), n_warmup=20, n_draws=10, measure_evidence=False, random_state=0),
-    ],
+    [EvidenceMLPClassifier((2,), n_restarts=2, random_state=0), CLASSIFYING_SAMPLER],
     ids=["minima", "draws"],
 )
 @pytest.mark.parametrize("cuts", [[0.0], [-0.7, 0.7]])
