@@ -72,6 +72,7 @@ GALLERY = {
     "Prepare and select inputs": [
         "plot_mixed_columns.py",
         "plot_measurement_errors.py",
+        "plot_counts.py",
         "plot_error_ellipses.py",
         "plot_ard_feature_selection.py",
     ],

@@ -20,7 +20,7 @@ class Rows(NamedTuple):
     weight: np.ndarray
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
-    errors: np.ndarray | None = None  # standard deviations of the measurements of y, if known
+    known: np.ndarray | None = None  # further number for every target: its error or exposure
 
     @property
     def numbers(self):
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
         return np.where(np.all(np.isnan(found), axis=1), np.nan, total)
 
 
-def canonical_rows(X, y, sample_weight, errors=None):
+def canonical_rows(X, y, sample_weight, known=None):
     """Drop rows of zero weight, sort the rest, merge equal ones.
 
     The fit is then independent, to the last bit, of the order of the rows and of whether a row is
@@ -48,15 +48,15 @@ def canonical_rows(X, y, sample_weight, errors=None):
     X : ndarray of shape (n, n_features)
     y : ndarray of shape (n, n_outputs)
     sample_weight : ndarray of shape (n,)
-    errors : ndarray of shape (n, n_outputs), optional
-        Known errors; rows are equal only if these are equal, too.
+    known : ndarray of shape (n, n_outputs), optional
+        Further numbers, see `Rows`; rows are equal only if these are equal, too.
 
     Returns
     -------
     Rows
     """
     kept = np.flatnonzero(sample_weight > 0)
-    columns = [X, y] if errors is None else [X, y, errors]
+    columns = [X, y] if known is None else [X, y, known]
     table = np.hstack([*columns, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
     order = np.lexsort(table.T[::-1])
     table = table[order]
@@ -66,7 +66,7 @@ def canonical_rows(X, y, sample_weight, errors=None):
     weight = np.add.reduceat(table[:, -1], np.flatnonzero(is_new))
     ends = np.cumsum([column.shape[1] for column in columns])
     parts = map(np.ascontiguousarray, np.split(table[is_new, :-1], ends[:-1], axis=1))
-    return Rows(next(parts), next(parts), weight, index, errors=next(parts, None))
+    return Rows(next(parts), next(parts), weight, index, known=next(parts, None))
 
 
 def check_magnitudes(rows, standardize):

@@ -13,10 +13,13 @@ from skbayesnn.network import Network, forward
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    CensoredGaussian,
     CorrelatedGaussian,
     Gaussian,
     Hyperparameters,
     MeasuredGaussian,
+    NegativeBinomial,
+    Poisson,
     Posterior,
     StudentT,
     weight_groups,
@@ -76,17 +79,26 @@ def make_likelihood(name):
             MeasuredGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), np.ones(3)),
             3,
         ),
+        "censored": (CensoredGaussian.per_output(1), 1),
+        "censored_shared": (CensoredGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
         "student_t": (StudentT.per_output(1), 1),
         "student_t_shared": (StudentT(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), 3.0), 3),
+        "poisson": (Poisson(), 1),
+        "negative_binomial": (NegativeBinomial.per_output(1), 1),
         "bernoulli": (Bernoulli(), 1),
         "categorical": (Categorical(), 3),
     }[name]
 
 
-LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical"]
+LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical", "poisson"]
 ALL_LIKELIHOODS = [
     *LIKELIHOODS,
-    *(name + kind for name in ("student_t", "measured", "correlated") for kind in ("", "_shared")),
+    "negative_binomial",
+    *(
+        name + kind
+        for name in ("student_t", "measured", "correlated", "censored")
+        for kind in ("", "_shared")
+    ),
 ]
 
 
@@ -94,6 +106,8 @@ def make_targets(name, outputs, rng):
     """Targets that could have come from ``outputs``."""
     if name == "bernoulli":
         return (outputs + rng.logistic(size=outputs.shape) > 0).astype(float)
+    if name in ("poisson", "negative_binomial"):
+        return rng.poisson(rng.gamma(2.0, 0.5, outputs.shape) * np.exp(outputs)).astype(float)
     if name == "categorical":
         best = np.argmax(outputs + rng.gumbel(size=outputs.shape), axis=1)
         return np.eye(outputs.shape[1])[best]
@@ -101,7 +115,11 @@ def make_targets(name, outputs, rng):
 
 
 def make_variances(name, shape, rng):
-    """Variances of measurement errors for likelihoods that take some, one of them zero."""
+    """Variances of errors, one of them zero, exposures or sides, for likelihoods with some."""
+    if name.startswith("censored"):
+        return rng.integers(-1, 2, shape).astype(float)
+    if name in ("poisson", "negative_binomial"):
+        return rng.uniform(0.5, 2.0, shape)
     if not name.startswith("measured"):
         return None
     variances = rng.gamma(1.0, 1.0, shape)
@@ -122,7 +140,7 @@ def make_problem(
     y = make_targets(name, truth, rng)
     groups = weight_groups(network, prior)
     weight, variances = rng.uniform(0.5, 3.0, n), make_variances(name, y.shape, rng)
-    posterior = Posterior(network, likelihood, groups, X, y, weight, variances=variances)
+    posterior = Posterior(network, likelihood, groups, X, y, weight, known=variances)
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
     return posterior, theta, Hyperparameters(alpha, beta)

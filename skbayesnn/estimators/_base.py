@@ -250,9 +250,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         X, y = validated(self, X, y, reset=first, multi_output=True)
         return X, self._encode(y), checked_weights(sample_weight, len(X))
 
-    def _canonical(self, X, y, sample_weight, errors=None):
+    def _canonical(self, X, y, sample_weight, known=None):
         """Distinct rows, in an order that does not depend on that of the given ones."""
-        return canonical_rows(X, y, sample_weight, errors)
+        return canonical_rows(X, y, sample_weight, known)
 
     def _check_domain(self, rows, known):
         """Third gate: something to learn from, given some fitted attributes."""
@@ -293,6 +293,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                     f"weights; got shape {np.shape(prior.kind)}."
                 )
         return informed(self, problem, hidden_layer_sizes, earlier)
+
+    def _log_scales(self, rows):
+        """What the units of the targets add to the log density of every row."""
+        return 0.0
 
     def _search_options(self):
         """Parameters of the search for minima."""

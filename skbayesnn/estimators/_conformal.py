@@ -77,6 +77,11 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
             f"{type(model).__name__} has no leave-one-out predictions of targets. Give one of the "
             "regressors of this package."
         )
+    if not model._result.problem.likelihood.conjugate:
+        raise ValueError(
+            "Conformal intervals are not supported for counts, nor with limits. Use "
+            "predict_interval."
+        )
     low, high = tails(coverage)
     q = [low, 0.5, high]
     low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
@@ -89,7 +94,7 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
 def _needed(model, q):
     """Factors with which intervals of left-out rows would just hold the targets, ``(n, p)``."""
     problem, left_out = model._result.problem, model._left_out
-    given = model._ensemble, problem.X, Scaling.none(problem.y.shape[1]), False, problem.variances
+    given = model._ensemble, problem.X, Scaling.none(problem.y.shape[1]), False, problem.known
     distribution = PredictiveDistribution(*given)
     low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
     mean, std = distribution._mean_and_std()

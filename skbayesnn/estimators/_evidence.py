@@ -138,7 +138,7 @@ class EvidenceMLP(BayesianMLP):
         units = self._units(best.network)
         deviations = units.standard_deviations(best.precision)
         self.coefs_std_, self.intercepts_std_ = units.split(deviations)
-        densities = predictors.leave_one_out + scale / np.sum(rows.weight)
+        densities = predictors.leave_one_out + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._result = result.without_matrices()
         units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]

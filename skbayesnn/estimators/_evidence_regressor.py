@@ -141,6 +141,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
         With correlated noise: its correlation between outputs, at the best minimum.
+    dispersion_ : float
+        Of negative binomial counts, at the best minimum.
     degrees_of_freedom_ : float
         Of Student-t noise, at the best minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
@@ -235,6 +237,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         measurement_std: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
     ) -> Self:
         """Learn from one more batch: the posterior of the earlier ones is its prior.
 
@@ -260,6 +263,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             How often each row counts.
         measurement_std : float or array-like of shape (n_samples,), optional
             Known errors of the targets of this batch, as for `fit`.
+        exposure : float or array-like of shape (n_samples,), optional
+            Exposures of the counts of this batch, as for `fit`.
 
         Returns
         -------
@@ -271,18 +276,20 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         ValueError
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
-        given = sample_weight, measurement_std
+        given = sample_weight, measurement_std, exposure
         return self._learn(X, y, *given, earlier=self._before_batch(), batch={})
 
     def _keep(self, result, rows):
-        super()._keep(result, rows)
         self._keep_noise(result)
+        super()._keep(result, rows)
 
     @property
     def noise_std_(self):
         """Noise standard deviation at the best minimum, in units of y."""
         check_is_fitted(self)
         noise = self._noise_std_of(self._result.best)
+        if noise is None:
+            raise AttributeError("noise_std_ does not exist for counts.")
         return float(noise[0]) if self._y_is_1d else noise
 
     @property
@@ -321,7 +328,17 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return self._result.best.likelihood.degrees_of_freedom
 
+    @property
+    def dispersion_(self):
+        """Dispersion ``a`` of negative binomial counts at the best minimum."""
+        check_is_fitted(self)
+        if self.noise_ != "negative_binomial":
+            raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
+        return float(1.0 / self._result.best.hyper.beta[0])
+
     def _noise_std_of(self, minimum):
         likelihood = minimum.likelihood
+        if self._counts:
+            return None
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
         return self._as_levels(self._y_scaling.scale * np.sqrt(variance))

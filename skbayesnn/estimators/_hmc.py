@@ -180,7 +180,7 @@ class HMCMLP(BayesianMLP):
     def _left_out(self):
         """Leave-one-out predictions by importance sampling."""
         problem = self._result.problem
-        return LeftOut.of_draws(self._draws, problem.X, problem.y, problem.variances)
+        return LeftOut.of_draws(self._draws, problem.X, problem.y, problem.known)
 
     @property
     def networks_(self):
@@ -304,10 +304,10 @@ class HMCMLP(BayesianMLP):
             groups["posterior"] |= self._noise_to_inference_data()
             coords["output"] = self._target_names(network.n_outputs)
             dims["noise_sd"] = ["output"]
-        if rows and self._result.problem.variances is not None:
+        if rows and self._result.problem.known is not None:
             raise ValueError(
-                "to_inference_data does not support known measurement errors of rows. Use "
-                "rows=False."
+                "to_inference_data does not support known measurement errors or exposures of "
+                "rows. Use rows=False."
             )
         if rows:
             given = np.flatnonzero(self._row_index >= 0)

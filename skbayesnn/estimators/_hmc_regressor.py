@@ -113,6 +113,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
         With correlated noise: posterior mean of its correlation between outputs.
+    dispersion_ : float
+        Posterior mean of the dispersion of negative binomial counts.
     degrees_of_freedom_ : float
         Geometric posterior mean of the degrees of freedom of Student-t noise.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -208,6 +210,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     def noise_std_(self):
         """Posterior mean of the noise standard deviation, in units of y."""
         check_is_fitted(self)
+        if self._counts:
+            raise AttributeError("noise_std_ does not exist for counts.")
         variances = self._ensemble.typical_noise_variances
         noise = self._as_levels(np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale)
         return float(noise[0]) if self._y_is_1d else noise
@@ -228,6 +232,14 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
             raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return float(np.exp(np.mean(np.log(self._result.draws.noise))))
 
+    @property
+    def dispersion_(self):
+        """Posterior mean of the dispersion ``a`` of negative binomial counts."""
+        check_is_fitted(self)
+        if self.noise_ != "negative_binomial":
+            raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
+        return float(np.mean(self._ensemble.typical_noise_variances))
+
     def _is_same_model(self, fitted):
         return (fitted.noise_, fitted._result.noise) == (self.noise_, self._result.noise)
 
@@ -239,6 +251,9 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
 
     def _noise_to_inference_data(self):
         draws, shape = self._result.draws, self._result.draws.energy.shape
+        if self._counts:
+            dispersion = by_chain(self._ensemble.typical_noise_variances, shape)[..., 0]
+            return {} if self.noise_ == "poisson" else {"dispersion": dispersion}
         sds = np.sqrt(self._ensemble.typical_noise_variances) * self._y_scaling.scale
         named = {"noise_sd": by_chain(sds, shape)}
         if self.noise_ == "student_t":

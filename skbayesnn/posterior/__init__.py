@@ -7,6 +7,7 @@ from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
 from skbayesnn.posterior.joint._joint_measured import MeasuredJoint
 from skbayesnn.posterior.joint._joint_student_t import StudentTJoint
 from skbayesnn.posterior.kernels._compiled import instructions
+from skbayesnn.posterior.likelihoods._censored import CensoredGaussian
 from skbayesnn.posterior.likelihoods._correlated import CorrelatedGaussian
 from skbayesnn.posterior.likelihoods._correlation import (
     correlation_coordinates,
@@ -14,6 +15,11 @@ from skbayesnn.posterior.likelihoods._correlation import (
     correlation_of,
 )
 from skbayesnn.posterior.likelihoods._correlation import log_prior as log_prior_of_correlations
+from skbayesnn.posterior.likelihoods._counts import (
+    NegativeBinomial,
+    Poisson,
+    log_count_probability,
+)
 from skbayesnn.posterior.likelihoods._input_dependent import SquaredResiduals
 from skbayesnn.posterior.likelihoods._likelihoods import (
     Bernoulli,
@@ -35,6 +41,7 @@ __all__ = [
     "INTERCEPT",
     "Bernoulli",
     "Categorical",
+    "CensoredGaussian",
     "CorrelatedGaussian",
     "CorrelatedJoint",
     "Energies",
@@ -52,6 +59,8 @@ __all__ = [
     "MeasuredGaussian",
     "MeasuredJoint",
     "Misfit",
+    "NegativeBinomial",
+    "Poisson",
     "Posterior",
     "SquaredResiduals",
     "StudentT",
@@ -62,6 +71,7 @@ __all__ = [
     "correlation_matrix",
     "correlation_of",
     "instructions",
+    "log_count_probability",
     "log_prior_of_correlations",
     "ridge",
     "squared_scales",

@@ -96,8 +96,8 @@ class Posterior:
         Number of repetitions of every row.
     factors : ndarray of shape (n, n_outputs), optional
         Factors of the misfit of every target, see `Targets`.
-    variances : ndarray of shape (n, n_outputs), optional
-        Variances of known measurement errors.
+    known : ndarray of shape (n, n_outputs), optional
+        Further number that belongs to every target, see `Targets`.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Posterior:
     y: np.ndarray
     sample_weight: np.ndarray
     factors: np.ndarray | None = None
-    variances: np.ndarray | None = None
+    known: np.ndarray | None = None
 
     @cached_property
     def _inputs(self):
@@ -178,9 +178,9 @@ class Posterior:
 
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
-        known = self.factors, self.variances
-        known = (None if some is None else some[rows] for some in known)
-        return Targets(self.y[rows], self.sample_weight[rows], *known)
+        given = self.factors, self.known
+        given = (None if some is None else some[rows] for some in given)
+        return Targets(self.y[rows], self.sample_weight[rows], *given)
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""

@@ -1,6 +1,8 @@
 """Predictive distributions from posteriors: error bars, moderated outputs, mixtures."""
 
 from skbayesnn.predictive._combination import combined, ensemble_of_draws
+from skbayesnn.predictive._count_ensemble import CountEnsemble
+from skbayesnn.predictive._counts import CountLaws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, leave_one_out, left_out
 from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
@@ -23,7 +25,9 @@ from skbayesnn.predictive._moderation import (
     softmax_slopes,
 )
 from skbayesnn.predictive._noise import (
+    CensoredNoise,
     CorrelatedNoise,
+    CountNoise,
     GaussianNoise,
     NoiseNetworks,
     StudentTNoise,
@@ -34,7 +38,11 @@ from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
     "NORMAL",
+    "CensoredNoise",
     "CorrelatedNoise",
+    "CountEnsemble",
+    "CountLaws",
+    "CountNoise",
     "Draws",
     "Ensemble",
     "GaussianNoise",

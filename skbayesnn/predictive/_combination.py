@@ -74,7 +74,7 @@ def combined(fit, combine):
     ensemble = gaussians
     if combine == "posterior" and fit.drawn:
         ensemble = _ensemble_of_models(fit.drawn)
-        given = fit.problem.X, fit.problem.y, fit.problem.variances
+        given = fit.problem.X, fit.problem.y, fit.problem.known
         parts = [LeftOut.of_draws(part, *given) for part in ensemble.parts]
         predicted = LeftOut.mixed(parts, np.array([sum(some) for some in ensemble.weights]))
     return Combined(ensemble, gaussians, minima, shares, mixed.log_density, predicted)

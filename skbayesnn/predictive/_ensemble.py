@@ -81,8 +81,8 @@ class Ensemble:
             covariances.append(covariance)
         return np.concatenate(means), np.concatenate(covariances)
 
-    def mean(self, X):
-        """Mean of targets, ``(n, p)``."""
+    def mean(self, X, errors=None):
+        """Mean of targets, ``(n, p)``; ``errors`` as in `moments`, which do not change it."""
 
         def mean(X):
             return np.tensordot(self.member_weights, self.outputs(X), 1)
@@ -193,6 +193,13 @@ class Ensemble:
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, or targets if ``noisy``: ``(size, n, p)``."""
         return self._drawn(lambda part, count: part.draw(X, rng, count, noisy), rng, size)
+
+    def targets(self, X, rng, size, errors=None):
+        """Draw targets, ``(size, n, p)``; ``errors`` as in `moments`."""
+        drawn = self.draw(X, rng, size, noisy=True)
+        if errors is not None:
+            drawn = drawn + np.sqrt(errors) * rng.standard_normal(drawn.shape)
+        return drawn
 
     def draw_gradients(self, X, rng, size):
         """Derivatives by the inputs of the functions that `draw` gives, ``(size, n, p, d)``."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
 
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive._members import class_probabilities
@@ -49,7 +49,7 @@ class LeftOut(NamedTuple):
         )
 
     @classmethod
-    def of_draws(cls, draws, X, y, errors=None):
+    def of_draws(cls, draws, X, y, known=None):
         """Predict left-out rows from drawn networks by importance sampling with truncated weights.
 
         The posterior without a row is proportional to the posterior over the row's likelihood
@@ -62,17 +62,17 @@ class LeftOut(NamedTuple):
         X : ndarray of shape (n, n_features)
         y : ndarray of shape (n, n_outputs)
             Classes one-hot (one column of 0 and 1 for two classes).
-        errors : ndarray of shape (n, n_outputs), optional
-            Variances of known errors.
+        known : ndarray of shape (n, n_outputs), optional
+            See `Targets`.
         """
         found = []
         for rows in row_blocks(len(X), draws.doubles_per_row):
-            known = None if errors is None else errors[rows]
-            found.append(_of_drawn_rows(draws, X[rows], y[rows], known))
+            some = None if known is None else known[rows]
+            found.append(_of_drawn_rows(draws, X[rows], y[rows], some))
         return cls(*(np.concatenate(some) for some in zip(*found, strict=True)))
 
 
-def _of_drawn_rows(draws, X, y, errors):
+def _of_drawn_rows(draws, X, y, known):
     f = draws.outputs(X)
     if draws.noise is None:
         p = class_probabilities(f)
@@ -80,12 +80,7 @@ def _of_drawn_rows(draws, X, y, errors):
         logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
         cdf = variances = np.zeros_like(f)
     else:
-        logs, cdf = draws.log_densities(X, y, errors), np.empty_like(f)
-        scales = np.broadcast_to(draws.noise.scales(X), f.shape)
-        scales = scales if errors is None else np.sqrt(scales**2 + errors)
-        for law, chosen in draws.noise.laws:
-            cdf[chosen] = law.cdf((y - f[chosen]) / scales[chosen])
-        variances = draws.noise.variances(X) + (0.0 if errors is None else errors)
+        logs, f, cdf, variances = draws.noise.pointwise(y, f, None, X, known)
     size = len(logs)
     typical = np.median(logs, axis=0)
     ratios = np.minimum(np.exp(np.minimum(typical - logs, 50.0)), np.sqrt(size))
@@ -169,13 +164,11 @@ def left_out(member, posterior, beta):
         if member.noise is None:
             result[rows] = log_probability(mean, inflated, y[rows])
         else:
-            residual = (y[rows] - mean)[None]
-            if posterior.variances is not None:
-                inflated = inflated + posterior.variances[rows][..., None] * np.eye(n_outputs)
-            result[rows] = member.noise.log_density(residual, inflated[None], X[rows])[0]
-            variance = np.diagonal(inflated, axis1=1, axis2=2) + member.noise.variances(X[rows])[0]
-            means[rows], std[rows] = mean, np.sqrt(variance)
-            cdf[rows] = ndtr(residual[0] / std[rows])
+            known = None if posterior.known is None else posterior.known[rows]
+            given = y[rows], mean[None], inflated[None], X[rows], known
+            found = (some[0] for some in member.noise.pointwise(*given))
+            result[rows], means[rows], cdf[rows], variance = found
+            std[rows] = np.sqrt(variance)
     return LeftOut(result, means, cdf, std)
 
 

@@ -8,10 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import CorrelatedGaussian, StudentT, squared_scales
+from skbayesnn.posterior import (
+    CensoredGaussian,
+    CorrelatedGaussian,
+    NegativeBinomial,
+    Poisson,
+    StudentT,
+    squared_scales,
+)
+from skbayesnn.predictive._counts import CountLaws
 from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
 from skbayesnn.predictive._mixture import log_normal_density
 from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
@@ -108,6 +116,39 @@ class GaussianNoise:
         total = covariance[:, None] + variances[..., None] * np.eye(residual.shape[-1])
         densities = log_normal_density(residual[:, None], total)
         return logsumexp(densities, axis=1, b=shares[..., None])
+
+    def pointwise(self, y, outputs, covariances, X, known=None):
+        """Predictions of targets under each network.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n, n_outputs)
+        outputs : ndarray of shape (m, n, n_outputs)
+        covariances : ndarray of shape (m, n, n_outputs, n_outputs), or None
+            Covariance of the outputs; ``None`` if they are certain.
+        X : ndarray of shape (n, n_features)
+        known : ndarray of shape (n, n_outputs), optional
+            Variances of known errors, see `Targets`.
+
+        Returns
+        -------
+        log_density : ndarray of shape (m, n)
+        mean, cdf, variance : ndarray of shape (m, n, n_outputs)
+            Mean of the target, probability below ``y``, and variance of the target.
+        """
+        if known is not None:
+            covariances = 0.0 if covariances is None else covariances
+            errors = known[..., None] * np.eye(y.shape[-1])
+            covariances = np.broadcast_to(covariances + errors, (*outputs.shape, y.shape[-1]))
+        residual, variance = y - outputs, np.broadcast_to(self.variances(X), outputs.shape)
+        logs = self.log_density(residual, covariances, X)
+        if covariances is not None:
+            variance = variance + np.diagonal(covariances, axis1=-2, axis2=-1)
+            return logs, outputs, ndtr(residual / np.sqrt(variance)), variance
+        cdf, z = np.empty_like(outputs), residual / self.scales(X)
+        for law, chosen in self.laws:
+            cdf[chosen] = law.cdf(z[chosen])
+        return logs, outputs, cdf, variance
 
     def _of_certain(self, z, log_scales):
         p = z.shape[-1]
@@ -279,6 +320,66 @@ class CorrelatedNoise(GaussianNoise):
         return log_normal_density(residual, noise if covariance is None else covariance + noise)
 
 
+@dataclass(frozen=True)
+class CensoredNoise(GaussianNoise):
+    """Gaussian noise of training rows of which some are limits."""
+
+    def pointwise(self, y, outputs, covariances, X, known=None):
+        """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
+
+        ``known`` are the sides of limits, see `CensoredGaussian`. A limit has the log probability
+        of the values that it allows, and the distribution function in their middle. A mean among
+        these values is put at the limit, where it has no error. Outputs of a row with a limit count
+        as independent.
+        """
+        logs, mean, cdf, variance = super().pointwise(y, outputs, covariances, X)
+        scale, limit = np.sqrt(variance), known != 0.0
+        z = (y - mean) / scale
+        each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scale))
+        logs = np.where(limit.any(axis=-1), each.sum(axis=-1), logs)
+        inside = np.where(known < 0.0, np.maximum(mean, y), np.minimum(mean, y))
+        mean = np.where(limit, inside, mean)
+        return logs, mean, np.where(limit, 0.5 * (cdf + (known > 0.0)), cdf), variance
+
+
+@dataclass(frozen=True)
+class CountNoise(GaussianNoise):
+    """Variation of counts about their mean; ``squared_scales`` are the dispersions, 0 for Poisson.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.predictive import CountNoise
+    >>> noise, f = CountNoise(np.zeros((1, 1))), np.log(np.array([[[2.0]]]))
+    >>> logs, mean, cdf, variance = noise.pointwise(np.array([[1.0]]), f, None, None)
+    >>> np.exp(logs).round(3), variance[0]
+    (array([[0.271]]), array([[2.]]))
+    """
+
+    def laws_at(self, outputs, covariances, exposures=None):
+        """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
+        log_means = outputs if exposures is None else outputs + np.log(exposures)
+        variances = 0.0 * log_means if covariances is None else covariances[..., 0]
+        return CountLaws(log_means, variances, self.squared_scales[:, None])
+
+    def draw(self, X, shape, rng):
+        """Draw the logarithms of the Gamma-distributed factors of negative binomial means."""
+        if not self.squared_scales.any():
+            return np.zeros(shape)
+        size = np.broadcast_to(1.0 / self.squared_scales[:, None], shape)
+        return np.log(np.maximum(rng.gamma(size) / size, np.finfo(float).tiny))
+
+    def pointwise(self, y, outputs, covariances, X, known=None):
+        """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
+
+        The distribution function leaves out half of the probability of ``y``, so that it is
+        centred at 1/2 for a calibrated model.
+        """
+        laws = self.laws_at(outputs, covariances, known)
+        logs, (mean, spread, within) = laws.log_probability(y), laws.moments()
+        return logs[..., 0], mean, laws.cdf(y) - 0.5 * np.exp(logs), spread + within
+
+
 def noise_of_minimum(minimum, log_range):
     """Make the noise of a minimum; ``None`` for classifiers.
 
@@ -289,8 +390,10 @@ def noise_of_minimum(minimum, log_range):
         Bounds of the log precision.
     """
     likelihood, network = minimum.likelihood, minimum.noise
-    if not likelihood.n_levels:
+    if likelihood.classes:
         return None
+    if isinstance(likelihood, Poisson):
+        return CountNoise(np.zeros((1, 1)))
     squared_scales = 1.0 / likelihood.precisions(minimum.hyper.beta)[None]
     if network is not None:
         given = network.network, network.theta[None], log_range, network.precision
@@ -299,7 +402,7 @@ def noise_of_minimum(minimum, log_range):
         return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
     if isinstance(likelihood, StudentT):
         return StudentTNoise(squared_scales, 1.0, np.array([likelihood.degrees_of_freedom]))
-    return GaussianNoise(squared_scales)
+    return _plain(likelihood)(squared_scales)
 
 
 def noise_of_draws(noise, joint, beta, state):
@@ -315,8 +418,10 @@ def noise_of_draws(noise, joint, beta, state):
         State of the noise, see `JointPosterior.noise_state`.
     """
     likelihood = joint.posterior.likelihood
-    if not likelihood.n_levels:
+    if likelihood.classes:
         return None
+    if isinstance(likelihood, Poisson):
+        return CountNoise(np.zeros((len(beta), 1)))
     squared_scales = 1.0 / likelihood.precisions(beta)
     if noise == "input_dependent":
         given = joint.noise_network, state, joint.free.beta_prior.log_range
@@ -328,4 +433,10 @@ def noise_of_draws(noise, joint, beta, state):
         return CorrelatedNoise(squared_scales, 1.0, correlation)
     if noise == "student_t":
         return StudentTNoise(squared_scales, 1.0, state[:, 0])
-    return GaussianNoise(squared_scales)
+    return _plain(likelihood)(squared_scales)
+
+
+def _plain(likelihood):
+    """Class of noise that has nothing but levels."""
+    kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
+    return kinds.get(type(likelihood), GaussianNoise)

@@ -16,6 +16,7 @@ from skbayesnn import (
 )
 from skbayesnn.estimators.inputs._combinations import (
     ARRAY,
+    CENSORED,
     EARLIER,
     FIXED_NOISE,
     GAMMA_NOISE,
@@ -30,10 +31,13 @@ from skbayesnn.estimators.inputs._combinations import (
 )
 from skbayesnn.posterior import Gamma
 
-ASKED = MEASUREMENTS, PARTIAL_FIT
+ASKED = MEASUREMENTS, PARTIAL_FIT, CENSORED
 ESTIMATORS = EvidenceMLPRegressor, EvidenceMLPClassifier, HMCMLPRegressor, HMCMLPClassifier
 VALUES = {
-    "noise": ("constant", "shared", "correlated", "input_dependent", "student_t"),
+    "noise": (
+        *("constant", "shared", "correlated", "input_dependent", "student_t"),
+        *("poisson", "negative_binomial"),
+    ),
     "noise__std": (0.1,),
     "noise__hyperprior": (Gamma(1.0, 1.0),),
     "prior": (

@@ -279,7 +279,7 @@ def test_equal_rows_are_merged_if_their_errors_are_equal():
     model = EvidenceMLPRegressor((), n_restarts=1).fit(X, y, measurement_std=errors)
     problem = result_of(model).problem
     assert_array_equal(np.sort(problem.sample_weight), [1.0, 1.0, 3.0])
-    assert len(np.unique(problem.variances)) == 2
+    assert len(np.unique(problem.known)) == 2
 
 
 @each_regressor

@@ -107,6 +107,8 @@ def log_likelihood(posterior, theta, beta):
     if posterior.likelihood.n_levels:
         sd = posterior.likelihood.precisions(beta) ** -0.5
         rows = norm.logpdf(y, f, sd).sum(axis=1)
+    elif not posterior.likelihood.classes:
+        rows = (y * f - posterior.known * np.exp(f))[:, 0]
     elif f.shape[1] == 1:
         rows = np.log(np.where(y == 1, expit(f), expit(-f)))[:, 0]
     else:
@@ -158,8 +160,7 @@ def test_weight_two_is_a_repeated_row(name, hidden, integrate):
     times = np.array([1, 2, 1, 3, 1, 1, 2])
     weighted = with_data(joint, sample_weight=times.astype(float))
     rows = np.repeat(np.arange(7), times)
-    ones = np.ones(len(rows))
-    again = replace(posterior, X=posterior.X[rows], y=posterior.y[rows], sample_weight=ones)
+    again = replace(posterior.of_rows(rows), sample_weight=np.ones(len(rows)))
     repeated = replace(joint, posterior=again)
     for a, b in zip(weighted.terms(q), repeated.terms(q), strict=True):
         assert_near(a, b, 1e-12)
@@ -374,6 +375,8 @@ def expected_hessian(joint, q):
     if posterior.likelihood.n_levels:
         sd = np.broadcast_to(posterior.likelihood.precisions(place.hyper.beta) ** -0.5, f.shape)
         targets = [f + sd, f - sd]
+    elif not posterior.likelihood.classes:
+        targets = [posterior.known * np.exp(f)]
     elif f.shape[1] == 1:
         targets = [expit(f)]
     else:

@@ -63,8 +63,8 @@ def row_precisions(joint, place):
     tau = posterior.likelihood.precisions(place.hyper.beta)
     if joint.n_conditions:
         return place.conditions[: len(posterior.X), None] * tau
-    if posterior.variances is not None:
-        return 1.0 / (1.0 / tau + posterior.variances)
+    if posterior.known is not None:
+        return 1.0 / (1.0 / tau + posterior.known)
     v = np.append(place.theta[joint.n_mean :], np.log(tau))
     return np.exp(np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range))
 

@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, softmax
+from scipy.special import expit, gammaln, softmax
 
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
     Gaussian,
+    NegativeBinomial,
+    Poisson,
     StudentT,
     Targets,
 )
@@ -113,7 +115,7 @@ def test_correlated_log_density(name):
 def test_measured_log_density(name):
     likelihood, f, targets, beta = draw(name, lead=(2,))
     for i in range(2):
-        variance = 1.0 / likelihood.precisions(beta[i]) + targets.variances
+        variance = 1.0 / likelihood.precisions(beta[i]) + targets.known
         log_density = stats.norm.logpdf(targets.y, f[i], np.sqrt(variance))
         expected = targets.weight @ np.sum(log_density, axis=1)
         misfit = likelihood.misfit(f[i], targets, beta[i]).value
@@ -125,7 +127,7 @@ def test_measured_log_density(name):
 
 def test_measured_without_errors_is_gaussian():
     likelihood, f, targets, beta = draw("measured_shared")
-    targets = targets._replace(variances=0.0 * targets.y)
+    targets = targets._replace(known=0.0 * targets.y)
     gaussian = Gaussian(likelihood.levels, likelihood.relative)
     for mine, other in zip(
         (*likelihood.misfit(f, targets, beta), *likelihood.derivatives(f, targets, beta)),
@@ -139,9 +141,9 @@ def test_measured_without_errors_is_gaussian():
 
 def test_measured_without_noise_stays_finite():
     likelihood, f, targets, _ = draw("measured")
-    targets = targets._replace(variances=targets.variances + 0.1)
+    targets = targets._replace(known=targets.known + 0.1)
     beta = np.array([1e16])
-    expected = targets.weight / targets.variances[:, 0]
+    expected = targets.weight / targets.known[:, 0]
     np.testing.assert_allclose(likelihood.derivatives(f, targets, beta)[1][:, 0], expected)
     assert np.isfinite(likelihood.misfit(f, targets, beta).value)
     assert likelihood.noise_counts(targets, beta) < 1e-13
@@ -218,3 +220,45 @@ def test_far_tail_of_two_classes_keeps_its_digits():
     targets = Targets(np.zeros((2, 1)), np.ones(2))
     _, curvature = Bernoulli().derivatives(np.array([[-40.0], [40.0]]), targets, np.ones(0))
     np.testing.assert_allclose(curvature[:, 0], np.exp([-40.0, -40.0]), rtol=1e-14)
+
+
+def left_out_by_poisson(targets):
+    """Constants of the log probability that the misfit lacks."""
+    t, known = targets.y[:, 0], targets.known[:, 0]
+    return targets.weight @ (t * np.log(known) - gammaln(t + 1.0))
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial"])
+def test_log_probability_of_counts(name):
+    likelihood, f, targets, beta = draw(name, lead=(2,))
+    mean, y = targets.known * np.exp(f), targets.y
+    for i in range(2):
+        if name == "poisson":
+            rows = stats.poisson.logpmf(y, mean[i])
+        else:
+            rows = stats.nbinom.logpmf(y, beta[i], beta[i] / (beta[i] + mean[i]))
+        misfit = likelihood.misfit(f[i], targets, beta[i]).value
+        if name == "poisson":
+            misfit -= left_out_by_poisson(targets)
+        np.testing.assert_allclose(-misfit, targets.weight @ rows[:, 0], rtol=1e-12)
+        assert likelihood.log_normaliser(beta[i], 3.0) == 0
+
+
+def test_negative_binomial_becomes_poisson():
+    noise, f, targets, _ = draw("negative_binomial")
+    large = np.array([1e9])
+    own, other = (some.misfit(f, targets, large) for some in (noise, Poisson()))
+    np.testing.assert_allclose(own.value, other.value - left_out_by_poisson(targets), rtol=1e-6)
+    for mine, theirs in zip(
+        noise.derivatives(f, targets, large), Poisson().derivatives(f, targets, large), strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+def test_counts_at_extreme_rates_stay_finite():
+    f, targets = np.array([[1e3], [-1e3]]), Targets(np.array([[0.0], [5.0]]), np.ones(2))
+    for noise in (Poisson(), NegativeBinomial.per_output(1)):
+        misfit, gradient = noise.misfit_and_gradient(f, targets, np.ones(noise.n_levels))
+        assert np.isfinite(misfit.value)
+        assert np.all(np.isfinite(gradient))
+        assert np.all(noise.derivatives(f, targets, np.ones(noise.n_levels))[1] >= 0)

@@ -91,8 +91,8 @@ class ManyPosteriors:
             if isinstance(joint, InputDependentJoint):
                 h = outputs(joint.noise_network, joint.noise_state(position), X)
                 sd = np.exp(-0.5 * np.clip(h, *RANGE.log_range))
-            if joint.posterior.variances is not None:
-                sd = np.hypot(sd, joint.posterior.variances**0.5)
+            if joint.posterior.known is not None:
+                sd = np.hypot(sd, joint.posterior.known**0.5)
             if joint.n_conditions:
                 sd = sd * joint.place(q[:, :-1]).conditions[:, : len(X), None] ** -0.5
             self.y = f + sd * rng.standard_normal(f.shape)
@@ -201,7 +201,7 @@ def make_case(name, information=1.0, many=ManyPosteriors):
         return many(InputDependentJoint(posterior, free, fixed, information, integrate, *plan))
     if name == "measured":
         variances = np.array([[0.0], [0.3], [1.0], [4.0], [0.1]])
-        return many(MeasuredJoint(replace(posterior, variances=variances), *given[1:]))
+        return many(MeasuredJoint(replace(posterior, known=variances), *given[1:]))
     return many(JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES))
 
 

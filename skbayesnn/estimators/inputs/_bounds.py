@@ -13,7 +13,7 @@ def out_of_bounds(estimator):
     free = settings.free
     sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
     noise, levels = np.empty(0), free.beta_prior[:0]
-    if np.any(free.beta):
+    if np.any(free.beta) and hasattr(estimator, "noise_std_"):
         of_output = posterior.likelihood.levels
         inferred = free.beta[of_output]
         noise = np.atleast_1d(estimator.noise_std_)[inferred]

@@ -76,8 +76,11 @@ def _has_own_groups(estimator):
     return _has_labels(estimator) or estimator._prior.kind not in ("layer", "single")
 
 
+COUNTS = "poisson", "negative_binomial"  # values of noise for counts
+
 # choices made by a call
 MEASUREMENTS = Choice("measurement_std")
+CENSORED = Choice("censored")
 PARTIAL_FIT = Choice("partial_fit")
 
 PRIOR_MEAN, PRIOR_PRECISION = _prior_has("mean"), _prior_has("base_precision")
@@ -93,6 +96,7 @@ GROWN = Choice(
 FIXED_NOISE = Choice("noise.std", lambda e: e._noise is not None and e._noise._is_known)
 GAMMA_NOISE = Choice("A Gamma prior of the noise level", _has_gamma_noise)
 CORRELATED = _noise_is("correlated")
+COUNTED = _noise_is(*COUNTS)
 WITHOUT_LEVEL = _noise_is("input_dependent", "student_t", "correlated")
 ARRAY = Choice("an array as prior", _has_labels)
 ONE_GROUP = Choice("prior.base_precision as a number or an array", _makes_one_group)
@@ -139,6 +143,27 @@ REFUSALS = (
         "it adds to Gaussian noise of a constant level",
         f"{LEVELS}, or leave measurement_std out",
     ),
+    *(
+        Refusal(
+            CENSORED,
+            others,
+            "limits are for Gaussian noise of a constant level",
+            f"{LEVELS}, or leave censored out",
+        )
+        for others in (WITHOUT_LEVEL, COUNTED)
+    ),
+    Refusal(
+        MEASUREMENTS,
+        COUNTED,
+        "it adds to Gaussian noise",
+        "Leave measurement_std out",
+    ),
+    Refusal(
+        FIXED_NOISE,
+        COUNTED,
+        "counts vary about their mean by their own law",
+        "Leave noise.std at 'auto'",
+    ),
     # priors
     *(
         Refusal(
@@ -168,6 +193,12 @@ REFUSALS = (
         "Give prior.base_precision as a dict by group, or prior='layer'",
     ),
     # ways to fit
+    Refusal(
+        _noise_is("negative_binomial"),
+        PARTIAL_FIT,
+        "the dispersion has no prior that earlier batches could give",
+        "Use noise='poisson'",
+    ),
     Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
     Refusal(MEASURED, PARTIAL_FIT, "sampling does not include earlier batches", NOT_MEASURED),
 )

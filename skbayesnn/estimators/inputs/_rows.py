@@ -197,6 +197,51 @@ def checked_errors(measurement_std, shape):
     return np.broadcast_to(errors, shape)
 
 
+def checked_exposure(exposure, n_rows):
+    """Exposures of all rows, ``(n_rows, 1)``, 1 if ``None``; raise unless they are positive."""
+    try:
+        given = np.asarray(1.0 if exposure is None else exposure, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"exposure must hold numbers, got {exposure!r}.") from error
+    if given.shape not in ((), (n_rows,), (n_rows, 1)):
+        raise ValueError(
+            f"exposure must be one number, or have shape ({n_rows},); got {given.shape}."
+        )
+    if not np.all(np.isfinite(given) & (given > 0)):
+        raise ValueError(
+            "exposure must be positive and finite. Leave out rows that were not observed."
+        )
+    return np.broadcast_to(given.reshape(-1, 1), (n_rows, 1))
+
+
+def check_counts(y):
+    """Raise ``ValueError`` unless targets ``(n, n_outputs)`` are counts of a single kind."""
+    if y.shape[1] > 1:
+        raise ValueError(
+            f"Counts are supported for one output; y has {y.shape[1]}. Fit one model for each."
+        )
+    wrong = np.sum((y < 0) | (y != np.floor(y)))
+    if wrong:
+        raise ValueError(
+            f"y must hold counts, whole numbers from 0 on; {wrong} of {len(y)} values are not. "
+            "Rates are counts with their exposure: give y=counts and exposure."
+        )
+
+
+def checked_sides(censored, shape):
+    """Sides of limits ``(n, n_outputs)``: -1, 0 and 1; raise unless some targets were measured."""
+    sides = np.asarray(censored)
+    sides = sides[:, None] if sides.ndim == 1 else sides
+    if sides.shape != shape or not np.all(np.isin(sides, (-1, 0, 1))):
+        raise ValueError(
+            f"censored must have shape {shape[:1] if shape[1] == 1 else shape} and hold -1 (the "
+            "value lies below y), 0 (it was measured) and 1 (it lies above y)."
+        )
+    if np.any(np.all(sides != 0, axis=0)):
+        raise ValueError("Every target is a limit; at least some must be measured.")
+    return sides.astype(float)
+
+
 def trouble_with_weights(sample_weight):
     """A warning, with its category, of weights that are no repetition counts, or ``None``.
 

@@ -121,8 +121,8 @@ class Noise(Setting):
 
     Parameters
     ----------
-    kind : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t"}, \
-default="auto"
+    kind : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t", \
+"poisson", "negative_binomial"}, default="auto"
         Noise model.
 
         * ``"constant"``: Gaussian, one level per output.
@@ -135,6 +135,11 @@ default="auto"
           chosen by evidence, or sampled, from 2.5, 5, 10, 20 and 40, and 1 where gross outliers are
           found; standard deviations are then those of the noise within 1,000 of its scales. A row
           is an outlier in all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
+        * ``"poisson"``: counts; the network learns the logarithm of the rate (see ``exposure`` of
+          ``fit``).
+        * ``"negative_binomial"``: counts of variance ``m + a m^2`` for the mean ``m``. The
+          dispersion ``a`` is inferred like a noise level, as the variance of a factor of the rate.
+          It takes about 20 times as long as ``"poisson"``: minutes from some thousand rows on.
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
           input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
           Networks drawn from the posterior under all these noise models predict together, weighted

@@ -89,8 +89,8 @@ class Spike(NamedTuple):
         return (
             f"{100 * self.share:.0f} % of the targets equal {self.value:g}, the {place} value. A "
             "density has no room for a value that is met exactly, so only constant noise is tried. "
-            f"Better: learn with a classifier which rows have y = {self.value:g}, and fit a "
-            "regressor to the others."
+            "If it is a limit, give censored to fit. Else learn with a classifier which rows have "
+            f"y = {self.value:g}, and fit a regressor to the others."
         )
 
 

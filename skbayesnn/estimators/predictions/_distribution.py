@@ -146,7 +146,7 @@ class PredictiveDistribution(Distribution):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Mean, in units of y.
         """
-        return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X)))
+        return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X, self.errors)))
 
     def std(self, kind: str = "total") -> Array:
         """Compute the standard deviation, or one of its parts.
@@ -313,10 +313,7 @@ class PredictiveDistribution(Distribution):
             In units of y; with ``size`` of shape (size, n_samples) or (size, n_samples, n_outputs).
         """
         rng, number = generator(random_state), 1 if size is None else count(size, "size")
-        drawn = self.ensemble.draw(self.X, rng, number, noisy=True)
-        if self.errors is not None:
-            drawn = drawn + np.sqrt(self.errors) * rng.standard_normal(drawn.shape)
-        drawn = self.scaling.inverse(drawn)
+        drawn = self.scaling.inverse(self.ensemble.targets(self.X, rng, number, self.errors))
         drawn = drawn[..., 0] if self.one_dimensional else drawn
         return drawn[0] if size is None else drawn
 

@@ -85,8 +85,12 @@ def compare_regressors(fitted, sampler, X):
             float(np.sqrt(np.mean(model.predict_std(X, kind="epistemic") ** 2)))
             for model in (fitted, sampler)
         ),
-        "noise sd": tuple(float(np.mean(model.noise_std_)) for model in (fitted, sampler)),
     }
+    level = "dispersion_" if fitted.noise_ == "negative_binomial" else "noise_std_"
+    if hasattr(fitted, level):
+        name = level.strip("_").replace("_std", " sd")
+        levels = (float(np.mean(getattr(model, level))) for model in (fitted, sampler))
+        quantities[name] = tuple(levels)
     doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > LARGEST_SHIFT else []
     for name, (a, b) in quantities.items():
         if not b / LARGEST_RATIO < a < b * LARGEST_RATIO:

@@ -249,7 +249,7 @@ class Classification(ClassifierMixin):
         self.classes_ = classes
         return X, shares, checked_weights(sample_weight, len(X))
 
-    def _canonical(self, X, y, sample_weight, errors=None):
+    def _canonical(self, X, y, sample_weight, known=None):
         """A row with class probabilities becomes a row for each class, with them as weights."""
         shares = None
         if y.shape[1] > 1:

@@ -7,14 +7,24 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 
+from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._combinations import COUNTS
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.estimators.inputs._rows import checked_errors, generator
+from skbayesnn.estimators.inputs._rows import (
+    checked_errors,
+    checked_exposure,
+    checked_weights,
+    generator,
+)
+from skbayesnn.estimators.predictions._counts import CountDistribution
 from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
 from skbayesnn.estimators.predictions._methods import Predictions
 from skbayesnn.estimators.tasks._networks import RegressionNetwork
 from skbayesnn.inference import check_memory
+from skbayesnn.predictive import CountEnsemble
 
 NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
 COPIES = 3  # covariance matrices of rows in memory while one is computed
@@ -31,24 +41,45 @@ class Regression(Predictions, RegressorMixin):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
+        noise = getattr(self, "_noise", None)
+        tags.target_tags.positive_only = noise is not None and noise.kind in COUNTS
         return tags
 
     @overload
     def predict(
-        self, X: ArrayLike, return_std: Literal[False] = False, return_cov: Literal[False] = False
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = False,
+        return_cov: Literal[False] = False,
+        exposure: float | ArrayLike | None = None,
     ) -> Array: ...
 
     @overload
     def predict(
-        self, X: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = False
+        self,
+        X: ArrayLike,
+        return_std: Literal[True],
+        return_cov: Literal[False] = False,
+        exposure: float | ArrayLike | None = None,
     ) -> tuple[Array, Array]: ...
 
     @overload
     def predict(
-        self, X: ArrayLike, return_std: Literal[False] = False, *, return_cov: Literal[True]
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = False,
+        *,
+        return_cov: Literal[True],
+        exposure: float | ArrayLike | None = None,
     ) -> tuple[Array, Array]: ...
 
-    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        exposure: float | ArrayLike | None = None,
+    ) -> Any:
         """Predict the mean, and optionally its standard deviation or covariance.
 
         Parameters
@@ -59,6 +90,8 @@ class Regression(Predictions, RegressorMixin):
             Also return the total standard deviation, of weights and noise (Bishop 5.172-5.173).
         return_cov : bool, default=False
             Also return the covariance between rows, noise included on its diagonal.
+        exposure : float or array-like of shape (n_samples,), optional
+            Exposures of counts, as in `predict_distribution`.
 
         Returns
         -------
@@ -72,8 +105,11 @@ class Regression(Predictions, RegressorMixin):
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
         if not return_cov:
-            distribution = self.predict_distribution(X)
+            given = {} if exposure is None else {"exposure": exposure}
+            distribution = self.predict_distribution(X, **given)
             return distribution._mean_and_std() if return_std else distribution.mean()
+        if self._counts:
+            raise ValueError("return_cov is not supported for counts.")
         X, scaling = self._check_X(X), self._y_scaling
         check_memory(
             COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
@@ -85,8 +121,46 @@ class Regression(Predictions, RegressorMixin):
         mean = self._shaped(scaling.inverse(mean))
         return mean, (covariance[..., 0] if self._y_is_1d else covariance)
 
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
+    ) -> float:
+        """Compute R2 of the predicted mean, or for counts the explained share of the deviance.
+
+        For counts it is D2, the share of the Poisson deviance of one common rate that the predicted
+        rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        exposure : float or array-like of shape (n_samples,), optional
+            Exposures of counts.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        if not self._counts:
+            return super().score(X, y, sample_weight)
+        exposure = checked_exposure(exposure, len(y))[:, 0]
+        weight = exposure * checked_weights(sample_weight, len(y))
+        rates = np.ravel(y) / exposure
+        return d2_tweedie_score(rates, np.ravel(self.predict(X)), sample_weight=weight, power=1)
+
     def predict_distribution(
-        self, X: ArrayLike, measurement_std: float | ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
     ) -> PredictiveDistribution:
         """Predict the distribution of the targets, from which all other predictions follow.
 
@@ -96,13 +170,22 @@ class Regression(Predictions, RegressorMixin):
             Inputs.
         measurement_std : float or array-like of shape (n_samples,), optional
             Measurement errors as in `predict_std`.
+        exposure : float or array-like of shape (n_samples,), optional
+            Exposures of counts, which multiply the predicted rates; by default 1.
 
         Returns
         -------
         PredictiveDistribution
-            Mean, density, quantiles, draws and more, by the names of SciPy's distributions.
+            Mean, density, quantiles, draws and more, by the names of SciPy's distributions; of
+            counts a `CountDistribution`.
         """
         X = self._check_X(X)
+        if self._counts:
+            exposure = checked_exposure(exposure, len(X)) * np.exp(self._y_scaling.shift)
+            ensemble = CountEnsemble(self._ensemble.parts, self._ensemble.weights)
+            return CountDistribution(ensemble, X, Scaling.none(1), self._y_is_1d, exposure)
+        if exposure is not None:
+            raise ValueError("exposure is for counts; this model was fitted to other targets.")
         errors = self._variances(X, measurement_std)
         given = self._ensemble, X, self._y_scaling, self._y_is_1d, errors
         return PredictiveDistribution(*given, self._noise_is_measured)
@@ -195,9 +278,14 @@ class Regression(Predictions, RegressorMixin):
         return (errors / self._y_scaling.scale) ** 2
 
     @property
+    def _counts(self):
+        """True if the targets are counts."""
+        return bool(self._noise_models & set(COUNTS))
+
+    @property
     def _noise_models(self):
         """Names of the noise models that predict."""
-        return {self.noise_}
+        return {getattr(self, "noise_", None)}
 
     @property
     def _noise_is_measured(self):

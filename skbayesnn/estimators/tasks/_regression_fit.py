@@ -6,9 +6,12 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln
 
-from skbayesnn._data import standardised, standardised_variances
+from skbayesnn._data import Scaling, standardised, standardised_variances
 from skbayesnn.estimators.inputs._combinations import (
+    CENSORED,
+    COUNTS,
     FIXED_NOISE,
     GAMMA_NOISE,
     MEASUREMENTS,
@@ -17,14 +20,29 @@ from skbayesnn.estimators.inputs._combinations import (
 from skbayesnn.estimators.inputs._hyperpriors import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._outliers import outliers_of
 from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes, one_of
-from skbayesnn.estimators.inputs._rows import checked_errors, numeric
+from skbayesnn.estimators.inputs._rows import (
+    check_counts,
+    checked_errors,
+    checked_exposure,
+    checked_sides,
+    numeric,
+)
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.inputs._spikes import spikes_of
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
 from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
-from skbayesnn.posterior import Gaussian, LogUniform, MeasuredGaussian, StudentT
+from skbayesnn.posterior import (
+    CensoredGaussian,
+    Gaussian,
+    LogUniform,
+    MeasuredGaussian,
+    NegativeBinomial,
+    Poisson,
+    StudentT,
+)
 
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
+FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 PLAIN_LAWS = ("constant",)  # noise models that are tried where targets have a spike
 
 
@@ -37,6 +55,8 @@ class RegressionFit(Regression):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         measurement_std: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+        censored: ArrayLike | None = None,
     ) -> Self:
         """Infer the weights with all precisions and noise levels from training data.
 
@@ -53,6 +73,12 @@ class RegressionFit(Regression):
             (n_samples, n_outputs) if outputs differ. The variance of a target is then
             ``measurement_std**2`` plus that of the noise level, which is inferred
             (``noise="auto"``) or given; with ``noise=0`` there is no other noise.
+        exposure : float or array-like of shape (n_samples,), optional
+            For counts: the time, area or population in which each was counted. The mean of a count
+            is its exposure times the rate, whose logarithm is the output of the network.
+        censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
+            above, 0 where it was measured. For Gaussian noise of constant level.
 
         Returns
         -------
@@ -64,11 +90,22 @@ class RegressionFit(Regression):
         ValueError
             If parameters or data are invalid.
         """
-        return self._learn(X, y, sample_weight, measurement_std)
+        return self._learn(X, y, sample_weight, measurement_std, exposure, censored)
 
-    def _check_rows(self, X, y, sample_weight, measurement_std=None):
-        """Check the rows, and known errors if they are given."""
+    def _check_rows(self, X, y, sample_weight, measurement_std=None, exposure=None, censored=None):
+        """Check the rows, and known errors, exposures or sides of limits if they are given."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
+        self._has_limits = censored is not None
+        if exposure is not None and self._noise.kind not in COUNTS:
+            raise ValueError("exposure is for counts, noise='poisson' or 'negative_binomial'.")
+        if censored is not None:
+            check_combinations(self, CENSORED)
+            if measurement_std is not None:
+                raise ValueError("Give either measurement_std or censored, not both.")
+            return X, y, sample_weight, checked_sides(censored, y.shape)
+        if self._noise.kind in COUNTS and measurement_std is None:
+            check_counts(y)
+            return X, y, sample_weight, checked_exposure(exposure, len(X))
         if measurement_std is None:
             return X, y, sample_weight
         check_combinations(self, MEASUREMENTS)
@@ -81,11 +118,13 @@ class RegressionFit(Regression):
     def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
         kind = self._noise.kind
+        if kind in COUNTS:
+            return self._count_targets(rows, scaling)
         if kind == "correlated" and n_outputs == 1:
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        asked = scaling is None and rows.errors is None and self._may_have_outliers
+        asked = scaling is None and rows.known is None and self._may_have_outliers
         self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
         given = rows.weight * ~self._outliers, self.standardize, scaling, self.fit_intercept
         scaling, y = standardised(rows.y, *given)
@@ -95,10 +134,23 @@ class RegressionFit(Regression):
         if kind == "shared":
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
-        if rows.errors is not None:
-            mean = np.average(rows.errors / scaling.scale, axis=0, weights=rows.weight)
+        if self._has_limits:
+            likelihood = CensoredGaussian(likelihood.levels, likelihood.relative)
+        elif rows.known is not None:
+            mean = np.average(rows.known / scaling.scale, axis=0, weights=rows.weight)
             likelihood = MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
         return y, scaling, likelihood
+
+    def _count_targets(self, rows, scaling):
+        """Counts, and as the shift of their log rates the logarithm of the mean rate."""
+        self._outliers = None
+        if scaling is None:
+            scaling = Scaling.none(1)
+            if self.standardize and self.fit_intercept:
+                total = max(float(rows.weight @ rows.y[:, 0]), FEWEST_COUNTS)
+                scaling.shift[:] = np.log(total / (rows.weight @ rows.known[:, 0]))
+        poisson = self._noise.kind == "poisson"
+        return rows.y, scaling, Poisson() if poisson else NegativeBinomial.per_output(1)
 
     @property
     def _noise(self):
@@ -113,8 +165,19 @@ class RegressionFit(Regression):
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
+        if self._noise.kind in COUNTS:
+            free = np.ones(likelihood.n_levels, dtype=bool)
+            known, left_out = rows.known * np.exp(y_scaling.shift), 0.0
+            if self._noise.kind == "poisson":  # by the misfit
+                left_out = rows.weight @ (rows.y * np.log(known) - gammaln(rows.y + 1.0))
+            return {
+                "known": known,
+                "log_scale": float(np.sum(left_out)),
+                "noise_hyperprior": hyperpriors_of_noise(self._noise, free),
+            }
         names = list(range(likelihood.n_levels))
-        measured = rows.errors is not None
+        errors = None if self._has_limits else rows.known
+        measured, spikes = errors is not None, self._spikes(rows)
         free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
         first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
@@ -125,26 +188,37 @@ class RegressionFit(Regression):
                 f"noise.std={self._noise.std} and the standard deviation of the targets ({scale}) "
                 "differ by too many orders of magnitude. Give it in the units of y."
             )
-        variances = _variances(rows.errors, y_scaling, likelihood, free, values)
+        variances = _variances(errors, y_scaling, likelihood, free, values)
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": self._noise_hyperpriors(rows, likelihood, free),
-            "variances": variances,
+            "noise_hyperprior": self._noise_hyperpriors(spikes, likelihood, free),
+            "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": PLAIN_LAWS if any(spikes_of(rows)) else None,
-            "log_scale": -float(np.sum(rows.weight) * np.sum(np.log(y_scaling.scale))),
+            "laws": PLAIN_LAWS if any(spikes) else None,
+            "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
-    def _noise_hyperpriors(self, rows, likelihood, free):
+    def _log_scales(self, rows):
+        """Log of the standardised over the given density of every row; limits have none."""
+        measured = rows.known == 0.0 if self._has_limits else np.ones_like(rows.y)
+        return -(measured @ np.log(self._y_scaling.scale))
+
+    def _spikes(self, rows):
+        """Spikes of all outputs; ``None`` for counts and with limits, which explain them."""
+        if self._has_limits or self._noise.kind in COUNTS:
+            return [None] * rows.y.shape[1]
+        return spikes_of(rows)
+
+    def _noise_hyperpriors(self, spikes, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
         priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, spike in zip(likelihood.levels, spikes_of(rows), strict=True):
+        for level, spike in zip(likelihood.levels, spikes, strict=True):
             if spike is not None and self.standardize and priors[level] == LogUniform():
                 priors[level] = LogUniform(max(LogUniform().lower, spike.least_noise))
         return tuple(priors)
 
     def _trouble_with_targets(self, rows):
-        spikes = filter(None, spikes_of(rows))
+        spikes = filter(None, self._spikes(rows))
         return next(((str(spike), UserWarning) for spike in spikes), None)
 
     def _noise_model(self, problem):
@@ -152,7 +226,7 @@ class RegressionFit(Regression):
         if isinstance(problem.likelihood, StudentT):
             return "student_t"
         kind = self._noise.kind
-        return "constant" if kind == "auto" and problem.variances is not None else kind
+        return "constant" if kind == "auto" and problem.known is not None else kind
 
     def _check_noise(self):
         """Raise ``ValueError`` if a parameter of the noise is invalid."""
@@ -168,7 +242,7 @@ class RegressionFit(Regression):
         kind = self._noise.kind
         self.noise_ = "shared" if kind == "shared" else result.noise
         found = result.noise_log_evidences
-        if self._outliers.any() and result.noise == "student_t":  # not chosen by evidence
+        if result.noise == "student_t" and self._outliers.any():  # not chosen by evidence
             found = {result.noise: result.log_evidence}
         if kind == "auto" and found:
             self.noise_log_evidences_ = found

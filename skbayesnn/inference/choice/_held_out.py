@@ -81,7 +81,7 @@ class HeldOut(NamedTuple):
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
         found, factors = outputs(own.network, minimum.theta, own.X), own.factors
-        given = own.y, np.ones(len(own.y)), factors, own.variances
+        given = own.y, np.ones(len(own.y)), factors, own.known
         # treat every row as a data set of its own
         y, one, *each = (None if some is None else some[:, None] for some in given)
         targets = Targets(y, one[0], *each)

@@ -34,6 +34,7 @@ FAR = 5.0  # nats below Laplace's, beyond two standard errors: a minimum has bee
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
+SECONDS_IN_NUMPY = 3e-3  # per row and weight, for likelihoods that the compiled core lacks
 FEW_ROWS = 50  # number of rows whose time equals the overhead independent of the rows
 
 
@@ -100,6 +101,8 @@ def seconds_of_population(posterior):
     """
     levels = posterior.likelihood.n_levels
     per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
+    if posterior.likelihood.compiled is None and not posterior.likelihood.quadratic:
+        per_weight = SECONDS_IN_NUMPY
     return per_weight * (len(posterior.X) + FEW_ROWS) * posterior.network.n_weights
 
 

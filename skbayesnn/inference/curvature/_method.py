@@ -132,7 +132,7 @@ class Method:
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work
         early = many and not (dense and plenty)
-        softmax = n_outputs > 1 and not posterior.likelihood.n_levels
+        softmax = n_outputs > 1 and posterior.likelihood.classes
         creeps = hidden and softmax and work > limits.softmax_work
         dense &= not early or (work <= limits.early_work and not creeps)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets

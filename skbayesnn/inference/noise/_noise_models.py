@@ -11,4 +11,6 @@ NOISE_MODELS = {
     "input_dependent": InputDependentNoise(),
     "student_t": StudentTNoise(),
     "correlated": CorrelatedNoise(),
+    "poisson": ConstantNoise(),
+    "negative_binomial": ConstantNoise(),
 }

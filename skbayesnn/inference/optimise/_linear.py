@@ -96,7 +96,7 @@ def _sheets(posterior, levels):
     """
     likelihood, weight = posterior.likelihood, posterior.sample_weight
     rows = Inputs(posterior.X, posterior.network.has_biases(0)).rows
-    if posterior.variances is None:
+    if posterior.known is None:
         given = zip(*_compressed(rows, posterior.y, weight), strict=True)
         betas = [r * levels[i] for r, i in zip(likelihood.relative, likelihood.levels, strict=True)]
         return [[_Sheet(*some, own)] for some, own in zip(given, betas, strict=True)]

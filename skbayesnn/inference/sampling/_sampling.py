@@ -54,7 +54,8 @@ def tuned_plan(posed, linear, noise="constant"):
     most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS
     max_steps = max(LEAST_LIMIT, min(n_rows, most_rows // n_rows))
     more = patience(posed.posterior)
-    integrated = posed.posterior.likelihood.n_levels and posed.posterior.groups.centred
+    likelihood, centred = posed.posterior.likelihood, posed.posterior.groups.centred
+    integrated = likelihood.n_levels and likelihood.conjugate and centred
     if integrated and noise == "constant":
         return Plan(length=LONG * more, max_steps=more * max_steps), 1
     return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more

@@ -36,7 +36,7 @@ def serves_slices(joint, settings):
         Settings of the fit.
     """
     posterior = joint.posterior
-    linear = not (posterior.likelihood.n_levels or posterior.network.hidden_layer_sizes)
+    linear = posterior.likelihood.classes and not posterior.network.hidden_layer_sizes
     linear = linear and posterior.groups.centred
     if not linear or posterior.network.n_weights > LARGEST:
         return False

@@ -74,8 +74,8 @@ class Problem:
         `Hyperprior` of each; by default all are `LogUniform`.
     noise_hyperprior : sequence of Hyperprior, optional
         Hyperpriors of the noise levels; by default all are `LogUniform`.
-    variances : ndarray of shape (n, n_outputs), optional
-        Variances of known measurement errors.
+    known : ndarray of shape (n, n_outputs), optional
+        Further number that belongs to every target, see `Targets`.
     noise_hidden_layer_sizes : tuple of int
         Hidden layers of the network of input-dependent noise.
     laws : tuple of str, optional
@@ -113,7 +113,7 @@ class Problem:
     noise_precision: tuple | None = None
     hyperprior: Callable = all_log_uniform
     noise_hyperprior: tuple | None = None
-    variances: np.ndarray | None = None
+    known: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)
     laws: tuple | None = None
     exact: bool = True
@@ -128,8 +128,8 @@ class Problem:
         weight = self.sample_weight[rows]
         scale = self.log_scale * float(weight.sum() / self.sample_weight.sum())
         given = {"X": self.X[rows], "y": self.y[rows], "sample_weight": weight}
-        if self.variances is not None:
-            given["variances"] = self.variances[rows]
+        if self.known is not None:
+            given["known"] = self.known[rows]
         return replace(self, **given, log_scale=scale)
 
     @property
@@ -150,7 +150,7 @@ class Problem:
         """True if a noise level is fixed or has a Gamma prior, or measurement errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
         informed = bool(np.any(self.noise_priors.informative))
-        return fixed or informed or self.variances is not None
+        return fixed or informed or self.known is not None
 
     @property
     def noise_priors(self):
@@ -194,6 +194,6 @@ class Problem:
             self.likelihood,
             groups,
             *given,
-            variances=self.variances,
+            known=self.known,
         )
         return Posed(posterior, settings)

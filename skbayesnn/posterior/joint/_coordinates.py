@@ -66,8 +66,10 @@ class Coordinates:
     @cached_property
     def integrated(self):
         """True if the output layer is integrated out."""
-        centred = self.posterior.groups.centred  # else its prior depends on the other weights
-        return self.integrate_outputs and centred and self.posterior.likelihood.n_levels > 0
+        if not self.posterior.groups.centred:  # else its prior depends on the other weights
+            return False
+        likelihood = self.posterior.likelihood
+        return self.integrate_outputs and likelihood.n_levels > 0 and likelihood.conjugate
 
     @cached_property
     def n_mean(self):

@@ -94,11 +94,6 @@ class JointPosterior(Coordinates):
     """
 
     @cached_property
-    def _counts(self):
-        """Number of targets of every noise level."""
-        return self.posterior.level_counts
-
-    @cached_property
     def _row_weights(self):
         """Weights of the rows; ``None`` if all are 1."""
         weight = self.posterior.sample_weight
@@ -340,7 +335,7 @@ class JointPosterior(Coordinates):
 
     def _level_information(self, place):
         """Expected second derivatives in ``ln beta``, ``(..., n_levels)``."""
-        return 0.5 * self._counts
+        return 0.5 * self.posterior.noise_counts(place.hyper.beta)
 
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""
@@ -358,7 +353,7 @@ class JointPosterior(Coordinates):
         posterior = self.posterior
         misfit, gradient = posterior.misfit_and_gradient(theta, hyper.beta)
         value = misfit.value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
-        by_beta = hyper.beta * misfit.errors - 0.5 * self._counts
+        by_beta = hyper.beta * misfit.errors - 0.5 * posterior.noise_counts(hyper.beta)
         return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _features(self, theta):

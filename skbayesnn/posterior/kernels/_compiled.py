@@ -48,7 +48,9 @@ def compiled_model(posterior):
         or np.ndim(posterior.y) != 2  # targets of many simulations at once
     ):
         return None
-    return _core.Model(network, likelihood, posterior.targets(), posterior.X)
+    return _core.Model(
+        network, likelihood, likelihood.compiled_targets(posterior.targets()), posterior.X
+    )
 
 
 def compiled_joint(joint, posterior, noise_network=None):
@@ -58,8 +60,8 @@ def compiled_joint(joint, posterior, noise_network=None):
     ----------
     joint : JointPosterior
     posterior : Posterior
-        Posterior given the conditions of a position, with Gaussian noise or classes; its
-        ``variances`` add to those of the noise.
+        Posterior given the conditions of a position, with Gaussian noise, classes or counts; its
+        ``known`` variances add to those of the noise.
     noise_network : Network, optional
         Network of input-dependent noise.
     """
@@ -70,7 +72,8 @@ def compiled_joint(joint, posterior, noise_network=None):
         plain = plain and noise is not None
     if model is None or not plain:
         return None
-    return _core.Joint(model, joint, joint.precision_map, noise, posterior.variances)
+    variances = posterior.known if posterior.likelihood.n_levels else None
+    return _core.Joint(model, joint, joint.precision_map, noise, variances)
 
 
 def compiled_softmax_moments(mean, root, points):

@@ -5,7 +5,7 @@ cdef extern from "core.h":
         PADDING
         MOST_LAYERS
         IDENTITY, TANH, LOGISTIC, RELU, SILU
-        GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL
+        GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON
 
     ctypedef struct CModel "Model":
         int n_layers

@@ -44,7 +44,7 @@ ACTIVATIONS = {
 }
 LIKELIHOODS = {
     "gaussian": GAUSSIAN, "student_t": STUDENT_T, "squared_residuals": SQUARED_RESIDUALS,
-    "bernoulli": BERNOULLI, "categorical": CATEGORICAL,
+    "bernoulli": BERNOULLI, "categorical": CATEGORICAL, "poisson": POISSON,
 }
 
 
@@ -169,8 +169,8 @@ cdef class Model:
 
     def serves_single(self, bint integrated):
         """Whether forces in single precision are there, and inputs moderate."""
-        classes = self.c.likelihood in (BERNOULLI, CATEGORICAL)
-        return (integrated or classes) and np.max(np.abs(self.inputs)) < SINGLE
+        no_level = self.c.likelihood in (BERNOULLI, CATEGORICAL, POISSON)
+        return (integrated or no_level) and np.max(np.abs(self.inputs)) < SINGLE
 
     @property
     def is_small(self):

@@ -392,8 +392,8 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
 /* Whether units can be changed one at a time (`slices`). */
 static int is_shallow(const Joint *joint)
 {
-    int classes = joint->model->likelihood == BERNOULLI || joint->model->likelihood == CATEGORICAL;
-    return classes && joint->model->n_layers == 2;
+    int of = joint->model->likelihood;
+    return (of == BERNOULLI || of == CATEGORICAL || of == POISSON) && joint->model->n_layers == 2;
 }
 
 /* Energy without the prior of a unit's weights given their precisions, whose shares are given. */

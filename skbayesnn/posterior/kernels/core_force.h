@@ -1,6 +1,6 @@
 /* Included by core.c after core_rows.h in single precision: the forces of trajectories. */
 
-/* Derivatives of the misfit of classes in the outputs (`Likelihood.derivatives`), in the last delta. */
+/* Derivatives of the misfit of classes or counts in the outputs (`Likelihood.derivatives`), in the last delta. */
 static void NAME(residuals)(const Rows *rows)
 {
     const Model *model = rows->model;
@@ -10,6 +10,10 @@ static void NAME(residuals)(const Rows *rows)
     V *residual = rows->delta[model->n_layers - 1];
     for (int v = 0; v < rows->nv && model->likelihood == BERNOULLI; v++)
         residual[v] = counts[v] * (NAME(logistic)(f[v]) - NAME(targets)(rows, 0)[v]);
+    for (int v = 0; v < rows->nv && model->likelihood == POISSON; v++) {
+        V h = NAME(chosen)(f[v] > 80.0f, NAME(all)(80.0f), f[v]);
+        residual[v] = counts[v] * (NAME(exp)(h) - NAME(targets)(rows, 0)[v]);
+    }
     for (int v = 0; v < rows->nv && model->likelihood == CATEGORICAL; v++, f++, residual++) {
         V most = f[0], total = (V){0};
         for (int o = 1; o < K; o++)
@@ -22,7 +26,7 @@ static void NAME(residuals)(const Rows *rows)
     }
 }
 
-/* The gradient of the misfit of classes in all weights. */
+/* The gradient of the misfit of classes or counts in all weights. */
 static void NAME(force)(const Model *model, const double *theta, double *gradient, double *work)
 {
     long k = n_weights(model);

@@ -86,6 +86,17 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
         }
         break;
     }
+    case POISSON: {
+        const V *y = NAME(targets)(rows, 0);
+        for (int v = 0; v < nv; v++) {
+            V h = NAME(chosen)(f[v] > 300.0, NAME(all)(300.0), f[v]), rate = NAME(exp)(h);
+            value += counts[v] * (rate - y[v] * f[v]);
+            residual[v] = counts[v] * (rate - y[v]);
+            if (order > 1)
+                curvature[v] = counts[v] * rate;
+        }
+        break;
+    }
     case CATEGORICAL:
         for (int v = 0; v < nv; v++, f++, residual++) {
             V most = f[0], total = (V){0}, *pair = curvature + v;

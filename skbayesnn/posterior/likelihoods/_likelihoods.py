@@ -29,14 +29,15 @@ class Targets(NamedTuple):
     factors : ndarray of shape (n, n_outputs), or None
         Factors of the misfit of every target: precisions given per row, relative to those of the
         noise levels. ``None``: all 1.
-    variances : ndarray of shape (n, n_outputs), or None
-        Variances of the measurement errors of every target, if known.
+    known : ndarray of shape (n, n_outputs), or None
+        Further number that belongs to every target, by the likelihood: the variance of its
+        measurement error, the exposure of a count, or on which side of a limit the value lies.
     """
 
     y: np.ndarray
     weight: np.ndarray
     factors: np.ndarray | None = None
-    variances: np.ndarray | None = None
+    known: np.ndarray | None = None
 
     @property
     def counts(self):
@@ -65,8 +66,10 @@ class Likelihood:
 
     compiled = None  # name of the likelihood in the compiled core, if it is there
     n_levels = 0
+    classes = False  # whether targets are classes
     quadratic = False  # whether the misfit is quadratic in the outputs
     linear = True  # whether the misfit is linear in beta
+    conjugate = True  # False: no output layer is integrated out, and the compiled core lacks it
     one_curvature = True  # whether the curvature of steps is the exact one
     bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
     variance_factor = 1.0  # variance of the noise times its precision
@@ -86,6 +89,10 @@ class Likelihood:
     def misfit_and_gradient(self, outputs, targets, beta):
         """Misfit and its gradient with respect to the outputs."""
         return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
+
+    def compiled_targets(self, targets):
+        """Convert `Targets` to those that the compiled core takes."""
+        return targets
 
     def level_sizes(self):
         """Number of outputs of every noise level."""
@@ -220,6 +227,7 @@ class Bernoulli(Likelihood):
     """Likelihood of two classes: ``P(t = 1) = sigmoid(a)``; ``y`` is ``(n, 1)``, zeros and ones."""
 
     compiled = "bernoulli"
+    classes = True
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
@@ -245,6 +253,7 @@ class Categorical(Likelihood):
     """Likelihood of classes: ``P(t = c) = softmax(a)_c``; ``y`` is ``(n, n_classes)``, one-hot."""
 
     compiled = "categorical"
+    classes = True
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-G = sum_n s_n [logsumexp(a) - a_t]`` (Bishop 4.108)."""

@@ -39,7 +39,7 @@ class MeasuredGaussian(Gaussian):
     >>> from skbayesnn.posterior import MeasuredGaussian, Targets
     >>> noise = MeasuredGaussian(np.zeros(1, dtype=int), np.ones(1), typical=np.ones(1))
     >>> known = np.array([[0.0], [3.0]])  # variances
-    >>> targets = Targets(np.array([[0.0], [6.0]]), np.ones(2), variances=known)
+    >>> targets = Targets(np.array([[0.0], [6.0]]), np.ones(2), known=known)
     >>> gradient, curvature = noise.derivatives(np.zeros((2, 1)), targets, np.ones(1))
     >>> curvature.T  # one over 1 + v
     array([[1.  , 0.25]])
@@ -98,5 +98,5 @@ class MeasuredGaussian(Gaussian):
         """Noise precisions ``(..., 1, n_outputs)`` and shares ``F`` ``(..., n, n_outputs)``."""
         tau = self.precisions(beta)[..., None, :]
         # One layout for any number of networks: on it depend the last bits of products.
-        known = np.multiply(tau, targets.variances, order="C")
+        known = np.multiply(tau, targets.known, order="C")
         return tau, 1.0 / (1.0 + known)

@@ -1,0 +1,181 @@
+"""Counts with a logarithmic link: Poisson, and negative binomial with an inferred dispersion.
+
+A count has the mean ``mu = e exp(f)`` with the output ``f`` of the network and the exposure ``e``,
+which `Targets` hold as ``known`` (``None``: 1 for all).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, gammaln, polygamma
+
+from skbayesnn.posterior.likelihoods._input_dependent import HIGHEST
+from skbayesnn.posterior.likelihoods._likelihoods import (
+    Gaussian,
+    Likelihood,
+    Misfit,
+    _without_level,
+)
+
+
+def log_count_probability(t, log_mean, size=None):
+    """Log probability of counts, Poisson or negative binomial.
+
+    Parameters
+    ----------
+    t, log_mean : ndarray
+        Counts and logarithms of their means, which broadcast with each other.
+    size : ndarray, optional
+        Size ``r`` of the negative binomial distribution, whose variance is ``mu + mu^2 / r``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import log_count_probability
+    >>> np.exp(log_count_probability(np.array([0.0, 1.0]), np.log(2.0))).round(3)
+    array([0.135, 0.271])
+    """
+    log_mean = np.minimum(log_mean, HIGHEST)
+    mean = np.exp(log_mean)
+    if size is None:
+        return t * log_mean - mean - gammaln(t + 1.0)
+    log_total = np.log1p(mean / size)
+    logs = gammaln(t + size) - gammaln(size) - gammaln(t + 1.0) - size * log_total
+    return logs + t * (log_mean - np.log(size) - log_total)
+
+
+class Poisson(Likelihood):
+    """Likelihood of counts ``P(t) = mu^t exp(-mu) / t!``; ``y`` is ``(n, 1)``.
+
+    The misfit leaves out ``t ln e - ln t!``, which no parameter changes. Counts of exposure ``e``
+    are rates ``t / e`` of weight ``e``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import Poisson, Targets
+    >>> targets = Targets(np.array([[3.0]]), np.ones(1), known=np.array([[2.0]]))  # exposure
+    >>> gradient, curvature = Poisson().derivatives(np.zeros((1, 1)), targets, np.ones(0))
+    >>> gradient, curvature
+    (array([[-1.]]), array([[2.]]))
+    """
+
+    compiled = "poisson"
+    conjugate = False
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``sum_n s_n (mu_n - t_n f_n)``."""
+        rows = np.exp(_bounded(outputs, targets)) - targets.y * outputs
+        return _without_level((targets.weight @ rows)[..., 0])
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``s (mu - t)`` and (diagonal) curvature ``s mu``, both ``(..., n, 1)``."""
+        weight, mean = targets.weight[:, None], np.exp(_bounded(outputs, targets))
+        return weight * (mean - targets.y), weight * mean
+
+    def compiled_targets(self, targets):
+        """Convert counts to rates, with the exposures as factors."""
+        if targets.known is None:
+            return targets
+        return targets._replace(y=targets.y / targets.known, factors=targets.known, known=None)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Gaussian):
+    """Likelihood of counts of variance ``mu + mu^2 / r``; ``y`` is ``(n, 1)``.
+
+    Such a count is Poisson with its mean multiplied by a Gamma-distributed factor of mean 1 and
+    variance ``1 / r``. The size ``r`` is the precision ``beta`` of the single noise level. With ``D
+    = sum_n s_n d(-ln P_n) / d ln r`` it is re-estimated from ``E = (D + n_l / 2) / r``. The number
+    ``n_l`` is about twice the information about ``ln r``, so that this is nearly Newton's step. If
+    counts vary less than Poisson's, ``E`` may be negative, and ``r`` grows to its bound.
+
+    Parameters
+    ----------
+    levels, relative
+        Those of a single output, see `Gaussian`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.posterior import NegativeBinomial, Targets
+    >>> noise, targets = NegativeBinomial.per_output(1), Targets(np.array([[3.0]]), np.ones(1))
+    >>> gradient, curvature = noise.derivatives(np.zeros((1, 1)), targets, np.ones(1))
+    >>> gradient, curvature
+    (array([[-1.]]), array([[1.]]))
+    """
+
+    compiled = None
+    quadratic = False
+    linear = False
+    conjugate = False
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``-sum_n s_n ln P(t_n)``, and ``E``."""
+        r, logs = beta[..., None, :], log_means(outputs, targets)
+        rows, slope = log_count_probability(targets.y, logs, r), self._slopes(outputs, targets, r)
+        slope = (targets.weight @ slope) + 0.5 * self.noise_counts(targets, beta)
+        return Misfit(-(targets.weight @ rows)[..., 0], slope / beta)
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``s r (mu - t) / (r + mu)`` and curvature ``s r mu (r + t) / (r + mu)^2``."""
+        weight, r, mean = self._parts(outputs, targets, beta)
+        total = r + mean
+        shrunk = weight * (r / total)
+        return shrunk * (mean - targets.y), shrunk * (mean / total) * (r + targets.y)
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient with respect to the outputs."""
+        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
+
+    def level_derivatives(self, outputs, targets, beta, level, exact=True):
+        weight, r, mean = self._parts(outputs, targets, beta)
+        t, total = targets.y, r + mean
+        shrunk = weight * (r / total) * (mean / total)
+        return shrunk * (mean - t), shrunk * ((2.0 * mean - t) * r + t * mean) / total
+
+    def level_information(self, outputs, targets, beta):
+        r, t = beta[..., None, :], targets.y
+        total = r + np.exp(_bounded(outputs, targets))
+        bend = polygamma(1, t + r) - polygamma(1, r) + 1.0 / r - 1.0 / total
+        bend = bend + (t - (total - r)) / total**2
+        rows = self._slopes(outputs, targets, r) - r**2 * bend
+        return (targets.weight @ rows)[..., None]
+
+    def noise_counts(self, targets, beta):
+        """Effective number of targets ``n_l`` that measure the dispersion, ``(..., 1)``."""
+        r = beta[..., None, :]
+        shares = targets.y / (targets.y + r)
+        return targets.weight @ (shares**2 * (2.0 + r) / (1.0 + r))
+
+    def log_normaliser(self, beta, n_rows):
+        """Zero, as the misfit holds all constants, of shape ``(...)``."""
+        return np.zeros(beta.shape[:-1])
+
+    def noise_sd(self, beta):
+        """Scale 1 of the outputs, as for Poisson counts."""
+        return 1.0
+
+    def output_rows(self, outputs, targets, beta):
+        """Return ``None``: the output layer is no ridge regression."""
+        return None
+
+    @staticmethod
+    def _parts(outputs, targets, beta):
+        """Weights, sizes and means, which broadcast with the outputs."""
+        return targets.weight[:, None], beta[..., None, :], np.exp(_bounded(outputs, targets))
+
+    @staticmethod
+    def _slopes(outputs, targets, r):
+        """Derivatives of ``-ln P`` of every row with respect to ``ln r``, ``(..., n, 1)``."""
+        mean, t = np.exp(_bounded(outputs, targets)), targets.y
+        return -r * (digamma(t + r) - digamma(r) - np.log1p(mean / r) + (mean - t) / (r + mean))
+
+
+def log_means(outputs, targets):
+    """Logarithms of the means of counts, ``ln e + f``."""
+    return outputs if targets.known is None else outputs + np.log(targets.known)
+
+
+def _bounded(outputs, targets):
+    return np.minimum(log_means(outputs, targets), HIGHEST)

@@ -1,0 +1,251 @@
+"""Regression of counts: closed forms, quadrature, other libraries, and the sampler."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from scipy.special import logsumexp
+from sklearn import config_context
+from sklearn.linear_model import PoissonRegressor
+from sklearn.model_selection import cross_val_score
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
+from skbayesnn.active_learning import information_gain
+from skbayesnn.estimators import AveragedRegressor, conformal_interval
+
+FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
+LAPLACE = {"measure_evidence": False, "random_state": 0}
+
+
+def make_rows(n=60, dispersion=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X, exposure = rng.uniform(-1, 1, (n, 1)), rng.uniform(0.5, 3.0, n)
+    mean = exposure * np.exp(0.8 + X[:, 0])
+    if dispersion:
+        mean = mean * rng.gamma(1.0 / dispersion, dispersion, n)
+    return X, rng.poisson(mean).astype(float), exposure
+
+
+def fit(noise, rows, kind=EvidenceMLPRegressor, hidden=(), **parameters):
+    X, y, exposure = rows
+    return kind(hidden, noise=noise, **parameters).fit(X, y, exposure=exposure)
+
+
+def grid_of_weights(rows, size=None, n=161):
+    """Weights on a grid, and the log of prior times likelihood times the area of a cell."""
+    X, y, exposure = rows
+    w, b = np.linspace(-1, 3, n), np.linspace(-0.5, 2, n)
+    W, B = (some.ravel() for some in np.meshgrid(w, b))
+    mean = exposure * np.exp(W[:, None] * X[:, 0] + B[:, None])
+    if size is None:
+        likelihood = stats.poisson.logpmf(y, mean).sum(axis=1)
+    else:
+        likelihood = stats.nbinom.logpmf(y, size, size / (size + mean)).sum(axis=1)
+    prior = stats.norm.logpdf(W, 0, 0.7**-0.5) + stats.norm.logpdf(B, 0, 0.7**-0.5)
+    return W, B, likelihood + prior + np.log((w[1] - w[0]) * (b[1] - b[0]))
+
+
+def test_mode_is_that_of_poisson_regression():
+    rows = X, y, exposure = make_rows()
+    precisions = {"output": 2.0, "intercept": 1e-6}
+    model = fit(
+        "poisson", rows, standardize=False, prior=Prior("layer+intercept", precision=precisions)
+    )
+    other = PoissonRegressor(alpha=2.0 / exposure.sum(), tol=1e-10, max_iter=1000)
+    other.fit(X, y / exposure, sample_weight=exposure)
+    assert_allclose(model.coefs_[0][:, 0], other.coef_, rtol=1e-5)
+    assert_allclose(model.intercepts_[0], other.intercept_, rtol=1e-5)
+    mode = np.exp(X @ model.coefs_[0] + model.intercepts_[0])[:, 0]
+    assert_allclose(mode, other.predict(X), rtol=1e-5)
+    assert_allclose(model.score(X, y, exposure=exposure),
+                    other.score(X, y / exposure, exposure), atol=2e-3)  # fmt: skip
+
+
+def test_evidence_by_quadrature():
+    rows = make_rows()
+    model = fit("poisson", rows, **FIXED, measure_evidence=False)
+    W, B, logs = grid_of_weights(rows)
+    assert model.log_evidence_ == pytest.approx(logsumexp(logs), abs=0.02)
+    share = np.exp(logs - logsumexp(logs))
+    mean = share @ np.exp(W * 0.5 + B)
+    spread = share @ (np.exp(W * 0.5 + B) - mean) ** 2
+    at = model.predict_distribution([[0.5]], exposure=2.0)
+    assert at.mean()[0] == pytest.approx(2.0 * mean, rel=0.005)
+    assert at.std("epistemic")[0] == pytest.approx(2.0 * np.sqrt(spread), rel=0.03)
+    assert at.std("aleatoric")[0] == pytest.approx(np.sqrt(2.0 * mean), rel=0.005)
+    pmf = share @ stats.poisson.pmf(np.arange(12)[:, None], 2.0 * np.exp(W * 0.5 + B)).T
+    assert_allclose([at.pmf(k)[0] for k in range(12)], pmf, atol=1e-3)
+
+
+def test_evidence_of_dispersed_counts_by_quadrature():
+    rows = make_rows(n=150, dispersion=0.6)
+    log_size = np.linspace(-6, 6, 61) * np.log(10.0)
+    by_size = [logsumexp(grid_of_weights(rows, np.exp(r), n=61)[2]) for r in log_size]
+    exact = logsumexp(by_size) - np.log(len(log_size) - 1)  # log-uniform between the bounds
+    model = fit("negative_binomial", rows, **FIXED | LAPLACE)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)
+    best = np.exp(-log_size[np.argmax(by_size)])
+    assert best / 1.6 < model.dispersion_ < 1.6 * best
+    assert model.log_evidence_ > fit("poisson", rows, **FIXED | LAPLACE).log_evidence_ + 10.0
+    posterior = np.exp(by_size - logsumexp(by_size))
+    options = {"n_warmup": 100, "n_draws": 400, "measure_evidence": True}
+    sampler = fit("negative_binomial", rows, HMCMLPRegressor, **FIXED, **options)
+    assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
+    assert sampler.dispersion_ == pytest.approx(posterior @ np.exp(-log_size), rel=0.1)
+    assert_allclose(sampler.predict(rows[0]), model.predict(rows[0]), rtol=0.05)
+
+
+def test_sampler_of_one_weight_by_quadrature():
+    y, exposure = np.array([2.0, 0.0, 5.0, 1.0]), np.array([1.0, 0.5, 2.0, 1.0])
+    options = {"fit_intercept": False, "n_warmup": 100, "n_draws": 1000, **FIXED}
+    X = np.array([[1.0], [0.5], [1.0], [-0.5]])
+    model = fit("poisson", (X, y, exposure), HMCMLPRegressor, **options)
+    w = np.linspace(-6, 6, 4001)
+    mean = exposure * np.exp(w[:, None] * X[:, 0])
+    logs = stats.poisson.logpmf(y, mean).sum(axis=1) + stats.norm.logpdf(w, 0, 0.7**-0.5)
+    share = np.exp(logs - logsumexp(logs))
+    exact = logsumexp(logs) + np.log(w[1] - w[0])
+    assert abs(model.log_evidence_ - exact) < 4.0 * model.log_evidence_std_ + 0.02
+    rate = np.exp(w)
+    sd = np.sqrt(share @ (rate - share @ rate) ** 2)
+    error = sd / np.sqrt(model.diagnostics_.bulk_ess)
+    at = model.predict_distribution([[1.0]])
+    assert abs(at.mean()[0] - share @ rate) < 5.0 * error
+    assert at.std("epistemic")[0] == pytest.approx(sd, rel=0.1)
+    assert at.pmf(3)[0] == pytest.approx(share @ stats.poisson.pmf(3, rate), abs=0.01)
+
+
+@pytest.mark.parametrize(("noise", "tol"), [("poisson", 0.03), ("negative_binomial", 0.1)])
+def test_left_out_rows_against_fits_without_them(noise, tol):
+    """The dispersion of the fits without a row is another."""
+    rows = make_rows(n=40, dispersion=0.5)
+    hyper = {"noise": noise, "measure_evidence": False, **FIXED}
+    full = EvidenceMLPRegressor((), **hyper).fit(*rows[:2], exposure=rows[2])
+    for i in range(0, 40, 8):
+        X, y, exposure = (np.delete(some, i, axis=0) for some in rows)
+        other = EvidenceMLPRegressor((), **hyper).fit(X, y, exposure=exposure)
+        left = other.predict_distribution(rows[0][[i]], exposure=rows[2][[i]])
+        expected = left.logpmf(rows[1][[i]])[0]
+        assert full.leave_one_out_log_density_[i] == pytest.approx(expected, abs=tol)
+
+
+def test_exposure_is_an_offset():
+    X, y, exposure = make_rows()
+    model, other = (fit("poisson", (X, y, e), **LAPLACE) for e in (exposure, 10.0 * exposure))
+    assert model.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-6)
+    assert_allclose(model.predict(X), 10.0 * other.predict(X), rtol=1e-6)
+    assert_allclose(model.predict(X, exposure=2.0), 2.0 * model.predict(X))
+    assert_allclose(other.intercepts_[0], model.intercepts_[0] - np.log(10.0), atol=1e-6)
+    both = tuple(np.concatenate([some, some]) for some in (X, y, exposure))
+    both = fit("poisson", both, **LAPLACE)
+    twice = EvidenceMLPRegressor((), noise="poisson", **LAPLACE)
+    twice.fit(X, y, sample_weight=np.full(60, 2.0), exposure=exposure)
+    assert both.log_evidence_ == twice.log_evidence_
+
+
+def test_exposure_is_routed():
+    X, y, exposure = make_rows()
+    model = EvidenceMLPRegressor((), noise="poisson", **LAPLACE)
+    with config_context(enable_metadata_routing=True):
+        model.set_fit_request(exposure=True).set_score_request(exposure=True)
+        scores = cross_val_score(model, X, y, cv=3, params={"exposure": exposure})
+    plain = cross_val_score(model, X, y, cv=3)
+    assert np.mean(scores) > np.mean(plain)
+
+
+def test_draws_and_entropy_have_the_distribution():
+    X, y, exposure = make_rows(n=100, dispersion=0.4)
+    model = fit("negative_binomial", (X, y, exposure), **LAPLACE)
+    at = model.predict_distribution(X[:5], exposure=exposure[:5])
+    drawn = at.rvs(20_000)
+    assert drawn.shape == (20_000, 5)
+    assert_allclose(drawn.mean(axis=0), at.mean(), rtol=0.03)
+    assert_allclose(drawn.std(axis=0), at.std(), rtol=0.05)
+    k = np.arange(300.0)
+    pmf = np.stack([at.pmf(value) for value in k])
+    assert_allclose(pmf.sum(axis=0), 1.0, atol=1e-6)
+    assert_allclose(at.entropy(), -np.sum(pmf * np.log(pmf), axis=0), rtol=1e-4)
+    assert_allclose(at.interval(0.9), at.ppf([0.05, 0.95]))
+    assert np.all(np.mean(drawn <= at.ppf(0.9), axis=0) > 0.89)
+    assert_allclose(at.logpdf(2.0), at.logpmf(2.0))
+    assert at.pmf(0.5)[0] == at.pmf(-1)[0] == 0.0
+    inside = (y >= model.predict_distribution(X, exposure=exposure).ppf(0.025)) & (
+        y <= model.predict_distribution(X, exposure=exposure).ppf(0.975)
+    )
+    assert inside.mean() > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_interval(X), model.predict_interval(X))
+
+
+def test_batches():
+    X, y, exposure = make_rows(n=200)
+    one = fit("poisson", (X, y, exposure), **FIXED | LAPLACE)
+    parts = EvidenceMLPRegressor((), noise="poisson", **FIXED)
+    for rows in np.split(np.arange(200), 4):
+        parts.partial_fit(X[rows], y[rows], exposure=exposure[rows])
+    assert parts.log_evidence_ == pytest.approx(one.log_evidence_, abs=0.3)
+    assert_allclose(parts.predict(X), one.predict(X), rtol=0.03)
+    assert not hasattr(EvidenceMLPRegressor(noise="negative_binomial"), "partial_fit")
+
+
+def test_networks_find_what_a_line_cannot():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (300, 1))
+    y = rng.poisson(np.exp(1.0 + np.sin(2.0 * X[:, 0])))
+    model = EvidenceMLPRegressor(noise="poisson", random_state=0).fit(X, y)
+    truth = np.exp(1.0 + np.sin(2.0 * X[:, 0]))
+    assert np.mean((model.predict(X) - truth) ** 2) < 0.1 * np.var(truth)
+    assert model.evidence_report_.noise == "poisson"
+    assert "95 % intervals" in str(model.evidence_report_)
+    assert EvidenceMLPRegressor(random_state=0).fit(X, y).noise_ != "poisson"
+
+
+def test_averages_of_models():
+    X, y, exposure = make_rows()
+    models = [fit(noise, (X, y, exposure), **LAPLACE) for noise in ("poisson", "negative_binomial")]
+    both = AveragedRegressor(models, weights=np.array([0.25, 0.75]))
+    expected = [m.predict_distribution(X, exposure=exposure).pmf(2) for m in models]
+    at = both.predict_distribution(X, exposure=exposure)
+    assert_allclose(at.pmf(2), 0.25 * expected[0] + 0.75 * expected[1], rtol=1e-6)
+
+
+def test_all_zero_counts_have_a_small_rate():
+    X = np.linspace(-1, 1, 30)[:, None]
+    model = EvidenceMLPRegressor((), noise="poisson", **LAPLACE).fit(X, np.zeros(30))
+    assert 0.0 < model.predict([[0.0]])[0] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "y", "given", "words"),
+    [
+        ({}, [-1.0, 2.0, 3.0], {}, "1 of 3 values are not"),
+        ({}, [0.5, 2.5, 3.0], {}, "2 of 3 values are not"),
+        ({}, [[1, 2], [1, 2], [3, 4]], {}, "one output"),
+        ({}, [1, 2, 3], {"exposure": [1.0, 0.0, 1.0]}, "positive"),
+        ({}, [1, 2, 3], {"exposure": [1.0, 1.0]}, "shape"),
+        ({"noise": "auto"}, [1, 2, 3], {"exposure": np.ones(3)}, "exposure is for counts"),
+        ({"noise": Noise("poisson", std=1.0)}, [1, 2, 3], {}, "noise.std"),
+        ({}, [1, 2, 3], {"measurement_std": 1.0}, "measurement_std"),
+    ],
+)
+def test_refusals(parameters, y, given, words):
+    model = EvidenceMLPRegressor((), **{"noise": "poisson", **parameters})
+    with pytest.raises(ValueError, match=words):
+        model.fit(np.arange(3.0)[:, None], y, **given)
+
+
+def test_refusals_of_predictions():
+    X, y, exposure = make_rows()
+    model = fit("poisson", (X, y, exposure))
+    with pytest.raises(ValueError, match="return_cov"):
+        model.predict(X, return_cov=True)
+    for name in ("noise_std_", "dispersion_"):
+        assert not hasattr(model, name)
+    for call in (information_gain, conformal_interval):
+        with pytest.raises(ValueError, match="not supported for counts"):
+            call(model, X)
+    gaussian = EvidenceMLPRegressor(()).fit(X, y)
+    with pytest.raises(ValueError, match="exposure is for counts"):
+        gaussian.predict(X, exposure=exposure)
