@@ -87,12 +87,13 @@ plt.show()
 # -----------------
 # The evidence is the probability of the training targets under a model. It
 # compares models without held-out rows. The network has chosen its size by
-# evidence from the networks in ``growth_``. Linear regression (no hidden layer)
-# has an evidence several nats lower, and so do narrower, wider and deeper
-# networks.
+# evidence from the networks in ``candidates_``. Linear regression (no hidden
+# layer) has an evidence several nats lower, and so do narrower, wider and
+# deeper networks.
 
-for candidate in model.growth_:
-    sizes, evidence = candidate.hidden_layer_sizes, candidate.log_evidence
+for candidate in model.candidates_:
+    sizes = candidate.hidden_layer_sizes
+    evidence = candidate.laplace_log_evidence
     print(f"hidden units {sizes!s:7s} log evidence {evidence:6.1f} nats")
 
 # %%

@@ -89,7 +89,7 @@ fig, axes = plt.subplots(1, 2, figsize=(7.2, 2.9), layout="constrained")
 def band(ax, model, colour, label):
     """Mean and central interval of the function."""
     functions = model.sample_y(grid, 400)
-    functions = np.exp(functions) if model.noise_ in models else functions
+    functions = np.exp(functions) if model.noise_model_ in models else functions
     low, high = np.quantile(functions, [0.05, 0.95], axis=1)
     ax.fill_between(grid[:, 0], low, high, color=colour, alpha=0.2, lw=0)
     ax.plot(grid[:, 0], model.predict(grid), color=colour, lw=1.2, label=label)

@@ -198,4 +198,4 @@ for data, targets in y.items():
     model = EvidenceMLPRegressor((8,), n_restarts=2, random_state=0).fit(
         X, targets
     )
-    print(f"{data}: {model.noise_}")
+    print(f"{data}: {model.noise_model_}")

@@ -49,7 +49,7 @@ class GrowthDisplay(Display):
     >>> y = X[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(30)
     >>> model = EvidenceMLPRegressor(n_restarts=1, measure_evidence=False, random_state=0)
     >>> display = GrowthDisplay.from_estimator(model.fit(X, y))
-    >>> len(display.values) == len(model.growth_)
+    >>> len(display.values) == len(model.candidates_)
     True
     """
 
@@ -84,14 +84,14 @@ class GrowthDisplay(Display):
             Display, drawn.
         """
         network, _ = fitted_network(estimator)
-        if not getattr(network, "growth_", ()):
+        if not getattr(network, "candidates_", ()):
             raise ValueError(
                 "This network has not grown: fit with hidden_layer_sizes='auto', got "
                 f"{network.hidden_layer_sizes!r}."
             )
-        tried = network.growth_
+        tried = network.candidates_
         held_out = any(not np.isnan(c.held_out_log_density) for c in tried)
-        values = [c.held_out_log_density if held_out else c.log_evidence for c in tried]
+        values = [candidate.value for candidate in tried]
         sizes = [c.hidden_layer_sizes for c in tried]
         name = HELD_OUT if held_out else EVIDENCE
         display = cls(sizes, np.array(values, dtype=float), network.hidden_layer_sizes_, name)

@@ -339,7 +339,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         posterior = result.posed.posterior
         self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
         if result.growth:
-            self.growth_ = result.growth
+            self.candidates_ = result.growth
 
     def _warn(self, about_rows=None):
         """The one place where the states of the algorithms become a warning.

@@ -30,7 +30,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hidden_layer_sizes : tuple of int or "auto", default="auto"
         Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` chooses none
         on small data, where networks are drawn from the posterior (``measure_evidence``): one layer
-        of 8 units and no hidden layer predict together, weighted by their evidences (``growth_``).
+        of 8 units and no hidden layer predict together, weighted by their evidences
+        (``candidates_``).
         On larger data it chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
@@ -141,12 +142,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Posterior standard deviations of these weights.
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
-    growth_ : tuple of Candidate
+    candidates_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
         drawn from the posterior, else those that were tried, in order. They have
-        ``hidden_layer_sizes``, ``log_evidence`` (measured, or of the best minimum) and
-        ``n_weights``. From 5,000 rows on they have ``held_out_log_density`` (nats per row) instead
-        of the evidence.
+        ``hidden_layer_sizes``, ``n_weights``, ``laplace_log_evidence`` (of the best minimum) and
+        ``log_evidence`` (measured), in nats. From 5,000 rows on they have ``held_out_log_density``
+        (nats per row) instead.
     networks_ : list of ClassificationNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks that were tried come last.

@@ -33,7 +33,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` chooses none on
         small data, where networks are drawn from the posterior (``measure_evidence``): one layer of
         16 units and no hidden layer predict together, weighted by their evidences
-        (``growth_``). On larger data it chooses the layers by the evidence:
+        (``candidates_``). On larger data it chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
         * If two layers of 4 units are better than one, it widens two layers, otherwise one. The
@@ -135,7 +135,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Noise standard deviation at the best minimum, in units of y. For input-dependent noise: its
         geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
         each row.
-    noise_ : str
+    noise_model_ : str
         The noise model: the ``kind`` of `Noise`, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
@@ -158,12 +158,12 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Posterior standard deviations of these weights.
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
-    growth_ : tuple of Candidate
+    candidates_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
         drawn from the posterior, else those that were tried, in order. They have
-        ``hidden_layer_sizes``, ``log_evidence`` (measured, or of the best minimum) and
-        ``n_weights``. From 5,000 rows on they have ``held_out_log_density`` (nats per row) instead
-        of the evidence.
+        ``hidden_layer_sizes``, ``n_weights``, ``laplace_log_evidence`` (of the best minimum) and
+        ``log_evidence`` (measured), in nats. From 5,000 rows on they have ``held_out_log_density``
+        (nats per row) instead.
     networks_ : list of RegressionNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks and noise models that were tried come last.
@@ -316,7 +316,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     def noise_correlation_(self):
         """Correlation of correlated noise between outputs, at the best minimum."""
         check_is_fitted(self)
-        if self.noise_ != "correlated":
+        if self.noise_model_ != "correlated":
             raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
         return self._result.best.likelihood.correlation.copy()
 
@@ -324,7 +324,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     def degrees_of_freedom_(self):
         """Degrees of freedom of Student-t noise at the best minimum."""
         check_is_fitted(self)
-        if self.noise_ != "student_t":
+        if self.noise_model_ != "student_t":
             raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return self._result.best.likelihood.degrees_of_freedom
 
@@ -332,7 +332,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     def dispersion_(self):
         """Dispersion ``a`` of negative binomial counts at the best minimum."""
         check_is_fitted(self)
-        if self.noise_ != "negative_binomial":
+        if self.noise_model_ != "negative_binomial":
             raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
         return float(1.0 / self._result.best.hyper.beta[0])
 

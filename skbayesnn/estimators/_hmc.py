@@ -67,7 +67,7 @@ class HMCMLP(BayesianMLP):
         taken = {name: given[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
         if "noise" in taken:
-            taken["noise"] = clone(fitted._noise).set_params(kind=fitted.noise_)
+            taken["noise"] = clone(fitted._noise).set_params(kind=fitted.noise_model_)
         sampler = cls(**{**taken, **parameters})
         if sampler._sampler.init == "modes":
             sampler.sampler = clone(sampler._sampler).set_params(init=FrozenEstimator(fitted))

@@ -94,7 +94,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
     log_evidence_std_ : float
         Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
-    growth_ : tuple of Candidate
+    candidates_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.

@@ -90,7 +90,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     log_evidence_std_ : float
         Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
-    growth_ : tuple of Candidate
+    candidates_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
@@ -106,7 +106,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Posterior mean of the noise standard deviation, in units of y. For input-dependent noise: of
         its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
         each row.
-    noise_ : str
+    noise_model_ : str
         The noise model: the ``kind`` of `Noise`, or what ``"auto"`` has chosen.
     noise_log_evidences_ : dict
         Log evidence of a Gaussian approximation for each noise model that was fitted; only with
@@ -144,7 +144,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (40, 1))
     >>> y = np.tanh(X[:, 0]) + 0.1 * rng.standard_normal(40)
-    >>> few = {"n_chains": 2, "n_warmup": 50, "n_draws": 100, "measure_evidence": False}
+    >>> few = {"n_chains": 2, "n_warmup": 150, "n_draws": 100, "measure_evidence": False}
     >>> model = HMCMLPRegressor((1,), random_state=0, **few).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.tanh(0.5)) < 3 * std[0])
@@ -220,7 +220,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     def noise_correlation_(self):
         """Correlation of correlated noise between outputs, posterior mean."""
         check_is_fitted(self)
-        if self.noise_ != "correlated":
+        if self.noise_model_ != "correlated":
             raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
         return np.mean(self._draws.noise.correlation, axis=0)
 
@@ -228,7 +228,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     def degrees_of_freedom_(self):
         """Geometric posterior mean of the degrees of freedom of Student-t noise."""
         check_is_fitted(self)
-        if self.noise_ != "student_t":
+        if self.noise_model_ != "student_t":
             raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
         return float(np.exp(np.mean(np.log(self._result.draws.noise))))
 
@@ -236,12 +236,13 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     def dispersion_(self):
         """Posterior mean of the dispersion ``a`` of negative binomial counts."""
         check_is_fitted(self)
-        if self.noise_ != "negative_binomial":
+        if self.noise_model_ != "negative_binomial":
             raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
         return float(np.mean(self._ensemble.typical_noise_variances))
 
     def _is_same_model(self, fitted):
-        return (fitted.noise_, fitted._result.noise) == (self.noise_, self._result.noise)
+        models = [(m.noise_model_, m._result.noise) for m in (fitted, self)]
+        return models[0] == models[1]
 
     def _compare(self, fitted, X):
         return compare_regressors(fitted, self, X)
@@ -253,14 +254,14 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         draws, shape = self._result.draws, self._result.draws.energy.shape
         if self._counts:
             dispersion = by_chain(self._ensemble.typical_noise_variances, shape)[..., 0]
-            return {} if self.noise_ == "poisson" else {"dispersion": dispersion}
+            return {} if self.noise_model_ == "poisson" else {"dispersion": dispersion}
         sds = np.sqrt(self._ensemble.typical_noise_variances) * self._y_scaling.scale
         named = {"noise_sd": by_chain(sds, shape)}
-        if self.noise_ == "student_t":
+        if self.noise_model_ == "student_t":
             named["degrees_of_freedom"] = draws.noise[..., 0]
-        elif self.noise_ == "input_dependent":
+        elif self.noise_model_ == "input_dependent":
             named["noise_weights"] = draws.noise
-        elif self.noise_ == "correlated":
+        elif self.noise_model_ == "correlated":
             named["noise_correlation"] = draws.noise
         return named
 

@@ -301,9 +301,10 @@ def _model(fit, noise, previous, workers):
 
 def _candidate(problem, drawn):
     """Convert a sampled model to a `Candidate` of growth."""
-    n_weights = drawn.model.posed.posterior.network.n_weights
-    evidence = drawn.log_evidence + problem.log_scale
-    return Candidate(drawn.model.hidden_layer_sizes, evidence, n_weights)
+    model, scale = drawn.model, problem.log_scale
+    laplace = total_log_evidence(model.minima) + scale
+    n_weights = model.posed.posterior.network.n_weights
+    return Candidate(model.hidden_layer_sizes, n_weights, laplace, drawn.log_evidence + scale)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):

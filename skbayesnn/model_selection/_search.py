@@ -236,7 +236,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 held = {} if noise is None else {"noise": noise}
                 for i, fit in fitted("candidates that could win", again, held):
                     fits[i] = instead(fits[i], fit)
-            noise = getattr(final_step(fits[near[0]][0]), "noise_", None) if near else None
+            noise = getattr(final_step(fits[near[0]][0]), "noise_model_", None) if near else None
         return fits
 
     def _warn_of_time(self, deadline, fits):

@@ -240,7 +240,7 @@ def noise_models(estimator, X, y, X_test, y_test):
         row[f"{noise} s"] = seconds
         if noise == "constant":
             row |= {f"p ({n})": p for n, p in model.evidence_report_.noise_p_values.items()}
-    return row | {"chosen": model.noise_}
+    return row | {"chosen": model.noise_model_}
 
 
 def rows_of(problems, names, compare, estimator):

@@ -70,7 +70,7 @@ def main():
                 print(
                     f"{name:9s} input {column:2d} {engine:9s} log density {density:8.3f}, "
                     f"95 % intervals hold {inside:4.0%}, {took:6.1f} CPU s, "
-                    f"{model.hidden_layer_sizes_} {getattr(model, 'noise_', '')}",
+                    f"{model.hidden_layer_sizes_} {getattr(model, 'noise_model_', '')}",
                     flush=True,
                 )
 

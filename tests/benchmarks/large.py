@@ -115,7 +115,7 @@ def resident_line(X, y, args):
     timed(lambda: model.predict(X, return_std=True))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of Linux: KiB
     times = " | ".join(f"{some:.2f}" for some in seconds)
-    return f"| {len(X)} x {X.shape[1]} | {model.noise_} | {times} | {peak:.2f} |"
+    return f"| {len(X)} x {X.shape[1]} | {model.noise_model_} | {times} | {peak:.2f} |"
 
 
 def main():

@@ -68,8 +68,8 @@ def regression_line(name, X, y, X_test, y_test, options):
     density = model.log_predictive_density(X_test, y_test).mean()
     inside = np.mean((low <= y_test) & (y_test <= high))
     print(
-        f"| {name} | {model.hidden_layer_sizes_}, {model.noise_} | {density:.3f} | {rms:.4f} | "
-        f"{100 * inside:.1f} % | {seconds:.0f} |",
+        f"| {name} | {model.hidden_layer_sizes_}, {model.noise_model_} | {density:.3f} | "
+        f"{rms:.4f} | {100 * inside:.1f} % | {seconds:.0f} |",
         flush=True,
     )
     start = process_time()

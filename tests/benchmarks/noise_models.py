@@ -205,7 +205,7 @@ def constant():
         y = np.sin(1.5 * X[:, 0]) + 0.2 * rng.standard_normal(150)
         model = network("auto", n_restarts=3).fit(X, y)
         evidences = model.noise_log_evidences_
-        chosen.append(model.noise_)
+        chosen.append(model.noise_model_)
         gaps.append(evidences["constant"] - evidences["input_dependent"])
     rows = [
         {
@@ -282,7 +282,7 @@ def tails(n=100, n_seeds=4, n_test=1000):
                 seconds = time.process_time() - start
                 density = model.log_predictive_density(X_test, y_test).mean()
                 error = np.sqrt(np.mean((model.predict(X_test) - f(X_test)) ** 2))
-                rows.append((law, curve, model.noise_, density, error, seconds))
+                rows.append((law, curve, model.noise_model_, density, error, seconds))
     table = []
     for law in LAWS:
         some = [row for row in rows if row[0] == law]

@@ -68,7 +68,8 @@ def main():
             seconds = process_time() - begun
             error = np.sqrt(np.mean((model.predict(X_test) - signal(X_test)) ** 2))
             numbers = "{:6d} {:5.2f} {:6.0f} {:4d}".format(*task)
-            print(f"{numbers} {name:10} {error:8.4f} {seconds:6.1f} {model.noise_}", flush=True)
+            chosen = model.noise_model_
+            print(f"{numbers} {name:10} {error:8.4f} {seconds:6.1f} {chosen}", flush=True)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def scored(make, train, test, scores):
         model.fit(*train)
         seconds = process_time() - begin
         first, second = scores(model, *test)
-    chosen = f"{getattr(model, 'hidden_layer_sizes_', '')} {getattr(model, 'noise_', '')}"
+    chosen = f"{getattr(model, 'hidden_layer_sizes_', '')} {getattr(model, 'noise_model_', '')}"
     evidence = getattr(model, "log_evidence_", np.nan)
     return first, second, seconds, f"{chosen} {evidence:.1f}"
 

@@ -288,7 +288,7 @@ def test_moments_leave_out_a_minority_with_student_t_noise():
     y = np.exp(inputs[:, 0] + 0.2 * rng.standard_normal(80))
     model = TransformedTargetRegressor(EvidenceMLPRegressor(random_state=0), **LOG).fit(inputs, y)
     inner = model.regressor_
-    assert inner.noise_ == "constant"
+    assert inner.noise_model_ == "constant"
     heavy = [part.noise.heavy_tails for part in inner._ensemble.parts]
     assert any(heavy)
     gaussian = inner._ensemble.with_moments

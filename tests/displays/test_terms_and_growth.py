@@ -61,8 +61,8 @@ def test_growth_has_a_line_per_depth(readable):
         for width, value in zip(*line.get_data(), strict=True)
     }
     expected = {
-        (len(c.hidden_layer_sizes), max(c.hidden_layer_sizes, default=0)): c.log_evidence
-        for c in model.growth_
+        (len(c.hidden_layer_sizes), max(c.hidden_layer_sizes, default=0)): c.value
+        for c in model.candidates_
     }
     assert found == expected
     sizes = model.hidden_layer_sizes_

@@ -198,7 +198,7 @@ def test_evidence_prefers_correlated_noise_where_it_is(n_outputs):
 def test_recovers_the_covariance(kind):
     X, _ = make_rows()
     model = fitted(kind)
-    assert model.noise_ == "correlated"
+    assert model.noise_model_ == "correlated"
     assert model.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
     assert_allclose(model.noise_std_, SD, rtol=0.25)  # 3 errors of 80 rows
     noise = model.predict_output_cov(X[:2], kind="aleatoric")
@@ -225,7 +225,7 @@ def test_from_evidence_and_back_to_longer_chains():
     evidence = fitted(EvidenceMLPRegressor)
     model = HMCMLPRegressor.from_evidence(evidence, **FEW | {"warm_start": True, "random_state": 0})
     model.fit(*rows)
-    assert model.noise_ == "correlated"
+    assert model.noise_model_ == "correlated"
     longer = model.set_params(n_draws=14).fit(*rows)
     whole = HMCMLPRegressor.from_evidence(evidence, **FEW | {"n_draws": 14, "random_state": 0})
     assert_array_equal(longer.predict(rows[0]), whole.fit(*rows).predict(rows[0]))
@@ -284,7 +284,7 @@ def test_bad_input(kind):
 def test_outputs_with_priors_of_their_own_are_not_sampled():
     X, y = make_rows()
     labels = np.arange(4) % 2  # layer (2, 2) of one input and a bias: by output
-    assert fit(EvidenceMLPRegressor, (X, y), prior=labels).noise_ == "correlated"
+    assert fit(EvidenceMLPRegressor, (X, y), prior=labels).noise_model_ == "correlated"
     with pytest.raises(ValueError, match="in one group"):
         fit(HMCMLPRegressor, (X, y), prior=labels)
 

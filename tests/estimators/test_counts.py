@@ -199,7 +199,7 @@ def test_networks_find_what_a_line_cannot():
     assert np.mean((model.predict(X) - truth) ** 2) < 0.1 * np.var(truth)
     assert model.evidence_report_.noise == "poisson"
     assert "95 % intervals" in str(model.evidence_report_)
-    assert EvidenceMLPRegressor(random_state=0).fit(X, y).noise_ != "poisson"
+    assert EvidenceMLPRegressor(random_state=0).fit(X, y).noise_model_ != "poisson"
 
 
 def test_averages_of_models():

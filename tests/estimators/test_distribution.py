@@ -87,7 +87,7 @@ def test_methods_agree(model):
     check_identities(at, 3)
     for output in range(2):
         assert_allclose(integral(at, 1, np.ones_like, output), 1.0, rtol=1e-6)
-        if model.noise_ != "student_t":  # whose variance lies in tails beyond any quadrature
+        if model.noise_model_ != "student_t":  # whose variance lies in tails beyond any quadrature
             mean, std = at.mean()[1, output], at.std()[1, output]
             assert_allclose(integral(at, 1, lambda y: y, output), mean, atol=1e-6)
             assert_allclose(

@@ -507,7 +507,7 @@ def test_from_evidence(evidence_fit):
     model = HMCMLPRegressor.from_evidence(evidence_fit, **QUICK)
     for name in ("hidden_layer_sizes", "activation", "prior"):
         assert getattr(model, name) == getattr(evidence_fit, name)
-    assert model.noise.kind == evidence_fit.noise_ == "constant"
+    assert model.noise.kind == evidence_fit.noise_model_ == "constant"
     assert model.n_draws == 15
     copy = clone(model)
     for some in (model, copy):

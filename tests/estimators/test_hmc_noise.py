@@ -59,7 +59,7 @@ def noise_by_hand(model, X):
     """Scales ``(m, n, n_outputs)`` and degrees of freedom ``(m, 1, 1)`` of all draws, y units."""
     draws = draws_of(model)
     noise = draws.noise.reshape(-1, draws.noise.shape[-1])
-    if model.noise_ == "student_t":
+    if model.noise_model_ == "student_t":
         sd = draws.beta.reshape(len(noise), 1, -1) ** -0.5
         return sd * model._y_scaling.scale, noise[:, :, None]
     network = result_of(model).sampled.joint.noise_network
@@ -122,7 +122,7 @@ def test_attributes(model):
     n = model.n_outputs_
     assert np.shape(model.noise_std_) == (() if n == 1 else (n,))
     names = ["hidden1_weights", "hidden1_biases", "output"]
-    if model.noise_ == "student_t":
+    if model.noise_model_ == "student_t":
         assert DEGREES_OF_FREEDOM[0] <= model.degrees_of_freedom_ <= DEGREES_OF_FREEDOM[-1]
         assert list(model.diagnostics_.hyper_r_hat)[-1] == "degrees_of_freedom"
         typical = model.predict_std(GRID, kind="aleatoric")  # root mean square over draws
@@ -147,7 +147,7 @@ def test_samples_and_displays(model):
     assert np.all(np.isfinite(model.sample_prior(GRID, 3)))
     values = model._noise_to_inference_data()
     assert values["noise_sd"].shape == (2, 8, model.n_outputs_)
-    own = "degrees_of_freedom" if model.noise_ == "student_t" else "noise_weights"
+    own = "degrees_of_freedom" if model.noise_model_ == "student_t" else "noise_weights"
     assert set(values) == {"noise_sd", own}
 
 
@@ -212,7 +212,7 @@ def test_fixed_noise_is_a_standard_deviation():
 def test_noise_is_chosen_before_sampling(noise):
     X, y = rows = make_rows(noise)
     model = fit("auto", rows=rows, warm_start=True)
-    assert model.noise_ == noise
+    assert model.noise_model_ == noise
     found = model.noise_log_evidences_
     assert found[noise] == max(found.values()) > found["constant"] + 1.0
     asked = fit(noise, rows=rows)
@@ -221,10 +221,10 @@ def test_noise_is_chosen_before_sampling(noise):
     given = fit(
         "auto", rows=rows, sampler=Sampler(init=EvidenceMLPRegressor((3,), noise=noise).fit(X, y))
     )
-    assert given.noise_ == noise
+    assert given.noise_model_ == noise
     assert not hasattr(given, "noise_log_evidences_")
     model.set_params(n_draws=model.n_draws + 2).fit(X, -y[::-1])  # any other data
-    assert model.noise_ == noise
+    assert model.noise_model_ == noise
 
 
 def test_constant_noise_is_left_alone():
@@ -235,7 +235,7 @@ def test_constant_noise_is_left_alone():
     assert set(model.noise_log_evidences_) == {"constant"}
     assert_array_equal(model.predict(GRID), asked.predict(GRID))
     given = fit("auto", rows=make_rows("input_dependent"), noise__std=0.3)
-    assert given.noise_ == "constant"
+    assert given.noise_model_ == "constant"
 
 
 # --- beside the evidence -------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_chains_start_from_an_evidence_fit(noise):
     evidence = EvidenceMLPRegressor(
         (3,), noise=Noise(hidden_layer_sizes=(2,)), n_restarts=2, random_state=0
     ).fit(X, y)
-    assert evidence.noise_ == noise
+    assert evidence.noise_model_ == noise
     sampler = HMCMLPRegressor.from_evidence(evidence, **FEW)
     assert sampler.noise.kind == noise
     assert sampler.noise.hidden_layer_sizes == (2,)

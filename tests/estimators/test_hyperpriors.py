@@ -158,7 +158,7 @@ def test_two_engines_on_a_small_network():
     error = 4 * model.log_evidence_std_
     assert laplace.log_evidence_ == pytest.approx(model.log_evidence_, abs=error)
     assert_allclose(laplace.predict(X), model.predict(X), atol=0.15)  # Laplace against draws
-    assert laplace.noise_ == "constant"  # by the Gamma prior of its level
+    assert laplace.noise_model_ == "constant"  # by the Gamma prior of its level
 
 
 def test_noise_levels_of_their_own():

@@ -149,12 +149,12 @@ def test_choice_by_evidence(truth):
     elif truth == "student_t":
         y = y + 0.3 * np.random.default_rng(1).standard_t(1.5, 100)
     model = fit(X, y, noise="auto")
-    assert model.noise_ == truth
+    assert model.noise_model_ == truth
     found = model.noise_log_evidences_
     assert {"constant", truth} <= set(found)
     assert found[truth] == max(found.values()) == pytest.approx(model.log_evidence_)
     again = clone(model).set_params(noise__kind=truth).fit(X, y)
-    assert again.noise_ == truth
+    assert again.noise_model_ == truth
     assert not hasattr(again, "noise_log_evidences_")
     assert again.log_evidence_ < model.log_evidence_ + 1e-6
     assert hasattr(model, "degrees_of_freedom_") == (truth == "student_t")
@@ -186,7 +186,7 @@ def test_average_over_noise_models(combine):
     """Of nearly equal evidence, each counts; the first minima are those of the chosen one."""
     X, y = make_rows(60, seed=2, sd=slightly_uneven)
     model = fit(X, y, noise="auto", combine=combine)
-    assert model.noise_ == "input_dependent"
+    assert model.noise_model_ == "input_dependent"
     networks = [isinstance(part.noise, NoiseNetworks) for part in parts_of(model)]
     several = combine == "tempered"
     assert networks[0]

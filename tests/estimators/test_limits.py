@@ -145,7 +145,7 @@ def test_networks_with_several_outputs():
         naive = EvidenceMLPRegressor((6,), **LAPLACE).fit(X, np.maximum(y, -0.5))
     errors = [np.mean((m.predict(X) - truth) ** 2) for m in (model, naive)]
     assert errors[0] < 0.2 * errors[1]
-    assert model.noise_ == "constant"
+    assert model.noise_model_ == "constant"
     assert np.all(np.isfinite(model.leave_one_out_log_density_))
     assert "constant noise" in str(model.evidence_report_)
     assert_allclose(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))

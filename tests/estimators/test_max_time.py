@@ -50,7 +50,7 @@ def test_evidence_regressor(hidden, noise):
     assert np.all(std > 0)
     assert len(result_of(model).minima) <= 2  # of five starts
     if hidden == "auto":
-        assert [c.hidden_layer_sizes for c in model.growth_] == [()]
+        assert [c.hidden_layer_sizes for c in model.candidates_] == [()]
 
 
 def test_evidence_classifier():

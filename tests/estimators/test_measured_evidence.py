@@ -158,7 +158,7 @@ def test_many_targets_per_weight_are_sampled_only_if_it_costs_little(monkeypatch
 def test_other_noise_is_measured(noise):
     model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
     model.fit(*linear_rows())
-    assert model.noise_ == noise
+    assert model.noise_model_ == noise
     assert 0.2 <= model.log_evidence_std_ < 1.0
     plain = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(*linear_rows())
     assert abs(model.log_evidence_ - plain.log_evidence_) < 5.0  # the truth is constant noise
@@ -167,12 +167,12 @@ def test_other_noise_is_measured(noise):
 def test_default_fits_sample_one_network_and_the_linear_model():
     X, y = linear_rows(30)
     model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X, y)
-    assert {candidate.hidden_layer_sizes for candidate in model.growth_} == {(), (16,)}
+    assert {candidate.hidden_layer_sizes for candidate in model.candidates_} == {(), (16,)}
     assert model.hidden_layer_sizes_ == ()  # the truth
     assert (
-        model.growth_[0].log_evidence
+        model.candidates_[0].log_evidence
         == model.log_evidence_
-        == max(candidate.log_evidence for candidate in model.growth_)
+        == max(candidate.log_evidence for candidate in model.candidates_)
     )
     assert model.evidence_report_.tried == ((), (16,))
     weights = [part.size for part in parts_of(model)]

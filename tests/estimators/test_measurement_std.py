@@ -295,7 +295,7 @@ def test_units_do_not_matter(kind):
 def test_noise_models_with_levels(noise):
     rows = make_rows(n_outputs=2, n=60)
     model = fit(EvidenceMLPRegressor, rows, hidden=(2,), noise=noise)
-    assert model.noise_ == ("shared" if noise == "shared" else "constant")
+    assert model.noise_model_ == ("shared" if noise == "shared" else "constant")
     levels = model.noise_std_
     assert (levels[0] == pytest.approx(levels[1])) == (noise == "shared")
     assert model.evidence_report_.noise_p_values == {}

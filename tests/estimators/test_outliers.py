@@ -93,7 +93,7 @@ def test_signal_is_found(noise, n, share):
     X, y, wrong = make_rows(n, share)
     model = EvidenceMLPRegressor(noise=noise, measure_evidence=False, **SMALL).fit(X, y)
     assert error(model) < 0.05
-    assert model.noise_ == "student_t"
+    assert model.noise_model_ == "student_t"
     assert model.degrees_of_freedom_ == 1.0
     rest = np.setdiff1d(np.arange(n), wrong)
     assert_allclose(model._y_scaling.scale, np.std(y[rest]), rtol=1e-12)
@@ -141,7 +141,7 @@ def test_one_output_of_two():
     X, y, _ = make_rows(100, 0.1)
     y = np.column_stack([y, np.cos(3 * X[:, 1])])
     model = EvidenceMLPRegressor(measure_evidence=False, **SMALL).fit(X, y)
-    assert model.noise_ == "student_t"
+    assert model.noise_model_ == "student_t"
     rest = np.abs(y[:, 0]) < 100
     assert np.sqrt(np.mean((model.predict(X)[rest, 0] - truth(X)[rest]) ** 2)) < 0.05
     assert np.all(np.isfinite(model.predict_output_cov(X[:3])))
@@ -153,7 +153,7 @@ def test_other_noise_is_left_alone():
     everything = Scaling.standard(canonical_rows(X, y[:, None], np.ones(60)).y, np.ones(60)).scale
     for options in ({"noise": "constant"}, {"noise": 0.05}):
         model = EvidenceMLPRegressor((), random_state=0, **options).fit(X, y)
-        assert model.noise_ == "constant"
+        assert model.noise_model_ == "constant"
         assert_allclose(model._y_scaling.scale, everything, rtol=1e-12)
 
 
@@ -161,5 +161,5 @@ def test_batches_have_constant_noise():
     X, y, _ = make_rows(100, 0.05, size=30.0)
     model = EvidenceMLPRegressor((), random_state=0)
     model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
-    assert model.noise_ == "constant"
+    assert model.noise_model_ == "constant"
     assert np.all(np.isfinite(model.predict(X)))

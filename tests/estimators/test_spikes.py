@@ -74,7 +74,7 @@ def test_zeros_are_named_and_intervals_stay_sane():
     (words,) = messages
     assert words.startswith("71 % of the targets equal 0, the lowest value.")
     assert "classifier" in words
-    assert model.noise_ == "constant"
+    assert model.noise_model_ == "constant"
     assert list(model.noise_log_evidences_) == ["constant"]
     interval = model.predict_interval(X[TEST])
     y, reach = ZEROS[TEST], 3 * np.ptp(ZEROS)

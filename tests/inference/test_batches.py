@@ -206,10 +206,10 @@ class TestEstimators:
         y = np.sin(2 * X[:, 0]) + noise * rng.standard_normal(800)
         model = EvidenceMLPRegressor(n_restarts=2, random_state=0, verbose=1).fit(X, y)
         out = capsys.readouterr().out
-        assert out.count("hidden layers (") == len(model.growth_)
+        assert out.count("hidden layers (") == len(model.candidates_)
         assert "input_dependent noise: log density of rows held out" in out
-        assert model.noise_ == "input_dependent"
-        assert all(np.isfinite(c.held_out_log_density) for c in model.growth_)
+        assert model.noise_model_ == "input_dependent"
+        assert all(np.isfinite(c.held_out_log_density) for c in model.candidates_)
         std = model.predict_std(np.array([[-1.0, 0.0], [1.0, 0.0]]))
         assert std[0] < 0.12
         assert 0.3 < std[1] < 0.5
@@ -242,4 +242,4 @@ class TestEstimators:
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
         model = EvidenceMLPClassifier(n_restarts=2, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
-        assert model.hidden_layer_sizes_ == best_of(model.growth_, 0.01).hidden_layer_sizes
+        assert model.hidden_layer_sizes_ == best_of(model.candidates_, 0.01).hidden_layer_sizes

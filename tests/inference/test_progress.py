@@ -140,14 +140,14 @@ def test_growth_has_a_line_for_every_network(capsys):
     assert lines(capsys) == []
     model = EvidenceMLPRegressor(verbose=1, **options).fit(X, Y)
     found = [line for line in lines(capsys) if line.startswith("hidden layers (")]
-    assert len(found) == len(model.growth_)
-    for line, candidate in zip(found, model.growth_, strict=True):
+    assert len(found) == len(model.candidates_)
+    for line, candidate in zip(found, model.candidates_, strict=True):
         assert line.startswith(f"{candidate}; ")
     np.testing.assert_array_equal(model.predict(X), silent.predict(X))
     EvidenceMLPRegressor(verbose=2, **options).fit(X, Y)
     more = lines(capsys)
-    assert sum(line.startswith("start 1 of 1: ") for line in more) == len(model.growth_)
-    assert sum(" weights: training by " in line for line in more) >= len(model.growth_)
+    assert sum(line.startswith("start 1 of 1: ") for line in more) == len(model.candidates_)
+    assert sum(" weights: training by " in line for line in more) >= len(model.candidates_)
 
 
 @pytest.mark.usefixtures("as_users_fit")

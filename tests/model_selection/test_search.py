@@ -77,7 +77,8 @@ class TestTable:
         rng = np.random.default_rng(1)
         targets = np.sin(X[:, 0]) + 0.1 * rng.standard_t(1.5, len(X))
         search = EvidenceSearch(REGRESSOR, WIDTHS).fit(X, targets)
-        assert [model.noise_ for model in search.estimators_] == ["constant", *2 * ["student_t"]]
+        chosen = [model.noise_model_ for model in search.estimators_]
+        assert chosen == ["constant", *2 * ["student_t"]]
         for model in search.estimators_[1:]:
             best = model is search.best_estimator_
             noise = "auto" if best else "student_t"

@@ -73,7 +73,7 @@ def test_chosen_noise_pools_means_and_noise_asked_for_does_not(rng):
     chosen = EvidenceMLPRegressor(**options).fit(X, y)
     asked = EvidenceMLPRegressor(noise="input_dependent", **options).fit(X, y)
     constant = EvidenceMLPRegressor(noise="constant", **options).fit(X, y)
-    assert chosen.noise_ == "input_dependent"
+    assert chosen.noise_model_ == "input_dependent"
     assert any(isinstance(part, Pooled) for part in chosen._ensemble.parts)
     assert not any(isinstance(part, Pooled) for part in asked._ensemble.parts)
     # where noise is small the pooled mean is that of the pair, elsewhere it moves to the other

@@ -86,7 +86,7 @@ def compare_regressors(fitted, sampler, X):
             for model in (fitted, sampler)
         ),
     }
-    level = "dispersion_" if fitted.noise_ == "negative_binomial" else "noise_std_"
+    level = "dispersion_" if fitted.noise_model_ == "negative_binomial" else "noise_std_"
     if hasattr(fitted, level):
         name = level.strip("_").replace("_std", " sd")
         levels = (float(np.mean(getattr(model, level))) for model in (fitted, sampler))

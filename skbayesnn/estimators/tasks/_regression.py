@@ -285,7 +285,7 @@ class Regression(Predictions, RegressorMixin):
     @property
     def _noise_models(self):
         """Names of the noise models that predict."""
-        return {getattr(self, "noise_", None)}
+        return {getattr(self, "noise_model_", None)}
 
     @property
     def _noise_is_measured(self):

@@ -240,7 +240,7 @@ class RegressionFit(Regression):
     def _keep_noise(self, result):
         """Set the attributes that describe the noise model."""
         kind = self._noise.kind
-        self.noise_ = "shared" if kind == "shared" else result.noise
+        self.noise_model_ = "shared" if kind == "shared" else result.noise
         found = result.noise_log_evidences
         if result.noise == "student_t" and self._outliers.any():  # not chosen by evidence
             found = {result.noise: result.log_evidence}

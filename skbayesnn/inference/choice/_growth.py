@@ -46,24 +46,26 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     hidden_layer_sizes : tuple of int
-    log_evidence : float
-        Log evidence of its best minimum in nats, for targets in their own units; ``nan`` if not
-        available, or if training was stopped far below other networks.
     n_weights : int
         Number of weights before pruning.
+    laplace_log_evidence : float
+        Log evidence of its best minimum by Laplace's approximation, in nats, for targets in their
+        own units; ``nan`` if not available, or if training was stopped far below other networks.
+    log_evidence : float
+        Log evidence measured by sampling; ``nan`` if it was not.
     held_out_log_density : float
         Mean held-out log density (nats per row), the criterion where there are many rows; else
         ``nan``.
     """
 
     hidden_layer_sizes: tuple
-    log_evidence: float
     n_weights: int
+    laplace_log_evidence: float = np.nan
+    log_evidence: float = np.nan
     held_out_log_density: float = np.nan
 
     def __str__(self):
-        known = not np.isnan(self.log_evidence)
-        found = f"log evidence {self.log_evidence:.2f}" if known else "no evidence"
+        found = f"log evidence {self.value:.2f}" if np.isfinite(self.value) else "no evidence"
         if not np.isnan(self.held_out_log_density):
             found = f"log density of rows held out {self.held_out_log_density:.4f} per row"
         return f"hidden layers {self.hidden_layer_sizes}: {found}"
@@ -71,8 +73,8 @@ class Candidate(NamedTuple):
     @property
     def value(self):
         """Criterion by which networks are compared; minus infinity if not available."""
-        known = [v for v in (self.held_out_log_density, self.log_evidence) if not np.isnan(v)]
-        return known[0] if known else -np.inf
+        values = self.held_out_log_density, self.log_evidence, self.laplace_log_evidence
+        return next((value for value in values if not np.isnan(value)), -np.inf)
 
 
 def grow(attempt, allowed, ladder=BY_EVIDENCE):
@@ -184,7 +186,7 @@ def grown(problem, seeds, workers=ALONE):
         tried[sizes] = posterior, minima
         evidence = minima[0].log_evidence if minima else np.nan
         rival = np.fmax(rival, evidence)
-        return Candidate(sizes, evidence + problem.log_scale, posterior.network.n_weights)
+        return Candidate(sizes, posterior.network.n_weights, evidence + problem.log_scale)
 
     def allowed(sizes):
         usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths
@@ -220,7 +222,7 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
         tried[sizes] = find_minima(*posed, some, narrower=start, workers=workers)
         density = held.log_density(tried[sizes])
         n_weights = posed.posterior.network.n_weights
-        return Candidate(sizes, np.nan, n_weights, density)
+        return Candidate(sizes, n_weights, held_out_log_density=density)
 
     def allowed(sizes):
         few = held.kept.network(sizes).n_weights <= limits.growth_weights
