@@ -11,7 +11,7 @@ from tests.tools import parts_of, result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
-KRONECKER = {"dense": 0, "dual_doubles": 0}
+KRONECKER = {"dense": 0, "dual_work": 0}
 
 
 def rows(n=40, d=4, seed=0):

@@ -133,10 +133,10 @@ class Method:
         plenty = n >= needed and n * limits.cheap_work >= needed * work
         early = many and not (dense and plenty)
         softmax = n_outputs > 1 and not posterior.likelihood.n_levels
-        creeps = hidden and softmax and work > limits.softmax_work
+        creeps = hidden and softmax and work > limits.softmax_work and not early
         dense &= not early or (work <= limits.early_work and not creeps)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
-        dual = pays and not early and targets * k <= limits.dual_doubles
+        dual = pays and not early and targets**2 * k <= limits.dual_work
         # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise
         dense &= hidden or not dual or k <= limits.dense_linear
         curvature = Curvature.DUAL if dual else Curvature.DENSE

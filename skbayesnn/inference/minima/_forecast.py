@@ -16,6 +16,7 @@ GRADIENTS = 600.0  # gradient evaluations of a start trained by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
 AROUND = 0.02  # seconds of overhead
 TRIALS = 3  # calls that are timed, of which the fastest counts
+TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
 
 
 def seconds_of_start(posterior, settings):
@@ -26,7 +27,11 @@ def seconds_of_start(posterior, settings):
     posterior : Posterior
     settings : Settings
     """
-    method = Method.choose(posterior, settings)
+    method, n = Method.choose(posterior, settings), len(posterior.X)
+    n_outputs = posterior.network.n_outputs
+    per_row = max(posterior.network.n_weights, n_outputs**2)
+    n_timed = min(n, max(1, int(TIMED / per_row)))
+    posterior = posterior.of_rows(np.arange(n_timed))
     n_weights, n_levels = posterior.network.n_weights, posterior.likelihood.n_levels
     theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, SCALE))
     hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(n_levels))
@@ -42,7 +47,7 @@ def seconds_of_start(posterior, settings):
         seconds = n_points * _seconds(lambda: method.point(posterior, theta, hyper, method.exact))
         if method.by_gradients:
             seconds += GRADIENTS * _seconds(lambda: posterior.energies_and_gradient(theta, hyper))
-    return AROUND + seconds
+    return AROUND + seconds * n / n_timed
 
 
 def _seconds(function):

@@ -24,8 +24,8 @@ class Limits(NamedTuple):
         Weights up to which linear models with more weights than targets form dense matrices. The
         dual form is as exact for them, but for Student-t noise; the evidence is not evaluated along
         the precisions.
-    dual_doubles : float
-        Largest size of a matrix with a row for every target: 1 GiB.
+    dual_work : float
+        Squared targets times weights up to which the dual form is used: a matrix takes a second.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
         gradients, which then takes seconds less (measured on digits). For a close fit,
@@ -89,7 +89,7 @@ class Limits(NamedTuple):
     dense_work: float = 1e10
     dual: float = 2.0
     dense_linear: int = 600
-    dual_doubles: float = 2.0**27
+    dual_work: float = 2e10
     softmax_work: float = 1e8
     cheap_work: float = 2e9
     refined: int = 5000
