@@ -193,6 +193,15 @@ def test_determined_weights_without_a_rounding_error():
     np.testing.assert_allclose(method.determined(posterior, point), 0.75)
 
 
+def test_evidence_is_profiled_along_few_precisions():
+    network = Network((20, 1))
+    given = np.zeros((50, 20)), np.zeros((50, 1)), np.ones(50)
+    limits = Limits(profile_work=50 * 21**2 * 10)
+    for prior, expected in (("layer", True), ("ard", False)):
+        posterior = Posterior(network, ONE, weight_groups(network, prior), *given)
+        assert method_of(posterior, limits=limits).profiled is expected
+
+
 @pytest.mark.slow
 def test_kronecker_factors_of_true_size():
     """3641 weights and more rows: what the default limits make of them."""

@@ -38,8 +38,8 @@ class Limits(NamedTuple):
         Weights times free precisions up to which precisions are refined by the gradient of the
         evidence, which needs a Hessian for each.
     profile_work : float
-        Rows times squared weights up to which the evidence is evaluated along precisions, which
-        takes some hundred Hessians for each.
+        Rows times squared weights times free precisions up to which the evidence is evaluated along
+        precisions, which takes some hundred Hessians for each.
     sampled_seconds : float
         Predicted seconds up to which a fit samples the posterior by default, where there are few
         targets per weight.
@@ -93,7 +93,7 @@ class Limits(NamedTuple):
     softmax_work: float = 1e8
     cheap_work: float = 2e9
     refined: int = 5000
-    profile_work: float = 2e8
+    profile_work: float = 1e9
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0
