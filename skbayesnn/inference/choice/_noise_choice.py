@@ -13,7 +13,7 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
-FEW_ROWS = 500  # rows beyond which the threshold of tests falls in proportion to their inverse
+FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
 HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
 LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
