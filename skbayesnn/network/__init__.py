@@ -23,6 +23,7 @@ from skbayesnn.network._products import (
     kronecker_factors,
     output_covariances,
     second_derivative_along,
+    sensitivities,
     vector_jacobian,
 )
 
@@ -49,5 +50,6 @@ __all__ = [
     "outputs",
     "row_blocks",
     "second_derivative_along",
+    "sensitivities",
     "vector_jacobian",
 ]

@@ -267,7 +267,7 @@ def output_covariances(trace, covariance):
     return 0.5 * (result + np.swapaxes(result, 1, 2))
 
 
-def kronecker_factors(trace, roots, sample_weight):
+def kronecker_factors(trace, curvature, sample_weight):
     """Kronecker factors that approximate the Gauss-Newton matrices of the layers.
 
     Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
@@ -277,28 +277,34 @@ def kronecker_factors(trace, roots, sample_weight):
     ----------
     trace : Trace of order >= 1
         Trace of one network.
-    roots : ndarray of shape (n, m, n_outputs)
-        Roots ``R``, with ``R^T R`` the curvature of the misfit in the outputs.
+    curvature : ndarray of shape (n, n_outputs, n_outputs) or (n, n_outputs)
+        Curvature ``L_n`` of the misfit in the outputs, or its diagonal.
     sample_weight : ndarray of shape (n,)
 
     Returns
     -------
     list of tuple
-        Factors ``sum_n s_n z_n z_n^T`` and ``sum_n d_n d_n^T`` of every layer; the matrix is their
-        product over ``sum_n s_n``.
+        Factors ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` of every layer, where ``D_n``
+        are the derivatives of the outputs by its summed inputs; the matrix is their product over
+        ``sum_n s_n``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skbayesnn.network import Network, forward, kronecker_factors
     >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> ((F, G),) = kronecker_factors(trace, np.ones((2, 1, 1)), np.ones(2))
+    >>> ((F, G),) = kronecker_factors(trace, np.ones((2, 1)), np.ones(2))
     >>> F, G
     (array([[10.,  4.],
            [ 4.,  2.]]), array([[2.]]))
     """
-    deltas = [back_propagate(trace, root) for root in np.swapaxes(roots, 0, 1)]
-    return [
-        ((z.T * sample_weight) @ z, sum(delta[layer].T @ delta[layer] for delta in deltas))
-        for layer, z in enumerate(trace.inputs)
-    ]
+    factors, diagonal = [None] * len(trace.layers), curvature.ndim == trace.outputs.ndim
+    for layer, delta in sensitivities(trace):
+        if layer == len(trace.layers) - 1:
+            G = np.diag(curvature.sum(axis=0)) if diagonal else curvature.sum(axis=0)
+        else:
+            bent = curvature[..., None] * delta if diagonal else curvature @ delta
+            G = bent.reshape(-1, bent.shape[-1]).T @ delta.reshape(-1, delta.shape[-1])
+        z = trace.inputs[layer]
+        factors[layer] = (z.T * sample_weight) @ z, 0.5 * (G + G.T)
+    return factors

@@ -301,9 +301,18 @@ class Posterior:
 
     def hessian_products(self, theta, hyper, vectors, exact=True):
         """Hessian-vector products ``A v`` for vectors ``(..., k)``, without forming ``A``."""
+        blocks = self._blocks(theta, hyper.beta, exact, 1 + exact, max(self.network.layer_sizes))
+        return self._products(blocks, hyper, vectors, exact)
+
+    def hessian_operator(self, theta, hyper, exact=True):
+        """Function for repeated `hessian_products`; stores the derivatives of all rows."""
         width = max(self.network.layer_sizes)
+        blocks = list(self._blocks(theta, hyper.beta, exact, 1 + exact, width))
+        return lambda vectors: self._products(blocks, hyper, vectors, exact)
+
+    def _products(self, blocks, hyper, vectors, exact):
         results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
-        for trace, *derivatives in self._blocks(theta, hyper.beta, exact, 1 + exact, width):
+        for trace, *derivatives in blocks:
             for i, vector in enumerate(vectors):
                 results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
         return results
@@ -402,7 +411,7 @@ class Posterior:
         total, width = None, sum(self.network.layer_sizes) * self.network.n_outputs
         for targets, trace in self._traces(theta, 1, width):
             given = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, False)
-            found = kronecker_factors(trace, _root_of(given[1], trace), targets.weight)
+            found = kronecker_factors(trace, given[1], targets.weight)
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]
             total = found
@@ -425,6 +434,7 @@ class Posterior:
     def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
         """Iterate over traces with gradient and curvature of the misfit, block by block."""
         width = doubles_per_row or hessian_width(self.network)
+        width = max(width, self.network.n_outputs**2)
         for targets, trace in self._traces(theta, order, width):
             yield trace, *self.likelihood.derivatives(trace.outputs, targets, beta, exact)
 

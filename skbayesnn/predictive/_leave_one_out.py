@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive._members import class_probabilities
 from skbayesnn.predictive._moderation import (
+    MANY_CLASSES,
     activation_moments,
     moderated_sigmoid,
     moderated_softmax,
@@ -173,7 +174,14 @@ def left_out(member, posterior, beta):
 
 
 def _gain_of_uncertainty(V, L):
-    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``."""
+    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``.
+
+    With more than `MANY_CLASSES` classes the activations are taken to be independent.
+    """
+    if V.shape[-1] > MANY_CLASSES:
+        v, curvature = (np.diagonal(some, axis1=1, axis2=2) for some in (V, L))
+        gain = v**2 * curvature / np.maximum(1.0 - v * curvature, LEAST_REST)
+        return gain[..., None] * np.eye(V.shape[-1])
     values, vectors = np.linalg.eigh(L)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     leverage, directions = np.linalg.eigh(root @ V @ root)

@@ -13,6 +13,7 @@ from skbayesnn.network import (
     forward,
     input_jacobian,
     jacobian,
+    jacobian_vector,
     mixed_factors,
     mixed_product,
     of_networks,
@@ -153,7 +154,7 @@ class Member(Part):
     @property
     def n_unknowns(self):
         """Number of weights with a Gaussian posterior."""
-        return len(self.theta[self.free or slice(None)])
+        return len(self.theta[self._free])
 
     @property
     def doubles_per_row(self):
@@ -178,17 +179,28 @@ class Member(Part):
         mean = np.empty((len(X), n_outputs))
         covariance = np.empty((len(X), n_outputs, n_outputs))
         for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
-            mean[rows], J = self.linearised(X[rows])
-            covariance[rows] = self.precision.project(J)
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            mean[rows] = self._mean(trace)
+            covariance[rows] = self.precision.output_covariances(trace, self._free)
         return mean, covariance
 
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
         trace = forward(self.network, self.theta, X, order=1)
-        J = jacobian(trace)
-        if self.free is not None:
-            J = np.ascontiguousarray(J[..., self.free])
-        return trace.outputs if self.shift is None else trace.outputs + J @ self.shift, J
+        return self._mean(trace), np.ascontiguousarray(jacobian(trace)[..., self._free])
+
+    def _mean(self, trace):
+        """Mean outputs ``(n, n_outputs)``."""
+        if self.shift is None:
+            return trace.outputs
+        shift = np.zeros_like(self.theta)
+        shift[self._free] = self.shift
+        return trace.outputs + jacobian_vector(trace, shift)
+
+    @property
+    def _free(self):
+        """Slice of the weights with a Gaussian posterior."""
+        return slice(None) if self.free is None else self.free
 
     def outputs(self, X):
         """Outputs ``f(x; w_MP)`` of shape (1, n, n_outputs)."""

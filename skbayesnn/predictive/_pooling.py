@@ -53,14 +53,22 @@ class Pooled(Member):
         """Pooled means ``(1, n, n_outputs)``."""
         return self.mean_and_covariance(X)[0][None]
 
+    def mean_and_covariance(self, X):
+        """Pooled means, and the covariances of the network itself."""
+        mean, covariance = super().mean_and_covariance(X)
+        return self._pooled(mean, covariance, X), covariance
+
     def linearised(self, X):
         """Pooled means ``(n, n_outputs)``, and the derivatives of the network itself."""
         mean, J = super().linearised(X)
-        covariance = self.precision.project(J)
+        return self._pooled(mean, self.precision.project(J), X), J
+
+    def _pooled(self, mean, covariance, X):
+        """Means of the network and of the others, weighted by their inverse variances."""
         own = np.diagonal(covariance, axis1=1, axis2=2) + self.noise.variances(X)[0]
         others, covariance = self.others.moments(X)
         theirs = np.diagonal(covariance, axis1=1, axis2=2)
-        return mean + own / (own + theirs) * (others - mean), J
+        return mean + own / (own + theirs) * (others - mean)
 
     def gradients(self, X):
         """Derivatives of the pooled means, by central differences."""

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skbayesnn.inference import Method
-from skbayesnn.network import Network, forward, jacobian_vector, output_covariances, row_blocks
+from skbayesnn.network import Network, forward, jacobian_vector, row_blocks
 from skbayesnn.posterior import Likelihood, Misfit, Posterior
 from skbayesnn.predictive._moderation import activation_moments
 
 TOLERANCE = 0.01  # RMS of the last full step over the weights, in standard deviations
 MAX_ITER = 16
+MANY = 2e7  # rows times squared classes beyond which the Gaussian is not improved (two minutes)
 FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # fractions of a full step
 
 
@@ -47,7 +48,8 @@ def closest_gaussian(member, posterior, settings, hyper):
     Returns
     -------
     Member
-        Member with a ``shift``, or unchanged if the curvature is numerically singular.
+        Member with a ``shift``; unchanged if the curvature is numerically singular, there are too
+        many rows and classes, or the deadline has passed.
 
     Examples
     --------
@@ -66,6 +68,8 @@ def closest_gaussian(member, posterior, settings, hyper):
     True
     """
     network = posterior.network
+    if len(posterior.X) * network.n_outputs**2 > MANY or settings.deadline.passed:
+        return member
     work = len(posterior.X) * network.n_outputs * network.n_weights**2
     if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
         return _closest(member, posterior, settings, hyper)
@@ -101,6 +105,8 @@ def _closest(member, posterior, settings, hyper):
         return member
     share, last, best = FIRST_SHARE, np.inf, (np.inf, member)
     for _ in range(MAX_ITER):
+        if settings.deadline.passed:
+            break
         present = replace(member, precision=precision, shift=shift)
         mean, covariance = _activations(present, X)
         probability, target = activation_moments(mean, covariance)
@@ -123,18 +129,17 @@ def _closest(member, posterior, settings, hyper):
 
 
 def _activations(member, X):
-    """Mean and covariance of activations by explicit covariances of the weights.
+    """Mean and covariance of activations.
 
     This is faster than `Member.mean_and_covariance`, especially with many classes. Its loss of
     digits is harmless during the iteration.
     """
     p, widest = member.network.n_outputs, max(member.network.layer_sizes[1:])
     mean, covariance = np.empty((len(X), p)), np.empty((len(X), p, p))
-    of_weights = member.precision.covariance()
     for rows in row_blocks(len(X), widest * member.network.n_weights):
         trace = forward(member.network, member.theta, X[rows], order=1)
         mean[rows] = trace.outputs + jacobian_vector(trace, member.shift)
-        covariance[rows] = output_covariances(trace, of_weights)
+        covariance[rows] = member.precision.rough_output_covariances(trace)
     return mean, covariance
 
 

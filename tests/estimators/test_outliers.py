@@ -112,7 +112,7 @@ def test_default_fit_and_sampler():
 def test_many_rows_on_batches():
     class OnBatches(EvidenceMLPRegressor):
         _limits = EvidenceMLPRegressor._limits._replace(
-            batch_rows=500, dense=10, dual_doubles=0, batch_steps=3000
+            batch_rows=500, dense=10, dual_work=0, batch_steps=3000
         )
 
     X, y, _ = make_rows(1000, 0.3)

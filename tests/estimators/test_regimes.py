@@ -47,7 +47,7 @@ class Regime(NamedTuple):
         return set(self.traits.split())
 
 
-STRUCTURED = {"dense": 0, "dual_doubles": 0}
+STRUCTURED = {"dense": 0, "dual_work": 0}
 REGIMES = {
     "dense": Regime({}),
     "not_refined": Regime({"refined": -1}, traits="dense exact cheap"),
@@ -416,7 +416,7 @@ def test_noise_of_large_networks(monkeypatch, noise):
     assert model.score(X, y) > 0.8
 
 
-@pytest.mark.parametrize("limits", [{}, {"dual_doubles": 0}, {"dense": 0, "dual": 0}], ids=str)
+@pytest.mark.parametrize("limits", [{}, {"dual_work": 0}, {"dense": 0, "dual": 0}], ids=str)
 @pytest.mark.parametrize("precision", ["auto", 1.0])
 def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precision):
     set_limits(monkeypatch, **limits)

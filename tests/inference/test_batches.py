@@ -15,7 +15,7 @@ from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.curvature._stochastic import CheckedCounts, total_determined
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.noise._constant_noise import NOISE_NETWORKS
-from skbayesnn.inference.optimise._batches import BatchSteps
+from skbayesnn.inference.optimise._batches import BatchSteps, steps_per_stage
 from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.posterior import Gaussian, Hyperparameters
 from tests.tools import result_of, set_limits
@@ -45,6 +45,14 @@ def begun(sizes=(5,)):
     hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(1))
     point = Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None)
     return posterior, settings, Search(point)
+
+
+def test_number_of_steps():
+    """Given, or fewer for so few rows that each would be used more than 1500 times."""
+    posterior, *_ = begun()
+    assert steps_per_stage(posterior, 3000) == 100
+    assert steps_per_stage(posterior, 30_000) == 117  # 1500 passes of 600 rows, 256 at a time
+    assert steps_per_stage(posterior.of_rows([0]), 30_000) == 1
 
 
 def test_steps_lead_down_at_fixed_precisions():

@@ -19,7 +19,7 @@ from tests.tools import make_problem
 
 PRIOR = LogUniform()
 SOFTMAX = Limits(softmax_work=0)
-KRONECKER = Limits(dense=0, dual_doubles=0)
+KRONECKER = Limits(dense=0, dual_work=0)
 
 
 def problem(name="categorical", hidden=(4,), prior="layer", n=60):

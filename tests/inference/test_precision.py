@@ -12,6 +12,7 @@ from scipy.linalg import block_diag, eigh
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
+from skbayesnn.network import Network, forward, jacobian
 from skbayesnn.posterior import WeightGroups
 
 SHAPES = [(4, 3), (4, 2)]  # inputs and units of two layers
@@ -157,6 +158,28 @@ def test_metric_of_kronecker_factors_is_that_of_the_mean_unit():
         exact = np.linalg.inv(A + 0.5 * np.diag(metric))
         found = ONE.forms[form].damped(0.5, metric).covariance()
         assert_allclose(found, exact, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_covariances_of_outputs(precision, rough):
+    rng = np.random.default_rng(3)
+    theta, X = rng.standard_normal(K), rng.standard_normal((5, 3))
+    trace = forward(Network((3, 3, 2)), theta, X, order=1)
+    J = jacobian(trace)
+    find = precision.rough_output_covariances if rough else precision.output_covariances
+    assert_allclose(find(trace), J @ INVERSE @ np.swapaxes(J, 1, 2), rtol=1e-9, atol=1e-12)
+
+
+def test_covariances_of_outputs_with_free_weights_of_the_last_layer():
+    rng = np.random.default_rng(3)
+    theta, X = rng.standard_normal(K), rng.standard_normal((5, 3))
+    trace, last = forward(Network((3, 3, 2)), theta, X, order=1), slice(12, None)
+    J = jacobian(trace)[..., last]
+    inverse = np.linalg.inv(A[last, last])
+    expected = J @ inverse @ np.swapaxes(J, 1, 2)
+    kronecker = KroneckerPrecision(ONE.forms["kronecker"].factors[1:])
+    for precision in (DensePrecision(A[last, last]), kronecker):
+        assert_allclose(precision.output_covariances(trace, last), expected, rtol=1e-11)
 
 
 def test_trace_under_another(form, precision):

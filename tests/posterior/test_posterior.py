@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -74,7 +75,9 @@ def test_gradient_and_hessian(name, hidden, lead):
     for field, expected in pairs:
         assert_near(field, expected, 1e-13)
     v = np.random.default_rng(1).standard_normal(theta.shape)
-    assert_near(posterior.hessian_products(theta, hyper, [v])[0], (A @ v[..., None])[..., 0], 1e-11)
+    once = partial(posterior.hessian_products, theta, hyper)
+    for products in (once, posterior.hessian_operator(theta, hyper)):
+        assert_near(products([v])[0], (A @ v[..., None])[..., 0], 1e-11)
 
 
 @each_likelihood

@@ -140,3 +140,15 @@ def test_softmax_treats_equal_classes_alike():
     assert_allclose(std, std[0, 0], atol=1e-2)
     p, _ = moderated_softmax(np.zeros((1, 3)), np.ones((1, 3, 3)))  # only a common offset moves
     assert_allclose(p, 1 / 3, rtol=1e-10)
+
+
+def test_softmax_of_many_classes():
+    """Independent activations, with a common shift that changes nothing, against Monte Carlo."""
+    rng, n_classes = np.random.default_rng(0), 60
+    mean, sd = rng.standard_normal(n_classes), np.exp(rng.uniform(-1.0, 0.5, n_classes))
+    covariance = np.diag(sd**2) + 9.0
+    p = softmax(mean + sd * rng.standard_normal((200_000, n_classes)), axis=1)
+    found, spread = moderated_softmax(mean[None], covariance[None])
+    assert_allclose(found.sum(), 1.0)
+    assert_allclose(found[0], p.mean(axis=0), atol=0.003)
+    assert_allclose(spread[0], p.std(axis=0), atol=0.003, rtol=0.2)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._forecast import seconds_of_start
 from skbayesnn.inference.minima._search import ALONE, find_minima
 
@@ -203,7 +204,8 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
     ----------
     held : HeldOut
     seeds : list of numpy.random.SeedSequence
-        Seeds of the starts of every network with hidden layers.
+        Seeds of the starts of every network with hidden layers; the first one alone is used for
+        networks that are trained on batches, which takes longer.
     workers : Workers
 
     Returns
@@ -216,9 +218,10 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
 
     def attempt(sizes, narrower):
         posed = held.kept.posed(sizes)
+        one = not sizes or Method.choose(*posed).by_batches
         same_depth = narrower and len(narrower) == len(sizes)
-        start = tried[narrower][0] if same_depth else None
-        some = seeds if sizes else seeds[:1]
+        start = tried[narrower][0] if same_depth and not one else None
+        some = seeds[:1] if one else seeds
         tried[sizes] = find_minima(*posed, some, narrower=start, workers=workers)
         density = held.log_density(tried[sizes])
         n_weights = posed.posterior.network.n_weights

@@ -13,6 +13,7 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
+FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
 HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
 LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
@@ -69,10 +70,14 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
 
 
 def suspected(problem, p_values):
-    """Noise models that are allowed and suggested by tests; none if the deadline has passed."""
+    """Noise models that are allowed and suggested by tests; none if the deadline has passed.
+
+    With more rows a test is more powerful and a trial takes longer, so that the threshold is lower.
+    """
     if problem.deadline.passed:
         return []
-    found = [noise for noise, p in p_values.items() if p < NOISE_MODELS[noise].tried_below]
+    strict = min(1.0, FEW_ROWS / len(problem.X))
+    found = [noise for noise, p in p_values.items() if p < strict * NOISE_MODELS[noise].tried_below]
     return [noise for noise in found if problem.laws is None or noise in problem.laws]
 
 

@@ -25,18 +25,18 @@ def memory_of_search(posterior, settings, n_starts, n_jobs=None):
     n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
     sizes, width = network.layer_sizes, hessian_width(network)
     factors = sum(rows**2 + columns**2 for rows, columns in network.shapes)
-    form = {  # doubles of one curvature, and further doubles of a step
-        Curvature.DENSE: (k**2, MATRICES * k**2),
-        Curvature.DUAL: (roots * k, 4 * roots * k + MATRICES * roots**2),
-        Curvature.KRONECKER: (factors, MATRICES * factors + 50 * k),
+    jacobians = JACOBIANS * min(roots * k, BLOCK_DOUBLES)
+    form = {  # doubles of one curvature, further doubles of a step, and doubles of predictions
+        Curvature.DENSE: (k**2, MATRICES * k**2, jacobians),
+        Curvature.DUAL: (roots * k, 4 * roots * k + MATRICES * roots**2, jacobians),
+        Curvature.KRONECKER: (factors, MATRICES * factors + 50 * k, 0),
     }
-    one, besides = form[method.curvature]
+    one, besides, predicted = form[method.curvature]
     traces = PER_UNIT * sum(sizes) * min(n, BLOCK_DOUBLES // max(sizes) + 1)
     minimum = 0.0
     if method.dense:
         minimum = (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
         minimum += MATRICES * k**2
-    predicted = JACOBIANS * min(roots * k, BLOCK_DOUBLES)
     kept = 2 * n_starts * (k**2 if method.dense else one)
     rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])
     doubles = (rows + max(traces + one + besides, minimum, predicted)) * n_processes + kept

@@ -136,7 +136,7 @@ class Method:
         creeps = hidden and softmax and work > limits.softmax_work
         dense &= not early or (work <= limits.early_work and not creeps)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
-        dual = pays and not early and targets * k <= limits.dual_doubles
+        dual = pays and not early and targets**2 * k <= limits.dual_work
         # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise
         dense &= hidden or not dual or k <= limits.dense_linear
         curvature = Curvature.DUAL if dual else Curvature.DENSE
@@ -147,6 +147,7 @@ class Method:
             dense, curvature, by_gradients, early = True, Curvature.DENSE, False, False
         exact = dense and settings.exact and not early
         cheap = dense and not early and work <= limits.cheap_work and not by_gradients
+        n_free = int(np.sum(settings.free.mask))
         return cls(
             curvature=curvature,
             dense=dense,
@@ -155,8 +156,8 @@ class Method:
             by_batches=many and curvature is Curvature.KRONECKER,
             early=early,
             cheap=cheap,
-            profiled=cheap and exact and work <= limits.profile_work,
-            refines=cheap and k * np.sum(settings.free.mask) <= limits.refined,
+            profiled=cheap and exact and work * n_free <= limits.profile_work,
+            refines=cheap and k * n_free <= limits.refined,
             n_rows=n,
             n_weights=k,
             informed=not posterior.groups.centred,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skbayesnn.network import mixed_jacobian, mixed_variances
+from skbayesnn.network import jacobian, mixed_jacobian, mixed_variances, output_covariances
 
 EPS = np.finfo(float).eps
 LEAST_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
@@ -72,6 +72,21 @@ class Precision:
         n, m, k = J.shape
         white = self.whiten(J.reshape(n * m, k).T).T.reshape(n, m, -1)
         return white @ np.swapaxes(white, -1, -2)
+
+    def output_covariances(self, trace, free=slice(None)):
+        """Covariance ``J A^-1 J^T`` of the outputs of every row, ``(n, n_outputs, n_outputs)``.
+
+        Parameters
+        ----------
+        trace : Trace of order >= 1
+        free : slice
+            Weights that have this precision; the others are taken to be certain.
+        """
+        return self.project(np.ascontiguousarray(jacobian(trace)[..., free]))
+
+    def rough_output_covariances(self, trace):
+        """Covariances as by `output_covariances`, with fewer digits where that is faster."""
+        return self.output_covariances(trace)
 
     def gradient_variances(self, factors):
         """Variances of derivatives by the inputs, ``(n, m, d)``, see `mixed_factors`."""
@@ -231,6 +246,9 @@ class DensePrecision(Precision):
         covariance = inverse + inverse.T
         covariance[np.diag_indices(len(inverse))] *= 0.5
         return covariance
+
+    def rough_output_covariances(self, trace):
+        return output_covariances(trace, self.covariance())
 
     def gradient_variances(self, factors):
         return mixed_variances(factors, self.covariance())

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from skbayesnn.inference.curvature._precision import Precision
+from skbayesnn.network import sensitivities
 
 
 class KroneckerPrecision(Precision):
@@ -121,6 +122,16 @@ class KroneckerPrecision(Precision):
             inputs = np.sum(left @ F * left, axis=1)[:, None] * np.sum(V * (G @ V), axis=0)
             total += np.sum((inputs + np.sum(left * D * left, axis=1)[:, None]) / values)
         return total
+
+    def output_covariances(self, trace, free=slice(None)):
+        """Covariances from both factors of every layer, without a Jacobian, see `Precision`."""
+        deltas, n_layers = dict(sensitivities(trace)), len(trace.layers)
+        result = 0.0
+        for layer, (left, V, values) in enumerate(self._layers, n_layers - len(self._layers)):
+            summed = (trace.inputs[layer] @ left.T) ** 2 @ (1.0 / values)
+            outputs = V if layer == n_layers - 1 else deltas[layer] @ V
+            result = result + (outputs * summed[:, None]) @ np.swapaxes(outputs, -1, -2)
+        return result
 
     def draw(self, rng, size):
         return self._unwhiten(rng.standard_normal((size, len(self.diagonal))))

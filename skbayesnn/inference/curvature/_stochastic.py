@@ -3,7 +3,9 @@
 import numpy as np
 
 MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
-ROWS = 4096  # most rows, beyond which a sample of as many is used
+FEW_ROWS, ROWS = 1024, 4096  # least and most rows of the sample that is used
+ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
+DOUBLES = 5e6  # largest number of doubles of the outputs' curvatures on the sample
 MOST_ITERATIONS = 80  # most iterations of conjugate gradients
 SETTLED = 5e-4  # relative change of the trace by one iteration at convergence
 ANEW = 0.3  # relative change of the Kronecker-factored count after which it is checked
@@ -43,8 +45,10 @@ def total_determined(posterior, point):
     True
     """
     k, n = len(point.theta), len(posterior.X)
-    if n > ROWS:
-        sample = posterior.of_rows(np.random.default_rng(0).choice(n, ROWS, replace=False))
+    rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
+    rows = min(rows, int(np.ceil(DOUBLES / posterior.network.n_outputs**2)))
+    if n > rows:
+        sample = posterior.of_rows(np.random.default_rng(0).choice(n, rows, replace=False))
         posterior = sample.scaled(posterior.n_rows / sample.n_rows)
     root = np.sqrt(posterior.groups.diagonal(point.hyper.alpha))
     n_probes = min(MOST_PROBES, -(-ENOUGH_SIGNS // k))
@@ -52,9 +56,9 @@ def total_determined(posterior, point):
     found, residual = np.zeros_like(probes), probes.copy()
     near = point.precision.solve(residual.T).T
     direction, length, trace = near, np.sum(residual * near, axis=1), 0.0
+    times_matrix = posterior.hessian_operator(point.theta, point.hyper, exact=False)
     for _ in range(MOST_ITERATIONS):
-        product = posterior.hessian_products(point.theta, point.hyper, direction, exact=False)
-        product = np.stack(product)
+        product = np.stack(times_matrix(direction))
         step = (length / np.maximum(np.sum(direction * product, axis=1), TINY))[:, None]
         found, residual = found + step * direction, residual - step * product
         before, trace = trace, np.mean(np.sum(probes * found, axis=1))

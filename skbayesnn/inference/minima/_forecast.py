@@ -6,7 +6,7 @@ import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._training import EARLY
-from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM
+from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
 from skbayesnn.posterior import Hyperparameters
 
 SCALE = 0.3  # scale of the weights at which evaluations are timed
@@ -16,6 +16,7 @@ GRADIENTS = 600.0  # gradient evaluations of a start trained by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
 AROUND = 0.02  # seconds of overhead
 TRIALS = 3  # calls that are timed, of which the fastest counts
+TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
 
 
 def seconds_of_start(posterior, settings):
@@ -26,22 +27,24 @@ def seconds_of_start(posterior, settings):
     posterior : Posterior
     settings : Settings
     """
-    method = Method.choose(posterior, settings)
+    method, n = Method.choose(posterior, settings), len(posterior.X)
     n_weights, n_levels = posterior.network.n_weights, posterior.likelihood.n_levels
     theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, SCALE))
     hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(n_levels))
+    n_timed = min(n, max(1, int(TIMED / max(n_weights, posterior.network.n_outputs**2))))
+    part = posterior.of_rows(np.arange(n_timed))
     with method.threads():
+        per_row = _seconds(lambda: method.point(part, theta, hyper, method.exact)) / n_timed
         if method.by_batches:
-            rows = np.arange(min(BATCH, len(posterior.X)))
-            sample = posterior.of_rows(np.arange(min(SAMPLE, len(posterior.X))))
+            rows = np.arange(min(BATCH, n))
             step = _seconds(lambda: posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta))
-            stage = _seconds(lambda: method.point(sample, theta, hyper))
-            return AROUND + STEP * settings.limits.batch_steps * step + (STAGES - WARM) * stage
+            n_steps = STAGES * steps_per_stage(posterior, settings.limits.batch_steps)
+            return AROUND + STEP * n_steps * step + (STAGES - WARM) * min(SAMPLE, n) * per_row
         n_points = POINTS if posterior.network.hidden_layer_sizes else POINTS_OF_LINEAR
-        n_points = POINTS_OF_EARLY if method.early else n_points
-        seconds = n_points * _seconds(lambda: method.point(posterior, theta, hyper, method.exact))
+        seconds = (POINTS_OF_EARLY if method.early else n_points) * n * per_row
         if method.by_gradients:
-            seconds += GRADIENTS * _seconds(lambda: posterior.energies_and_gradient(theta, hyper))
+            gradient = _seconds(lambda: part.energies_and_gradient(theta, hyper))
+            seconds += GRADIENTS * gradient * n / n_timed
     return AROUND + seconds
 
 

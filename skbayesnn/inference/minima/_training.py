@@ -14,6 +14,7 @@ from skbayesnn.inference.optimise._batches import (
     STAGES,
     BatchSteps,
     SampledReestimation,
+    steps_per_stage,
 )
 from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
@@ -170,7 +171,8 @@ def train(posterior, start, settings, least=-np.inf):
         stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
         n_stages = min(stages, settings.max_iter)
         rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
-        steps = BatchSteps(posterior, n_stages, settings.limits.batch_steps // STAGES, shorter)
+        per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
+        steps = BatchSteps(posterior, n_stages, per_stage, shorter)
     elif method.by_gradients:
         rule = LayerSearch(posterior, method, settings.free, tol)
         steps = Descents(lambda: rule.descent_tol, settings.deadline)

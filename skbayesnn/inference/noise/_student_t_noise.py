@@ -15,8 +15,10 @@ from skbayesnn.inference.noise._degrees_of_freedom import (
     grid_with,
 )
 from skbayesnn.inference.noise._residual_tests import heavy_tails
+from skbayesnn.inference.optimise._reestimation import noise_precisions
 from skbayesnn.posterior import StudentT, StudentTJoint
 
+MOST_REESTIMATIONS, SETTLED = 50, 1e-3  # of noise levels; change of their logarithms at the end
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 
 
@@ -69,21 +71,51 @@ class StudentTNoise(ConstantNoise):
 
 
 def _over_degrees_of_freedom(posed, minimum):
-    """Optimise the degrees of freedom of a minimum with Student-t noise."""
+    """Optimise the degrees of freedom of a minimum with Student-t noise.
+
+    Networks trained with early stopping keep their weights meanwhile, and are trained further at
+    the best value.
+    """
     posterior, settings = posed
+    first = posterior.likelihood.degrees_of_freedom
 
     def at(degrees_of_freedom, start):
-        likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
-        own = replace(own_posterior(posterior, start), likelihood=likelihood)
-        ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
-        fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
-        there = settings._replace(fixed=fixed)
+        own, there = _posed_at(degrees_of_freedom, start, posterior, settings)
         if Method.choose(own, there).early:
-            return trained_further(own, start, there)
+            return _with_noise_reestimated(own, start, there)
         found = polish(own, start.theta, there.with_fixed(start.hyper), there, refine=True)
         return replace(found, n_iter=start.n_iter, pruned=start.pruned)
 
     with Method.choose(posterior, settings).threads():
-        first = posterior.likelihood.degrees_of_freedom
         found = best_degrees_of_freedom(minimum, first, at)
+        chosen = found.likelihood.degrees_of_freedom
+        own, there = _posed_at(chosen, found, posterior, settings)
+        if Method.choose(own, there).early and chosen != first and not settings.deadline.passed:
+            found = replace(trained_further(own, found, there), pruned=found.pruned)
         return integrated(own_posterior(posterior, found), found, settings)
+
+
+def _posed_at(degrees_of_freedom, start, posterior, settings):
+    """Posterior in the layout of a minimum and settings at other degrees of freedom."""
+    likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
+    own = replace(own_posterior(posterior, start), likelihood=likelihood)
+    ratio = likelihood.variance_factor / posterior.likelihood.variance_factor
+    fixed = settings.fixed._replace(beta=settings.fixed.beta * ratio)
+    return own, settings._replace(fixed=fixed)
+
+
+def _with_noise_reestimated(own, start, settings):
+    """Minimum with the same weights and the noise levels of highest evidence."""
+    hyper, free = settings.with_fixed(start.hyper), settings.free
+    for _ in range(MOST_REESTIMATIONS):
+        misfit = own.energies(start.theta, hyper.beta)
+        given = hyper.beta, misfit, np.nan_to_num(start.gamma), free.beta_prior
+        beta = np.where(free.beta, noise_precisions(own, *given), hyper.beta)
+        moved, hyper = np.abs(np.log(beta / hyper.beta)), hyper._replace(beta=beta)
+        if np.all(moved < SETTLED):
+            break
+    misfit = own.energies(start.theta, hyper.beta)
+    normaliser = float(own.noise_normaliser(hyper.beta))
+    terms = replace(start.terms, misfit=-float(misfit.misfit), noise_normaliser=normaliser)
+    given = {"likelihood": own.likelihood, "hyper": hyper, "terms": terms}
+    return replace(start, **given, data_errors=misfit.errors)

@@ -24,8 +24,8 @@ class Limits(NamedTuple):
         Weights up to which linear models with more weights than targets form dense matrices. The
         dual form is as exact for them, but for Student-t noise; the evidence is not evaluated along
         the precisions.
-    dual_doubles : float
-        Largest size of a matrix with a row for every target: 1 GiB.
+    dual_work : float
+        Squared targets times weights up to which the dual form is used: a matrix takes a second.
     softmax_work : float
         Rows times squared weights from which networks with softmax outputs are trained by
         gradients, which then takes seconds less (measured on digits). For a close fit,
@@ -38,8 +38,8 @@ class Limits(NamedTuple):
         Weights times free precisions up to which precisions are refined by the gradient of the
         evidence, which needs a Hessian for each.
     profile_work : float
-        Rows times squared weights up to which the evidence is evaluated along precisions, which
-        takes some hundred Hessians for each.
+        Rows times squared weights times free precisions up to which the evidence is evaluated along
+        precisions, which takes some hundred Hessians for each.
     sampled_seconds : float
         Predicted seconds up to which a fit samples the posterior by default, where there are few
         targets per weight.
@@ -89,11 +89,11 @@ class Limits(NamedTuple):
     dense_work: float = 1e10
     dual: float = 2.0
     dense_linear: int = 600
-    dual_doubles: float = 2.0**27
+    dual_work: float = 2e10
     softmax_work: float = 1e8
     cheap_work: float = 2e9
     refined: int = 5000
-    profile_work: float = 2e8
+    profile_work: float = 1e9
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0

@@ -1,0 +1,58 @@
+"""Choice of the noise model: which are tried, and Student-t noise of networks that stop early."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skbayesnn.inference import Limits, Problem
+from skbayesnn.inference.choice._noise_choice import suspected
+from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._student_t_noise import _with_noise_reestimated
+from skbayesnn.posterior import Gaussian
+
+
+def make_problem(n, **options):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 2))
+    y = np.sin(X[:, :1]) + 0.2 * rng.standard_t(3, (n, 1))
+    return Problem(X, y, np.ones(n), Gaussian.per_output(1), **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [(2000, ["student_t", "input_dependent"]), (5000, ["input_dependent"])],
+)
+def test_thresholds_fall_with_the_rows(n, expected):
+    p_values = {"student_t": 0.3, "input_dependent": 0.001}
+    assert suspected(make_problem(n), p_values) == expected
+    assert suspected(make_problem(n, laws=("student_t",)), p_values) == expected[: n == 2000]
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [2.5, 10.0])
+def test_noise_level_at_fixed_weights(degrees_of_freedom):
+    """The level of the largest likelihood, but for the well-determined weights."""
+    early = Limits(batch_rows=200, batch_rows_per_weight=10**6)
+    problem = make_problem(400, limits=early)
+    posed = problem.posed((3,))
+    (minimum,) = find_minima(*posed, np.random.SeedSequence(0).spawn(1))
+    posterior, settings = NOISE_MODELS["student_t"].pose(posed)
+    likelihood = replace(posterior.likelihood, degrees_of_freedom=degrees_of_freedom)
+    own = replace(
+        posterior.with_network(minimum.network, minimum.groups.labels), likelihood=likelihood
+    )
+    without = replace(minimum, gamma=np.zeros_like(minimum.gamma))
+    found = _with_noise_reestimated(own, without, settings)
+    assert_allclose(found.theta, minimum.theta)
+
+    def log_likelihood(factor):
+        beta = found.hyper.beta * factor
+        return own.noise_normaliser(beta) - own.energies(found.theta, beta).misfit
+
+    best = log_likelihood(1.0)
+    assert_allclose(found.terms.misfit + found.terms.noise_normaliser, best)
+    assert best > max(log_likelihood(0.98), log_likelihood(1.02))
+    fewer = _with_noise_reestimated(own, minimum, settings)
+    assert fewer.hyper.beta < found.hyper.beta
