@@ -103,8 +103,9 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Number of parallel processes for the starts (joblib).
     verbose : int, default=0
         1: print a line per network, start and noise model that is tried, with its log evidence,
-        the time so far, and about how much is left; searches of more than 10 s are announced with
-        an estimate. 2: the starts of every network that is tried, too, with method and memory.
+        the time so far, and about how much is left. 2: the starts of every network that is tried,
+        too, with method and memory. 0: a fit that will take more than 10 s logs one line with an
+        estimate (logger ``"skbayesnn"``, level ``WARNING``).
     warm_start : bool, default=False
         Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
 

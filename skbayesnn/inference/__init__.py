@@ -22,7 +22,7 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._deadline import Deadline
 from skbayesnn.inference.task._limits import Limits
 from skbayesnn.inference.task._problem import Problem
-from skbayesnn.inference.task._progress import Lines, reporter
+from skbayesnn.inference.task._progress import Lines
 
 __all__ = [
     "FOR_OUTLIERS",
@@ -52,7 +52,6 @@ __all__ = [
     "noise_posterior",
     "own_posterior",
     "readable",
-    "reporter",
     "sampled_sizes",
     "well_determined",
 ]

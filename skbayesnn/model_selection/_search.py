@@ -29,7 +29,7 @@ from skbayesnn.estimators import (
     final_step,
 )
 from skbayesnn.estimators.inputs._parameters import positive
-from skbayesnn.inference import Deadline, in_order, reporter
+from skbayesnn.inference import Deadline, Lines, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
     FIRST_LOOK,
@@ -217,7 +217,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         All get a first look. The best one is then fitted with its own parameters, and after it the
         others that could win, with the noise model chosen for the best.
         """
-        progress, fits = reporter(self.verbose, given[-1]), []
+        progress, fits = Lines(self.verbose, given[-1]), []
 
         def fitted(stage, some, held):
             tasks = [(clone(candidates[i]), *given, i == 0 and not fits, held) for i in some]

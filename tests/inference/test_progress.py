@@ -86,6 +86,20 @@ def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
     assert lines(capsys) == ["sampling: this will take about 3 minutes"]
 
 
+def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
+    Clock(monkeypatch)
+    progress = Lines(verbose=0)
+    with progress.over("short", [1.0], seconds=5.0) as step:
+        step("one")
+    with progress.over("hidden layers", [1.0], seconds=41.0) as step:
+        step("two")
+    with progress.over("noise models", [1.0], seconds=50.0):
+        pass
+    assert lines(capsys) == []
+    (message,) = caplog.messages
+    assert message.startswith("hidden layers: this will take about 40 s (verbose=1 ")
+
+
 def test_what_was_announced(monkeypatch, capsys):
     Clock(monkeypatch)
     with Lines().over("starts", [1.0] * 4, seconds=61.0):

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from functools import wraps
 
-from skbayesnn.inference import Lines, reporter
+from skbayesnn.inference import Lines
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -44,7 +44,7 @@ def progress_of(estimator, deadline):
     """Make the progress reporter of a fit: printed lines, and callbacks if any are set."""
     root = getattr(estimator, "_callback_fit_ctx", None)
     if root is None:
-        return reporter(estimator.verbose, deadline)
+        return Lines(estimator.verbose, deadline)
     return CallbackTasks(estimator, root, deadline)
 
 

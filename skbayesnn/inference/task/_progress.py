@@ -6,6 +6,7 @@ The order of calls::
         step(text)                                  reports a completed step
 """
 
+import logging
 from contextlib import contextmanager
 from time import monotonic
 
@@ -15,6 +16,7 @@ from skbayesnn.inference.task._deadline import NEVER
 
 LONG = 10.0  # seconds; a stage that takes longer is announced
 TELLING = 1.0  # seconds after which the speed of the first steps is extrapolated
+LOGGER = logging.getLogger("skbayesnn")
 
 
 class Stage:
@@ -121,6 +123,8 @@ class Progress:
 class Lines(Progress):
     """Progress reports printed as one line per step.
 
+    With ``verbose=0`` nothing is printed, and the first long stage is logged.
+
     Parameters
     ----------
     verbose : int
@@ -141,6 +145,7 @@ class Lines(Progress):
     def __init__(self, verbose=1, deadline=NEVER):
         super().__init__()
         self._verbose, self._deadline, self._begun = int(verbose), deadline, monotonic()
+        self._logged = False
 
     def begin(self, stage, seconds):
         """Announce a long stage."""
@@ -167,11 +172,16 @@ class Lines(Progress):
     def _announce(self, stage, seconds):
         """Announce a long stage once."""
         seconds = min(seconds, self._deadline.left + stage.seconds)
-        if seconds > LONG and stage.depth <= self._verbose and not stage.announced:
-            stage.announced = True
-            least = "at least " if stage.is_open else ""
-            words = f"{stage.name}: this will take {least}about {_rounded(seconds)}"
+        if not seconds > LONG or stage.depth > max(1, self._verbose) or stage.announced:
+            return
+        stage.announced = True
+        least = "at least " if stage.is_open else ""
+        words = f"{stage.name}: this will take {least}about {_rounded(seconds)}"
+        if self._verbose:
             print(words, flush=True)
+        elif not self._logged:
+            self._logged = True
+            LOGGER.warning("%s (verbose=1 reports more, max_time sets a limit)", words)
 
 
 def _rounded(seconds):
@@ -181,14 +191,3 @@ def _rounded(seconds):
     if seconds < 100.0 * 60:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.0f} hours"
-
-
-def reporter(verbose, deadline=NEVER):
-    """Choose the receiver of progress reports: `Lines`, or a silent one for ``verbose=0``.
-
-    Parameters
-    ----------
-    verbose : int
-    deadline : Deadline
-    """
-    return Lines(verbose, deadline) if verbose else Progress()
