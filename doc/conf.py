@@ -131,6 +131,23 @@ def with_headings(app, docname, source):
     source[0] = text
 
 
+def with_folded_figures(app, docname, source):
+    """Long code of a gallery page that draws and fits nothing opens at a click."""
+    if not docname.startswith("auto_examples/"):
+        return
+
+    def folded(block):
+        code = block[0]
+        if "subplots(" not in code or ".fit(" in code or len(code.split("\n    ")) < 20:
+            return code
+        start, end = "<details><summary>Code of the figure</summary>", "</details>"
+        return f".. raw:: html\n\n    {start}\n\n{code}\n.. raw:: html\n\n    {end}\n\n"
+
+    source[0] = re.sub(
+        r"^\.\. code-block:: Python\n(?:\n|    .*\n)+", folded, source[0], flags=re.M
+    )
+
+
 # -- Appearance
 
 html_math_renderer = "mathml"
@@ -189,4 +206,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", without_foreign_references)
     app.connect("autodoc-skip-member", without_tuple_fields)
     app.connect("source-read", with_headings)
+    app.connect("source-read", with_folded_figures)
     app.connect("source-read", without_last_blank_line)

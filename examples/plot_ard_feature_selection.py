@@ -11,16 +11,21 @@ network finds the five inputs and nothing else. Univariate tests miss the
 square, select the copy, or both.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectFromModel, SelectKBest, f_regression
 from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.displays import RelevanceDisplay
 
+# a fit may end some nats low
+warnings.simplefilter("ignore", ConvergenceWarning)
 NAMES = ["product a", "product b", "square", "linear 10", "linear 5", "decoy"]
 NAMES += [f"noise {i}" for i in range(1, 10)]
 

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 
 NOISE = 0.05
-N_FIRST, N_LAST, N_RUNS = 4, 12, 4
+N_FIRST, N_LAST, N_RUNS = 4, 12, 5
 
 
 def objective(x):
@@ -59,7 +59,7 @@ def optimise(seed):
     x = rng.uniform(0, 1, N_FIRST)
     y = objective(x) + NOISE * rng.standard_normal(N_FIRST)
     model = EvidenceMLPRegressor(
-        (16,),
+        (8,),
         prior=Prior(precision=PRIOR),
         noise=Noise("constant", std=NOISE),
         standardize=False,

@@ -85,7 +85,7 @@ plt.show()
 # %%
 # What was inferred
 # -----------------
-# The evidence is the probability of the training targets under a model. It
+# The evidence is the density of the training targets under a model. It
 # compares models without held-out rows. The network has chosen its size by
 # evidence from the networks in ``candidates_``. Linear regression (no hidden
 # layer) has an evidence several nats lower, and so do narrower, wider and

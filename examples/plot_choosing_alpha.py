@@ -14,14 +14,19 @@ new.
 
 # sphinx_gallery_thumbnail_number = 4
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.basis import RadialBasisFeatures
 
 NOISE = 0.2
+# some values of alpha are far too small or too large
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def truth(x):

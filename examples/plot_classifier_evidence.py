@@ -14,9 +14,12 @@ of highest evidence, and the best possible boundary.
 
 # sphinx_gallery_thumbnail_number = 2
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, Prior
 from skbayesnn.displays import EvidenceVersusTestDisplay
@@ -29,6 +32,8 @@ CENTRES = np.array(
     ]
 )
 WIDTH = 0.75  # sd of every Gaussian
+# networks with much weight decay predict no better than class frequencies
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def draw(n_rows, rng):

@@ -53,8 +53,8 @@ for mean, (low, high) in zip(at.mean(), at.interval(0.9), strict=True):
 
 # %%
 # Next, concentrations fall with depth until they are below the limit of
-# detection, 0.6. A fit without these rows sees only the high ones among the
-# deep measurements. A fit with their limits uses the probability of a value
+# detection, 0.6 mg/l. A fit without these rows sees only the high ones among
+# the deep measurements. A fit with their limits uses the probability of a value
 # below the limit.
 
 
@@ -98,17 +98,23 @@ def band(ax, model, colour, label):
 band(axes[0], dispersed, BLUE, "negative binomial")
 axes[0].plot(grid[:, 0], rate(grid), color=GREY, lw=1, ls="--", label="truth")
 axes[0].scatter(
-    X[:, 0], counts / exposure, 1.5 * exposure, "k", lw=0, alpha=0.5
+    X[:, 0],
+    counts / exposure,
+    1.5 * exposure,
+    "k",
+    lw=0,
+    alpha=0.5,
+    label="measured, longer exposure larger",
 )
-axes[0].set(xlabel="angle", ylabel="photons per second", ylim=(0, 10))
+axes[0].set(xlabel="angle (degrees)", ylabel="photons per second", ylim=(0, 10))
 
 band(axes[1], limits, BLUE, "with limits")
 band(axes[1], left_out, ORANGE, "left out")
 truth = concentration(grid)
 axes[1].plot(grid[:, 0], truth, color=GREY, lw=1, ls="--", label="truth")
-axes[1].scatter(Z[~below, 0], y[~below], 8, "k", lw=0)
-axes[1].scatter(Z[below, 0], y[below], 14, "k", "v", lw=0, label="limit")
-axes[1].set(xlabel="depth", ylabel="concentration", ylim=(-0.3, 3.4))
+axes[1].scatter(Z[~below, 0], y[~below], 8, "k", lw=0, label="measured")
+axes[1].scatter(Z[below, 0], y[below], 14, "k", marker="v", lw=0, label="limit")
+axes[1].set(xlabel="depth (m)", ylabel="concentration (mg/l)", ylim=(-0.3, 3.4))
 for ax in axes:
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

@@ -13,8 +13,11 @@ models are compared on a second curve, which none of them contains.
 
 # sphinx_gallery_thumbnail_number = 3
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor
@@ -29,6 +32,8 @@ from skbayesnn.basis import (
 from skbayesnn.model_selection import EvidenceSearch
 
 NOISE = 0.1
+# some bases cannot represent the curve
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def truth(x):

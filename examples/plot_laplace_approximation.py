@@ -15,10 +15,13 @@ approximation.
 
 # sphinx_gallery_thumbnail_number = 2
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, Prior
 
@@ -27,6 +30,8 @@ BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 plt.rcParams.update(
     {"font.size": 8, "axes.linewidth": 0.6, "legend.fontsize": 7}
 )
+# ten points say little
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 # %%
 # Bishop's density

@@ -81,8 +81,8 @@ plt.show()
 
 # %%
 # What you should see: with error bars the curve follows the precise
-# measurements, and its band is narrower by a third. Without an additional noise
-# level the curve bends to meet precise rows, and the evidence is lower.
+# measurements, and its band is narrower by two fifths. Without an additional
+# noise level the curve bends to meet precise rows, and the evidence is lower.
 
 width = {
     name: model.predict_std(grid, kind="epistemic").mean()

@@ -75,7 +75,9 @@ print(
 # -------------
 # There are two classes of three round Gaussians each, and 100 points. The
 # contours of the most probable outputs are parallel up to the edge of the
-# picture. Those of the moderated outputs spread where there are no points.
+# picture. Those of the moderated outputs spread where there are no points. The
+# lines are the probabilities 0.1, 0.5 and 0.9 of class 1 (orange), from dark to
+# light.
 # ``combine="best"`` uses the Gaussian around the best minimum, as MacKay does.
 # By default the average is over networks drawn from the posterior.
 

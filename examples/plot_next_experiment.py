@@ -54,16 +54,18 @@ for step in range(8):
 # %%
 # What was learnt
 # ---------------
-# Left: the predicted yield, the experiments and their order. Right: the
-# novelty, the share of the prior uncertainty that is left. It is large where
-# there are no experiments, also in the unsafe corner (hatched).
+# Left: the predicted yield. Right: the novelty, the share of the prior
+# uncertainty that is left. It is large where there are no experiments, also in
+# the unsafe corner (hatched). The suggested experiments gather near the top.
+# Far from them the prediction is a mere extrapolation, down to yields below
+# zero.
 
 model = clone(model).fit(X, y)
 t, c = (np.linspace(*limit, 41) for limit in LIMITS)
 grid = np.column_stack([axis.ravel() for axis in np.meshgrid(t, c)])
 plt.rcParams.update({"font.size": 9, "axes.linewidth": 0.6})
 fig, axes = plt.subplots(
-    1, 2, figsize=(6.5, 2.9), sharey=True, layout="constrained"
+    1, 2, figsize=(6.5, 3.2), sharey=True, layout="constrained"
 )
 shown = {
     "predicted yield (%)": model.predict(grid),
@@ -73,12 +75,13 @@ unsafe = 1.0 - is_safe(grid).reshape(41, 41)
 for ax, (name, values) in zip(axes, shown.items(), strict=True):
     picture = ax.contourf(t, c, values.reshape(41, 41), 12, cmap="viridis")
     ax.contourf(t, c, unsafe, [0.5, 1.5], colors="none", hatches=["///"])
-    ax.plot(*X[:first].T, "o", color="white", mec="black", ms=4)
-    for number, x in enumerate(X[first:], 1):
-        ax.annotate(str(number), x, color="red", ha="center", va="center")
-    ax.set(xlabel="temperature", title=name)
+    ax.plot(*X[:first].T, "ow", mec="black", ms=4, label="first experiments")
+    ax.plot(*X[first:].T, "xr", ms=5, label="suggested ones")
+    ax.set(xlabel="temperature (degrees)", title=name)
     fig.colorbar(picture, ax=ax)
-axes[0].set_ylabel("concentration")
+axes[0].set_ylabel("concentration (mol/l)")
+handles, labels = axes[0].get_legend_handles_labels()
+fig.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
 plt.show()
 
 # %%

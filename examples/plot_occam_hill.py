@@ -9,15 +9,20 @@ by their evidence, which needs no test data. The true positions are known here,
 so you can check the choice.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import spearmanr
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.displays import EvidenceDisplay, EvidenceVersusTestDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 NOISE = 0.05  # m
+# a fit may end some nats low
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def hand(angles):

@@ -12,12 +12,17 @@ change if the hand is measured in centimetres.
 
 # sphinx_gallery_thumbnail_number = 2
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor
 
 NOISE = 0.05  # m
+# a fit may end some nats low
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def hand(angles):
@@ -251,10 +256,10 @@ for prior in PRIORS:
     ax.plot(range(len(UNITS)), values, label=f'prior="{prior}"', **style)
 ax.set_xticks(range(len(UNITS)), UNITS)
 ax.set(
-    xlim=(-0.5, 3.5), ylim=(280, 580), xlabel="units of angles and positions"
+    xlim=(-0.5, 3.5), ylim=(280, 550), xlabel="units of angles and positions"
 )
 ax.set_ylabel("log evidence (nats)")
-ax.legend(frameon=False, loc="upper right", ncols=2)
+fig.legend(frameon=False, loc="outside upper center", ncols=2)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 
 import pytest
 from numpydoc.docscrape import get_doc_object
@@ -99,6 +100,11 @@ def is_building_block(name):
 def test_examples():
     names = {name: item for name, item in public_items().items() if not is_building_block(name)}
     assert [name for name, item in names.items() if n_statements(item, name) < 2] == []  # an import
+
+
+def test_underlines_have_lines_of_their_own():
+    docstrings = {name: inspect.getdoc(item) for name, item in public_items().items()}
+    assert [name for name, text in docstrings.items() if re.search(r"\w -{4,}", text)] == []
 
 
 def test_missing_example_is_found():

@@ -84,12 +84,14 @@ def select(
     ValueError
         As `information_gain`; also if ``n`` is larger than the number of candidates.
 
-    Notes ----- For samplers, outputs of drawn networks (activations of classifiers) are represented
-    by their means and covariances, so that gains differ from those of `information_gain` where
-    drawn outputs are far from normally distributed. A measured class updates the Hessian by the
-    curvature of its log likelihood at the most probable activations, which does not depend on the
-    label. Precisions and noise levels are not re-estimated before the next fit, so choose no more
-    candidates at once than necessary.
+    Notes
+    -----
+    For samplers, outputs of drawn networks (activations of classifiers) are represented by their
+    means and covariances, so that gains differ from those of `information_gain` where drawn outputs
+    are far from normally distributed. A measured class updates the Hessian by the curvature of its
+    log likelihood at the most probable activations, which does not depend on the label. Precisions
+    and noise levels are not re-estimated before the next fit, so choose no more candidates at once
+    than necessary.
 
     Examples
     --------

@@ -64,11 +64,13 @@ class LegendreFeatures(_OnInterval):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
-    Notes ----- The scale is part of the prior. With one precision for all weights the part of
-    degree ``h`` of a function has a prior mean square that falls as ``1 / (2 h + 1)``, so that
-    smooth functions are more probable; orthonormal polynomials give all degrees equal shares. On
-    nine sets of 40 points of three curves (one of them with kinks) orthonormal polynomials of the
-    best degree had 1 to 8 nats less evidence.
+    Notes
+    -----
+    The scale is part of the prior. With one precision for all weights the part of degree ``h`` of a
+    function has a prior mean square that falls as ``1 / (2 h + 1)``, so that smooth functions are
+    more probable; orthonormal polynomials give all degrees equal shares. On nine sets of 40 points
+    of three curves (one of them with kinks) orthonormal polynomials of the best degree had 1 to 8
+    nats less evidence.
 
     Outside the interval the polynomials grow as the power of their degree, and so do the error bars
     of a model.
