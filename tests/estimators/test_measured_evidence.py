@@ -189,6 +189,7 @@ def test_default_fits_sample_one_network_and_the_linear_model():
         == max(candidate.log_evidence for candidate in model.growth_)
     )
     assert model.evidence_report_.tried == ((), (16,))
+    assert model.evidence_report_.verdict == "trusted"  # both were measured
     weights = [part.size for part in parts_of(model)]
     assert len(weights) == 2
     assert_allclose(shares_of(model).sum(), 1.0)

@@ -352,12 +352,13 @@ def make_report(fit, minima, shares, noise_std, predictions):
         )
         for minimum, share in zip(minima, shares, strict=True)
     ]
+    by_sampling = [np.isfinite(drawn.log_evidence_std) for drawn in fit.drawn]
     chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
     return EvidenceReport(
         fit.log_evidence,
         fit.log_evidence_std,
         fit.laplace_log_evidence,
-        overall(reports[0].verdict, predictions, chosen),
+        overall(reports[0].verdict, predictions, chosen and not (by_sampling and all(by_sampling))),
         tuple(reports),
         n_targets,
         minima[0].network.n_weights,
