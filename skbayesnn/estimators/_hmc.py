@@ -56,6 +56,12 @@ class HMCMLP(BayesianMLP):
         HMCMLPRegressor or HMCMLPClassifier
             Sampler, not fitted yet.
         """
+        if not cls()._is_for_this_task(fitted):
+            raise TypeError(
+                f"from_evidence of {cls.__name__} needs a fitted evidence estimator of the same "
+                f"task, got {type(fitted).__name__}. Give the last step of a pipeline, and fit the "
+                "sampler to the inputs of that step."
+            )
         check_is_fitted(fitted)
         if len(vars(fitted).get("batch_log_evidences_", ())) > 1:
             raise ValueError(
@@ -97,8 +103,10 @@ class HMCMLP(BayesianMLP):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _is_fitted_for_this_task(self, init):
-        same_task = isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
-        return same_task and hasattr(init, "_result")
+        return self._is_for_this_task(init) and hasattr(init, "_result")
+
+    def _is_for_this_task(self, init):
+        return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Draw samples, and estimate the evidence."""

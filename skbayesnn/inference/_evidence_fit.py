@@ -277,7 +277,8 @@ def fit_models(
     totals = {}
     for some in drawn if noise == "auto" else ():
         totals.setdefault(some.model.noise, some.log_evidence + problem.log_scale)
-    p_values = p_values_of(fits[0])
+    tested = noise == "auto" or NOISE_MODELS[noise].plain
+    p_values = p_values_of(fits[0]) if tested else {}
     return replace(fit, growth=growth, noise_p_values=p_values, noise_log_evidences=totals)
 
 

@@ -1,10 +1,14 @@
 """Every mistake gets a message that says what is wrong; no interruption leaves half a fit."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import (
     EvidenceMLPClassifier,
@@ -175,8 +179,11 @@ REGRESSOR_PARAMETERS = [
         ValueError,
         "noise must be one of 'constant', 'shared'.* got 'gaussian'",
     ),
+    ({"noise": None}, ValueError, "noise must be one of 'constant', 'shared'.* got None"),
+    ({"noise": True}, ValueError, "noise must be one of 'constant', 'shared'.* got True"),
     ({"noise": Noise(std="small")}, ValueError, "noise.std must be 'auto', a positive"),
-    ({"noise": 0.0}, ValueError, "noise.std must be positive and finite, got 0.0"),
+    ({"noise": Noise(std=None)}, ValueError, "noise.std must be 'auto', .* got None"),
+    ({"noise": 0.0}, ValueError, "noise.std must be positive and finite, got 0.0.$"),
     ({"noise": np.nan}, ValueError, "noise.std must be positive and finite, got nan"),
     ({"noise": [0.1, 0.2]}, ValueError, "noise.std must be one number or 1 numbers"),
     ({"noise": {1: 0.1}}, ValueError, r"noise.std names 1, but this model has \[0\]"),
@@ -209,6 +216,12 @@ def test_parameters(estimator, options, error, message):
 DATA = [  # beside what `check_estimator` asks for
     ("X", X[:-1], "inconsistent numbers of samples"),
     ("X", np.full(X.shape, "text"), "X holds strings, such as .*text.* in these columns: 0, 1"),
+    ("X", [[1.0, date(2026, 1, 1 + i)] for i in range(30)], "X holds dates in these columns: 1"),
+    (
+        "X",
+        pd.DataFrame({"day": pd.date_range("2026-01-01", periods=30), "x": X[:, 0]}),
+        "X holds dates in these columns: 'day'",
+    ),
     ("weight", replaced(np.ones(30), 0, np.nan), "sample_weight contains NaN"),
     ("weight", replaced(np.ones(30), 0, np.inf), "sample_weight contains infinity"),
     ("weight", replaced(np.ones(30), 0, -1.0), "sample_weight must not be negative"),
@@ -330,6 +343,14 @@ def test_not_fitted(estimator):
         assert not hasattr(make(estimator), name)  # though some are properties
     with pytest.raises(NotFittedError):
         HMCMLPRegressor.from_evidence(EvidenceMLPRegressor())
+
+
+def test_sampler_from_another_task_or_a_pipeline():
+    classifier = make(EvidenceMLPClassifier).fit(X, LABELS)
+    with pytest.raises(TypeError, match="of the same task, got EvidenceMLPClassifier"):
+        HMCMLPRegressor.from_evidence(classifier)
+    with pytest.raises(TypeError, match="got Pipeline"):
+        HMCMLPClassifier.from_evidence(make_pipeline(StandardScaler(), classifier))
 
 
 def test_rows_to_predict(fitted):

@@ -1,6 +1,7 @@
 """Regression of counts: closed forms, quadrature, other libraries, and the sampler."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -153,6 +154,17 @@ def test_exposure_is_routed():
         scores = cross_val_score(model, X, y, cv=3, params={"exposure": exposure})
     plain = cross_val_score(model, X, y, cv=3)
     assert np.mean(scores) > np.mean(plain)
+
+
+def test_score_without_exposures_warns():
+    X, y, exposure = make_rows()
+    model = fit("poisson", (X, y, exposure), **LAPLACE)
+    with pytest.warns(UserWarning, match="score was called without"):
+        model.score(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.score(X, y, exposure=1.0)
+        EvidenceMLPRegressor((), noise="poisson", **LAPLACE).fit(X, y).score(X, y)
 
 
 def test_draws_and_entropy_have_the_distribution():

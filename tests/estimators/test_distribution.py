@@ -243,6 +243,7 @@ def test_classes(engine, cuts):
     assert_array_equal(at.mean(), p)
     assert_array_equal(at.mode(), model.predict(GRID))
     assert_array_equal(at.pmf(["b"] * 3), p[:, 1])
+    assert_array_equal(at.pmf("b"), p[:, 1])
     assert_array_equal(at.logpmf(labels[:3]), model.log_predictive_density(GRID, labels[:3]))
     assert_allclose(at.entropy(), entr(p).sum(axis=1), rtol=1e-12)
     drawn = at.rvs(4000)

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,18 @@ def test_attributes(regressor):
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
 
 
+def test_report_tells_that_the_best_minimum_is_poor(regressor):
+    report = regressor.evidence_report_
+    assert "Best minimum" not in repr(report)
+    poor = replace(report, laplace_log_evidence=report.log_evidence - 62.0)
+    assert "Best minimum: 62 nats below the drawn networks" in repr(poor)
+
+
+def test_networks_that_were_tried_are_named_once(regressor):
+    report = replace(regressor.evidence_report_, tried=((16,), (16,), ()))
+    assert "tried: (16,), ()" in " ".join(repr(report).split())
+
+
 def test_not_measured():
     model = EvidenceMLPRegressor((2,), noise="constant", measure_evidence=False, n_restarts=1)
     model.set_params(random_state=0).fit(*linear_rows())
@@ -160,6 +173,7 @@ def test_other_noise_is_measured(noise):
     model.fit(*linear_rows())
     assert model.noise_model_ == noise
     assert 0.2 <= model.log_evidence_std_ < 1.0
+    assert model.evidence_report_.noise_p_values == {}  # no other noise was to be tried
     plain = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(*linear_rows())
     assert abs(model.log_evidence_ - plain.log_evidence_) < 5.0  # the truth is constant noise
 
@@ -175,6 +189,7 @@ def test_default_fits_sample_one_network_and_the_linear_model():
         == max(candidate.log_evidence for candidate in model.candidates_)
     )
     assert model.evidence_report_.tried == ((), (16,))
+    assert model.evidence_report_.verdict == "trusted"  # both were measured
     weights = [part.size for part in parts_of(model)]
     assert len(weights) == 2
     assert_allclose(shares_of(model).sum(), 1.0)

@@ -83,10 +83,11 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
         Fixed values, and 1 where free.
     """
     free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
-    if isinstance(given, str):
+    if given is None or isinstance(given, str):
         if given not in inferred:
             raise ValueError(f"{what} must be 'auto', a positive number or a dict, got {given!r}.")
         return free, values
+    one_for_all = not isinstance(given, dict) and np.ndim(given) == 0
     if not isinstance(given, dict):
         try:
             numbers_given = np.asarray(given, dtype=float)
@@ -105,7 +106,8 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
             raise ValueError(f"{what} names {name!r}, but this model has {list(names)}.")
         finite = isinstance(value, numbers.Real) and np.isfinite(value)
         if not (finite and (value > 0 or (may_be_zero and value == 0))):
-            raise ValueError(f"{what} must be positive and finite, got {value!r} for {name!r}.")
+            place = "" if one_for_all else f" for {name!r}"
+            raise ValueError(f"{what} must be positive and finite, got {value!r}{place}.")
         position = list(names).index(name)
         free[position], values[position] = False, float(value)
     return free, values

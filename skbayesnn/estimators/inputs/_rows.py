@@ -1,5 +1,6 @@
 """Checks of given rows, their weights and known errors, and random numbers for them."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def validated(estimator, X, *y, **options):
     Raises
     ------
     ValueError
-        The message names the columns of X that hold strings.
+        The message names the columns of X that hold strings or dates.
 
     Examples
     --------
@@ -77,8 +78,14 @@ def validated(estimator, X, *y, **options):
     """
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
-    except ValueError:
-        found = _columns_of_strings(X)
+    except (TypeError, ValueError):
+        found = _columns_of(date, X)
+        if found:
+            raise ValueError(
+                f"X holds dates in these columns: {', '.join(map(repr, found))}. Replace them by "
+                "numbers, such as days since the first date."
+            ) from None
+        found = _columns_of(str, X)
         if not found:
             raise
         names = ", ".join(map(repr, found))
@@ -91,23 +98,28 @@ def validated(estimator, X, *y, **options):
         ) from None
 
 
-def _columns_of_strings(X):
-    """The first string in every column that has strings which are not numbers, by name."""
+def _columns_of(kind, X):
+    """The first cell of this type that is not a number in every column with one, by name."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
         return {}
     names = getattr(X, "columns", range(cells.shape[1]))
-    first = (next(filter(_is_word, column), None) for column in cells.T)
-    return {name: word for name, word in zip(names, first, strict=True) if word is not None}
+    found = {}
+    for name, column in zip(names, cells.T, strict=True):
+        odd = (cell for cell in column if isinstance(cell, kind) and not _is_number(cell))
+        first = next(odd, None)
+        if first is not None:
+            found[name] = first
+    return found
 
 
-def _is_word(cell):
-    """Whether a cell is a string that is not a number."""
+def _is_number(cell):
+    """Whether a cell can be converted to a number."""
     try:
         float(cell)
     except (TypeError, ValueError):
-        return isinstance(cell, str)
-    return False
+        return False
+    return True
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Array:

@@ -212,7 +212,8 @@ class Noise(Setting):
         Noise
             Object of this class.
         """
-        return super().of(value) if isinstance(value, str | cls) else cls(std=value)
+        kind = value is None or isinstance(value, str | bool | cls)
+        return super().of(value) if kind else cls(std=value)
 
     @property
     def _is_known(self):
@@ -383,7 +384,9 @@ def opened(estimator, params):
     objects = {}
     for path in params:
         name, _, within = path.partition("__")
-        known = name in SETTINGS and hasattr(estimator, name)
-        if known and within in SETTINGS[name]._get_param_names():
-            objects[name] = SETTINGS[name].of(params.get(name, getattr(estimator, name)))
+        if not (within and name in SETTINGS and hasattr(estimator, name)):
+            continue
+        value = params.get(name, getattr(estimator, name))
+        if within in SETTINGS[name]._get_param_names() or not hasattr(value, "set_params"):
+            objects[name] = SETTINGS[name].of(value)
     return params | objects

@@ -87,9 +87,9 @@ class Spike(NamedTuple):
             )
         place = "lowest" if self.lowest else "highest" if self.highest else "most common"
         return (
-            f"{100 * self.share:.0f} % of the targets equal {self.value:g}, the {place} value. A "
-            "density has no room for a value that is met exactly, so only constant noise is tried. "
-            "If it is a limit, give censored to fit. Else learn with a classifier which rows have "
+            f"{100 * self.share:.0f} % of the targets equal {self.value:g}, the {place} value. No "
+            "continuous distribution describes this, so only constant noise is tried. If it is a "
+            "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
         )
 

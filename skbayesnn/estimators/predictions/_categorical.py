@@ -66,8 +66,8 @@ class CategoricalDistribution:
 
         Parameters
         ----------
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : label or array-like of shape (n_samples,)
+            One label for all rows, or one for each.
 
         Returns
         -------
@@ -81,8 +81,8 @@ class CategoricalDistribution:
 
         Parameters
         ----------
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : label or array-like of shape (n_samples,)
+            One label for all rows, or one for each.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class CategoricalDistribution:
 
     def _codes(self, y):
         """Positions of labels among the classes."""
-        y = column_or_1d(y)
+        y = column_or_1d(np.full(len(self.probabilities), y) if np.ndim(y) == 0 else y)
         check_consistent_length(self.probabilities, y)
         unknown = np.setdiff1d(y, self.classes)
         if len(unknown):

@@ -134,7 +134,7 @@ class Diagnostics(Printed):
         return [
             ("Verdict", self.verdict),
             ("To do", self.advice),
-            ("Draws", f"{self.n_chains} chains of {self.n_draws} draws"),
+            ("Draws", f"{self.n_chains} chain{'s' * (self.n_chains > 1)} of {self.n_draws} draws"),
             ("Largest R-hat of outputs", f"{self.r_hat:.3f}"),
             ("Effective sample size", effective),
             (

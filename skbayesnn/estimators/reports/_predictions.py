@@ -113,8 +113,8 @@ class Predictions(NamedTuple):
         if self.coverage >= ALARMING:
             return None
         return (
-            f"The {self.doubt}: error bars are too small. Use fewer inputs or hidden units, "
-            "another noise model, or prior='layer'."
+            f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
+            "'negative_binomial'), or fewer inputs or hidden units."
         )
 
     @property

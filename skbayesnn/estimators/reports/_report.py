@@ -17,6 +17,7 @@ SUSPICIONS = {
     "input_dependent": "larger at some inputs",
     "student_t": "heavy tails",
 }
+FAR_BELOW = 10.0  # nats by which Laplace's approximation may miss the measured evidence
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
@@ -222,6 +223,7 @@ class EvidenceReport(Printed):
             ("Predictions", str(self.predictions)),
             ("Evidence", self._accuracy()),
             ("Log evidence", self._log_evidence_line()),
+            *self._caution(),
             ("Network", self._network_line()),
             (
                 "Weights",
@@ -251,6 +253,14 @@ class EvidenceReport(Printed):
             words = f"accurate to +- {self.log_evidence_std:.1f} nats (measured)"
         return f"{words}. {self.advice}"
 
+    def _caution(self):
+        """Line about a best minimum that lies far from the networks that predict."""
+        missing = self.log_evidence - self.laplace_log_evidence
+        if not missing > FAR_BELOW:
+            return []
+        words = "below the drawn networks, which predict. Network, Weights and Noise are its own."
+        return [("Best minimum", f"{missing:.0f} nats {words}")]
+
     def _log_evidence_line(self):
         if np.isnan(self.log_evidence_std):
             method = "" if self.minima[0].verdict == "trusted" else " by Laplace's approximation"
@@ -269,7 +279,7 @@ class EvidenceReport(Printed):
         else:
             line = "linear"
         line = f"{line}; best of {n} distinct minima" if hidden and n > 1 else line
-        tried = f"; tried: {', '.join(map(str, self.tried))}" if self.tried else ""
+        tried = f"; tried: {', '.join(map(str, dict.fromkeys(self.tried)))}" if self.tried else ""
         return line + ("" if self.minima[0].noise_std is None else f"; {self.noise} noise") + tried
 
     def _noise_lines(self):
@@ -342,12 +352,13 @@ def make_report(fit, minima, shares, noise_std, predictions):
         )
         for minimum, share in zip(minima, shares, strict=True)
     ]
+    by_sampling = [np.isfinite(drawn.log_evidence_std) for drawn in fit.drawn]
     chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
     return EvidenceReport(
         fit.log_evidence,
         fit.log_evidence_std,
         fit.laplace_log_evidence,
-        overall(reports[0].verdict, predictions, chosen),
+        overall(reports[0].verdict, predictions, chosen and not (by_sampling and all(by_sampling))),
         tuple(reports),
         n_targets,
         minima[0].network.n_weights,

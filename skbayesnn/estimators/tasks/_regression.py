@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -35,6 +36,8 @@ class Regression(Predictions, RegressorMixin):
 
     Predictions come from ``_ensemble``, a map from rows to targets in standardised units.
     """
+
+    _has_exposures = False
 
     def __sklearn_tags__(self):
         """Declare support for several outputs."""
@@ -142,7 +145,7 @@ class Regression(Predictions, RegressorMixin):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         exposure : float or array-like of shape (n_samples,), optional
-            Exposures of counts.
+            Exposures of counts; by default 1, with a warning if the fit was given others.
 
         Returns
         -------
@@ -151,6 +154,14 @@ class Regression(Predictions, RegressorMixin):
         """
         if not self._counts:
             return super().score(X, y, sample_weight)
+        if exposure is None and self._has_exposures:
+            warnings.warn(
+                "The model was fitted with exposures, but score was called without: it takes every "
+                "count as one of exposure 1. Pass exposure; in cross-validation request it by "
+                "set_fit_request(exposure=True).set_score_request(exposure=True), with "
+                "scikit-learn's metadata routing.",
+                stacklevel=2,
+            )
         exposure = checked_exposure(exposure, len(y))[:, 0]
         weight = exposure * checked_weights(sample_weight, len(y))
         rates = np.ravel(y) / exposure

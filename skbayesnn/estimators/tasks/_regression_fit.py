@@ -95,7 +95,7 @@ class RegressionFit(Regression):
     def _check_rows(self, X, y, sample_weight, measurement_std=None, exposure=None, censored=None):
         """Check the rows, and known errors, exposures or sides of limits if they are given."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
-        self._has_limits = censored is not None
+        self._has_limits, self._has_exposures = censored is not None, exposure is not None
         if exposure is not None and self._noise.kind not in COUNTS:
             raise ValueError("exposure is for counts, noise='poisson' or 'negative_binomial'.")
         if censored is not None:

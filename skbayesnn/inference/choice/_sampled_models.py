@@ -153,9 +153,11 @@ def draw_models(models, entropy, deadline, log_scale=0.0, told=lambda line: None
             trial.sample(MORE)
     drawn = [found for found in (trial.drawn() for trial in trials) if found is not None]
     for found in drawn:
+        error = found.log_evidence_std
         told(
             f"hidden layers {found.model.hidden_layer_sizes}, {found.model.noise} noise: "
-            f"log evidence {found.log_evidence + log_scale:.2f} +- {found.log_evidence_std:.2f}"
+            f"log evidence {found.log_evidence + log_scale:.2f}"
+            + (f" +- {error:.2f}" if np.isfinite(error) else "")
         )
     total = logsumexp([found.log_evidence for found in drawn]) if drawn else 0.0
     drawn = [some._replace(share=float(np.exp(some.log_evidence - total))) for some in drawn]
