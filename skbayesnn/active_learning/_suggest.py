@@ -90,7 +90,7 @@ def suggest(
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.active_learning import suggest
     >>> X = np.linspace(0, 1, 9)[:, None]
-    >>> model = EvidenceMLPRegressor((4,), noise="constant", random_state=0)
+    >>> model = EvidenceMLPRegressor((2,), noise="constant", random_state=0)
     >>> model = model.fit(X, -((X[:, 0] - 0.4) ** 2))
     >>> suggest(model, [(0.0, 1.0)], random_state=0).round(2)
     array([[0.4]])

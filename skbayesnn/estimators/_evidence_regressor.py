@@ -191,7 +191,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (60, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
-    >>> model = EvidenceMLPRegressor(hidden_layer_sizes=(6,), random_state=0).fit(X, y)
+    >>> model = EvidenceMLPRegressor(hidden_layer_sizes=(3,), random_state=0).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(0.5)) < 3 * std[0])
     True

@@ -145,7 +145,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (40, 1))
     >>> y = np.tanh(X[:, 0]) + 0.1 * rng.standard_normal(40)
-    >>> few = {"n_chains": 2, "n_warmup": 150, "n_draws": 100, "measure_evidence": False}
+    >>> few = {"n_chains": 2, "n_warmup": 100, "n_draws": 100, "measure_evidence": False}
     >>> model = HMCMLPRegressor((1,), random_state=0, **few).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
     >>> bool(abs(mean[0] - np.tanh(0.5)) < 3 * std[0])

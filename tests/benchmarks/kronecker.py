@@ -15,7 +15,6 @@ import argparse
 
 import numpy as np
 from inside import result_of, standardised
-from large import make_rows
 from reporting import counted_warnings, print_table
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
@@ -26,6 +25,15 @@ from skbayesnn.posterior import Gaussian, Posterior
 
 N_TEST = 500
 SHARES = 0.5, 0.2, 0.05  # of the rows
+
+
+def make_rows(n_rows, n_features=8):
+    """A smooth function of some inputs with noise of standard deviation 0.3."""
+    rng = np.random.default_rng(0)
+    teacher = rng.standard_normal((n_features, 4)) / 2.0
+    X = rng.standard_normal((n_rows, n_features))
+    f = np.tanh(X @ teacher) @ np.array([1.0, -1.0, 0.7, 0.5])
+    return X, f + 0.3 * rng.standard_normal(n_rows)
 
 
 def trained(X, y, hidden):

@@ -223,7 +223,7 @@ def nuts(X, y):
     targets = ((y - centre) / scale)[:, None] if regression else y
     mcmc = MCMC(
         Kernel(
-            lambda X, y: model(X, y, hidden, regression, centred=False),
+            lambda X, y: model(X, y, hidden, regression),
             max_tree_depth=NUTS["max_tree_depth"],
         ),
         num_warmup=NUTS["warmup"],
@@ -236,7 +236,7 @@ def nuts(X, y):
     draws = jax.device_get(mcmc.get_samples(group_by_chain=True))
 
     def forecast(X):
-        outputs = test_outputs(draws, (X - shift) / width, 1, hidden, centred=False)
+        outputs = test_outputs(draws, (X - shift) / width, 1, hidden)
         outputs = outputs.reshape(-1, len(X))
         if not regression:
             p = np.mean(1 / (1 + np.exp(-outputs)), axis=0)

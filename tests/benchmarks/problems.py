@@ -22,6 +22,12 @@ def robot_arm(n_rows, rng, noise=ROBOT_NOISE):
     return np.column_stack([x1, x2]), y + noise * rng.standard_normal(y.shape)
 
 
+def training_set(index):
+    """The robot arm's training set of this number, with its own 1000 test rows."""
+    rng = np.random.default_rng([1992, index])
+    return *robot_arm(200, rng), *robot_arm(1000, rng, noise=0.0)
+
+
 def robot_arm_error(predicted, exact):
     """Noise variance per output (2 x 0.05^2 = 0.0050) plus mean squared distance to the truth.
 

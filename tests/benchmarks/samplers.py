@@ -1,14 +1,14 @@
 """The samplers: how well chains mix, and how well their averages predict.
 
 ``mixing``: R-hat and effective sample size (ESS) of outputs at the test rows, per second and per
-gradient, with defaults but 8 hidden units and no evidence run. The same data, model and rows as
-numpyro_peer.py, whose results stand beside these. CPU time adds up the cores; BLAS uses one.
+gradient, with defaults but 8 hidden units and no evidence run. CPU time adds up the cores; BLAS
+uses one.
 
 ``linear``: the same at the training rows of classifiers without hidden layers, with the slice
 moves of the default sampler and with the rescalings that other networks have in their place.
 
-``robot``: the error of averaged predictions (see robot_arm.py) of 16 hidden units, beside the
-evidence estimator's combination of minima, its single minima, and a Gaussian process.
+``robot``: the error of averaged predictions of 16 hidden units on the robot arm, beside
+the evidence estimator's combination of minima, its single minima, and a Gaussian process.
 
 Run with::
 
@@ -28,9 +28,8 @@ from unittest.mock import patch
 
 import numpy as np
 from inside import draws_of, parts_of, standardised
-from problems import robot_arm_error
+from problems import robot_arm_error, training_set
 from reporting import counted_warnings, mean_and_error, print_table
-from robot_arm import training_set
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel

@@ -33,7 +33,6 @@ from time import perf_counter, process_time
 
 import numpy as np
 from reporting import counted_warnings, print_table, write_csv
-from speed import peak_megabytes
 
 import skbayesnn
 from skbayesnn._threads import blas_threads
@@ -56,6 +55,12 @@ def problem(n_rows, n_features, classes):
     if classes:
         return X, (rng.uniform(size=n_rows) < 1.0 / (1.0 + np.exp(-3.0 * f))).astype(int)
     return X, f + 0.1 * rng.standard_normal(n_rows)
+
+
+def peak_megabytes():
+    """Largest resident memory of this process so far."""
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes on Linux
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
 def fit_here(name, n_rows, n_features, width, options):

@@ -57,7 +57,10 @@ def test_small_networks(estimator, monkeypatch):
 @pytest.mark.parametrize("estimator", SAMPLERS)
 def test_few_draws(estimator, monkeypatch):
     set_limits(monkeypatch)  # or chains start at networks that were sampled before
-    assert_all_pass(estimator((2,), sampler="langevin", **FEW))
+    model = estimator((2,), sampler="langevin", **FEW)
+    if estimator is HMCMLPRegressor:
+        model.set_params(noise="constant")  # "auto" is a matter of the evidence estimator
+    assert_all_pass(model)
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ def check(case):
 
 
 @given(cases())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_a_clear_error_or_finite_answers(case):
     check(case)
 

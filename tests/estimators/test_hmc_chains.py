@@ -232,9 +232,10 @@ def test_another_parameter_begins_anew(change):
 
 @pytest.mark.usefixtures("as_users_fit")
 def test_another_parameter_begins_anew_where_networks_are_sampled():
-    model = fit(warm_start=True, **QUICK)
+    small = QUICK | {"hidden_layer_sizes": (1,)}
+    model = fit(warm_start=True, **small)
     model.set_params(sampler__thin=2).fit(*make_rows())
-    assert_same_draws(model, fit(sampler__thin=2, **QUICK))
+    assert_same_draws(model, fit(sampler__thin=2, **small))
 
 
 def test_other_data_begin_anew():
@@ -460,19 +461,20 @@ def test_steps_that_are_far_too_long(sampler):
 @pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.parametrize("kind", ["one output", "two classes"])
 def test_short_chains_continue_like_one_longer_fit(kind):
-    few = {"n_draws": 20, "measure_evidence": True, "warm_start": True}
+    few = {"hidden_layer_sizes": (1,), "n_draws": 10, "measure_evidence": True, "warm_start": True}
     model = fit(kind, **few)
-    assert draws_of(model).energy.shape == (2, 20)  # of 32 in 16 short chains each
+    assert draws_of(model).energy.shape == (2, 10)  # of 16 in 16 short chains each
     first = model.log_evidence_
-    model.set_params(n_draws=50).fit(*make_rows(kind))
-    assert draws_of(model).energy.shape == (2, 50)
-    assert_same_draws(model, fit(kind, **few | {"n_draws": 50}))
+    model.set_params(n_draws=20).fit(*make_rows(kind))
+    assert draws_of(model).energy.shape == (2, 20)
+    assert_same_draws(model, fit(kind, **few | {"n_draws": 20}))
     assert model.log_evidence_ == first
 
 
 @pytest.mark.usefixtures("as_users_fit")
 def test_short_chains_do_not_depend_on_the_number_of_processes():
-    assert_same_draws(fit(n_draws=40), fit(n_draws=40, n_jobs=2))
+    few = {"hidden_layer_sizes": (1,), "n_draws": 20}
+    assert_same_draws(fit(**few), fit(n_jobs=2, **few))
 
 
 @pytest.mark.usefixtures("as_users_fit")

@@ -247,11 +247,11 @@ def test_leave_one_out_knows_the_noise_of_each_row():
 
 
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):
-    X, y = make_rows(30)
+    X, y = make_rows(20)
     precision = {"hidden1_weights": 1.0, "hidden1_biases": 4.0, "output": 0.25}
     variances = []
     for noise in ("constant", "input_dependent"):
-        model = fit(X, y, (4,), noise=noise, prior=Prior(precision=precision), n_restarts=1)
+        model = fit(X, y, (2,), noise=noise, prior=Prior(precision=precision), n_restarts=1)
         assert model._result.drawn
         functions = model.sample_prior(GRID, 4000)
         variances.append(functions.var(axis=1))

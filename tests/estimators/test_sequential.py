@@ -399,7 +399,7 @@ def test_samplers_refuse():
 
 # --- samplers -------------------------------------------------------------------------------------
 
-CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 500, "random_state": 0}
+CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 250, "random_state": 0}
 SHORT = {"n_warmup": 80, "n_draws": 200}
 
 
@@ -414,8 +414,8 @@ def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
         assert 0 < error < 3
         assert_allclose(model.log_evidence_, value, atol=error)
     drawn = model.posterior_[0]
-    n = min(bulk_ess(drawn.draws.reshape(4, 500, 4)[..., i]) for i in range(4))
-    assert n > 400
+    n = min(bulk_ess(drawn.draws.reshape(4, 250, 4)[..., i]) for i in range(4))
+    assert n > 200
     sd = np.sqrt(np.diag(S))
     assert np.all(np.abs(drawn.mean - mean) < 4 * sd / np.sqrt(n))
     # covariances have the variance (S_ii S_jj + S_ij^2) / n
@@ -508,7 +508,7 @@ def test_a_fitted_estimator_as_prior_of_a_sampler():
     total = first.log_evidence_ + second.log_evidence_
     assert_allclose(total, value, atol=4 * second.log_evidence_std_)
     sd = np.sqrt(np.diag(S))
-    assert np.all(np.abs(second.posterior_[0].mean - mean) < 4 * sd / np.sqrt(500))
+    assert np.all(np.abs(second.posterior_[0].mean - mean) < 4 * sd / np.sqrt(250))
     inferred = EvidenceMLPRegressor((), noise="constant").fit(X[:15], y[:15])  # the noise, too
     after = [
         kind(prior=FrozenEstimator(inferred), **options).fit(X[15:], y[15:])

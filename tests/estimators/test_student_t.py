@@ -284,8 +284,8 @@ def test_larger_networks_are_tried_under_the_noise_that_hid_them():
 def test_heavy_tails_predict_beside_networks_drawn_under_constant_noise():
     (X, y), test = heavy_tailed(1)
     options = {"n_restarts": 2, "random_state": 0}
-    model = EvidenceMLPRegressor((8,), **options).fit(X, y)
-    constant = EvidenceMLPRegressor((8,), noise="constant", **options).fit(X, y)
+    model = EvidenceMLPRegressor((4,), **options).fit(X, y)
+    constant = EvidenceMLPRegressor((4,), noise="constant", **options).fit(X, y)
     assert model.log_evidence_ >= constant.log_evidence_
     laws = [type(part.noise).__name__ for part in model._ensemble.parts]
     assert "StudentTNoise" in laws

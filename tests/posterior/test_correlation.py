@@ -46,7 +46,7 @@ def test_prior_is_uniform_over_correlation_matrices():
     """Its volume, and moments against those of matrices drawn in the cube and kept if possible."""
     rng = np.random.default_rng(0)
     assert_allclose(np.exp(-log_prior_of_correlations(3)), 0.5 * np.pi**2)
-    cube = rng.uniform(-1, 1, (400_000, 3))
+    cube = rng.uniform(-1, 1, (100_000, 3))
     kept = cube[1 + 2 * np.prod(cube, axis=1) > np.sum(cube**2, axis=1)]
     share = len(kept) / len(cube)
     error = 8.0 * np.sqrt(share * (1 - share) / len(cube))
