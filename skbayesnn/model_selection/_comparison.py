@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Estimator
@@ -129,7 +130,8 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
     TypeError
         If a model has no evidence.
     ValueError
-        If there are no models, or if they were fitted to different numbers of targets.
+        If there are no models, if they were fitted to different numbers of targets, or if there
+        are classifiers and regressors.
 
     Examples
     --------
@@ -149,6 +151,11 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
     for model in named.values():
         check_is_fitted(model)
     reports = [getattr(final_step(m), "evidence_report_", None) for m in named.values()]
+    if len({is_classifier(model) for model in named.values()}) > 1:
+        raise ValueError(
+            "There are classifiers and regressors among the models. The former give probabilities "
+            "and the latter densities, so their evidences cannot be compared."
+        )
     sizes = {report.n_targets for report in reports if report is not None}
     if len(sizes) > 1:
         found = ", ".join(f"{size:g}" for size in sorted(sizes))

@@ -49,7 +49,8 @@ class CountEnsemble(Ensemble):
 
     def cdf(self, X, y, errors=None):
         """Probability of counts no larger than ``y``, ``(n, 1)``."""
-        return self._over_laws(lambda laws, y: self._mixed(laws.cdf(y)), X, errors, y)
+        mixed = self._over_laws(lambda laws, y: self._mixed(laws.cdf(y)), X, errors, y)
+        return np.minimum(mixed, 1.0)  # sums of rounded shares may exceed it
 
     def log_density(self, X, y, errors=None):
         """Log probability of counts, ``(n,)``; ``-inf`` where ``y`` is no count."""

@@ -159,12 +159,19 @@ def test_exposure_is_routed():
 def test_score_without_exposures_warns():
     X, y, exposure = make_rows()
     model = fit("poisson", (X, y, exposure), **LAPLACE)
-    with pytest.warns(UserWarning, match="score was called without"):
-        model.score(X, y)
+    for call in (model.score, model.log_predictive_density, model.predictive_cdf):
+        with pytest.warns(UserWarning, match="fitted with exposures"):
+            call(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.score(X, y, exposure=1.0)
         EvidenceMLPRegressor((), noise="poisson", **LAPLACE).fit(X, y).score(X, y)
+
+
+def test_cdf_is_at_most_one():
+    X, y, _ = make_rows(n=80)
+    model = fit("poisson", (X, y, None), **LAPLACE)
+    assert np.all(model.predictive_cdf(X, np.arange(80) + 200.0) <= 1.0)
 
 
 def test_draws_and_entropy_have_the_distribution():

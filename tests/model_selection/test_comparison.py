@@ -129,6 +129,11 @@ def test_columns_are_aligned():
             ValueError,
             r"different numbers of targets \(29, 30\)",
         ),
+        (
+            [EvidenceMLPRegressor(()).fit(X, Y), EvidenceMLPClassifier(()).fit(X, Y > 0)],
+            ValueError,
+            "classifiers and regressors",
+        ),
     ],
 )
 def test_bad_input(models, error, message):

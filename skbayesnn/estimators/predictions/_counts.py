@@ -9,7 +9,7 @@ from skbayesnn.estimators.predictions._distribution import PredictiveDistributio
 from skbayesnn.predictive import CountEnsemble
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class CountDistribution(PredictiveDistribution):
     """Predictive distribution of counts at given rows: a mixture over networks.
 

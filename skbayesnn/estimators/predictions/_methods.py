@@ -23,6 +23,9 @@ class Predictions:
 
     predict_distribution: Callable[..., Any]
 
+    def _warn_of_exposures(self, remedy):
+        """Warn if counts are scored without the exposures that the model knows of."""
+
     def predict_std(
         self,
         X: ArrayLike,
@@ -156,6 +159,7 @@ class Predictions:
         ndarray of shape (n_samples,)
             Log density in nats, y in its own units; joint over the outputs.
         """
+        self._warn_of_exposures("Call predict_distribution(X, exposure=...).logpmf(y).")
         return self.predict_distribution(X, measurement_std).joint_logpdf(y)
 
     def predictive_cdf(
@@ -183,4 +187,5 @@ class Predictions:
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Probabilities between 0 and 1, for each output by itself.
         """
+        self._warn_of_exposures("Call predict_distribution(X, exposure=...).cdf(y).")
         return self.predict_distribution(X, measurement_std).cdf(y)

@@ -154,18 +154,23 @@ class Regression(Predictions, RegressorMixin):
         """
         if not self._counts:
             return super().score(X, y, sample_weight)
-        if exposure is None and self._has_exposures:
-            warnings.warn(
-                "The model was fitted with exposures, but score was called without: it takes every "
-                "count as one of exposure 1. Pass exposure; in cross-validation request it by "
-                "set_fit_request(exposure=True).set_score_request(exposure=True), with "
-                "scikit-learn's metadata routing.",
-                stacklevel=2,
+        if exposure is None:
+            self._warn_of_exposures(
+                "Pass exposure; in cross-validation request it by set_fit_request(exposure=True)"
+                ".set_score_request(exposure=True), with scikit-learn's metadata routing."
             )
         exposure = checked_exposure(exposure, len(y))[:, 0]
         weight = exposure * checked_weights(sample_weight, len(y))
         rates = np.ravel(y) / exposure
         return d2_tweedie_score(rates, np.ravel(self.predict(X)), sample_weight=weight, power=1)
+
+    def _warn_of_exposures(self, remedy):
+        if self._has_exposures:
+            warnings.warn(
+                "The model was fitted with exposures, but every count is taken here as one of "
+                f"exposure 1. {remedy}",
+                stacklevel=3,
+            )
 
     def predict_distribution(
         self,
