@@ -40,8 +40,9 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
     noise : str, float, array-like, dict or Noise, default="auto"
         Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``,
-        ``"input_dependent"`` or ``"student_t"``. A number is a known standard deviation, in units
-        of y: ``noise=0.1``. Its network and hyperprior are those of a `Noise`:
+        ``"input_dependent"``, ``"student_t"``, or of counts ``"poisson"`` or
+        ``"negative_binomial"``. A number is a known standard deviation, in units of y:
+        ``noise=0.1``. Its network and hyperprior are those of a `Noise`:
         ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
     activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
         Activation function of the hidden units.
