@@ -8,6 +8,8 @@ last bit. Here the cluster consists of two processes on this computer. Dask is
 an optional dependency (``pip install "dask[distributed]"``).
 """
 
+from importlib import import_module
+
 import joblib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,6 +51,7 @@ if __name__ == "__main__":
         joblib.parallel_config("dask"),
         get_task_stream(client) as tasks,
     ):
+        client.run(import_module, "skbayesnn")  # takes longer than a fit
         search.fit(X, y)  # every candidate is a task
         best = search.best_estimator_.set_params(n_jobs=4)
         best.fit(X, y)  # every start is a task

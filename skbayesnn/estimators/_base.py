@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
+from skbayesnn._threads import blas_threads
 from skbayesnn.estimators.inputs._bounds import out_of_bounds
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
@@ -199,7 +200,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             _check_enough(rows, problem, hidden_layer_sizes)
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
-            self._keep(result, rows)
+            with blas_threads(result.posed.posterior.network.n_weights):
+                self._keep(result, rows)
             if batch is not None:
                 self._add_up(earlier)
                 trouble = self._wait(checked, earlier) or trouble

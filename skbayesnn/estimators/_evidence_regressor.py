@@ -19,9 +19,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
     The weights have Gaussian priors in groups. The precision of each group and the noise level are
-    inferred from the training data by maximising the evidence (MacKay 1992). A Gaussian around each
-    minimum approximates the posterior of the weights. Predictions have error bars, and
-    ``log_evidence_`` compares this model with others of the same targets.
+    inferred from the training data by maximising the evidence (MacKay 1992). On small data networks
+    are drawn from the posterior of the weights; on larger data a Gaussian around each minimum
+    approximates it. Predictions have error bars, and ``log_evidence_`` compares this model with
+    others of the same targets.
 
     Most fits need no more than the first six parameters:
     ``EvidenceMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
