@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skbayesnn._data import Scaling, canonical_rows
 
@@ -70,13 +68,6 @@ def test_repetition_is_weight(seed):
     )
 
 
-def test_zero_weights_are_dropped():
-    X, y, weight = table()
-    weight[::3] = 0.0
-    kept = weight > 0
-    assert_same_bits(canonical_rows(X, y, weight), canonical_rows(X[kept], y[kept], weight[kept]))
-
-
 def test_negative_zero_is_zero():
     X, y = np.array([[0.0], [-0.0], [1.0]]), np.array([[-0.0], [0.0], [-0.0]])
     rows = canonical_rows(X, y, np.ones(3))
@@ -91,22 +82,6 @@ def test_the_arguments_are_left_alone():
         array.setflags(write=False)
     rows = canonical_rows(*arguments)
     assert not any(np.shares_memory(a, b) for a in rows for b in arguments)
-
-
-@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 3)), min_size=1, max_size=30))
-@settings(max_examples=100, deadline=None)
-def test_total_weight_of_every_row_is_kept(entries):
-    values = np.array(entries, dtype=float)
-    if not np.any(values[:, 3] > 0):
-        return
-    rows = canonical_rows(values[:, :2], values[:, 2:3], values[:, 3])
-    expected = {}
-    for *row, weight in entries:
-        if weight:
-            expected[tuple(row)] = expected.get(tuple(row), 0) + weight
-    merged = [tuple(row) for row in np.hstack([rows.X, rows.y])]
-    assert merged == sorted(expected)
-    assert list(rows.weight) == [expected[row] for row in merged]
 
 
 def scaled_columns():

@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import rel_entr, softmax
 from scipy.stats import norm
 
@@ -23,18 +23,6 @@ def linear(task):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*data(task))
-
-
-def test_exact_information_of_regression():
-    first, second, P = evidence("one", "equal"), linear("one"), np.array([0.3, 0.7])
-    gains = model_discrimination(first, second, X, probabilities=3 * P)
-    for row in range(len(X)):
-        centre, spread = second.predict(X[[row]], return_std=True)
-        y = np.linspace(centre[0] - 40 * spread[0], centre[0] + 40 * spread[0], 20_001)
-        rows = np.repeat(X[[row]], len(y), axis=0)
-        p = [np.exp(model.log_predictive_density(rows, y)) for model in (first, second)]
-        parts = [rel_entr(one, P @ p) for one in p]
-        assert_allclose(gains[row], np.sum(P @ parts) * (y[1] - y[0]), rtol=1e-6)
 
 
 def test_approximation_of_regression():
@@ -120,12 +108,12 @@ def quadrature(models, P, x):
 def test_three_models_of_regression():
     models = [evidence("one", "equal"), linear("one"), sampled("one")]
     P = np.array([0.5, 0.2, 0.3])
-    gains = model_discrimination(*models, X, probabilities=P)
+    gains = model_discrimination(*models, X, probabilities=3 * P)
     expected = [quadrature(models, P, x) for x in X]
     assert_allclose(gains, expected, rtol=1e-5)
     assert np.all(gains < -P @ np.log(P))
     by_name = model_discrimination(*models, X_candidates=X, probabilities=P)
-    assert_array_equal(by_name, gains)
+    assert_allclose(by_name, gains, rtol=1e-12)
     order = [2, 0, 1]
     again = model_discrimination(*(models[i] for i in order), X, probabilities=P[order])
     assert_allclose(again, gains, rtol=1e-8)

@@ -3,7 +3,6 @@
 from functools import cache
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -206,13 +205,6 @@ def test_axes_of_parameters(name, values, position, label, log_scale):
     assert (display.ax_.get_xscale() == "log") == log_scale
     if name.endswith(SIZES):
         assert list(display.ticks.values()) == ["8-4", "3", "linear"]
-
-
-def test_one_axes_shows_the_evidence_alone():
-    _, ax = plt.subplots()
-    display = EvidenceDisplay.from_estimator(widths(), SIZES, X[TEST], Y[TEST], ax=ax)
-    assert display.ax_.get_xlabel() == "hidden units"
-    assert display.error_lines_ == []
 
 
 def test_bad_searches():

@@ -232,27 +232,6 @@ def test_labels(names):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_report_adds_up(n_classes):
-    model = fit(n_classes)
-    report = model.evidence_report_
-    names = ["misfit", "weight_prior", "log_det", "symmetry", "weight_precision_occam"]
-    total = sum(getattr(report, name) for name in names)
-    assert total == pytest.approx(model.networks_[0].log_evidence, rel=1e-12)
-    assert report.noise_normaliser == report.noise_occam == report.target_scale == 0.0
-    X, y = make_rows(n_classes)
-    p = model.predict_proba(X, moderated=False) if len(model.networks_) == 1 else None
-    if p is not None:
-        log_likelihood = np.sum(np.log(p[np.arange(len(y)), y]))
-        assert report.misfit == pytest.approx(log_likelihood, rel=1e-9)
-    text = report.full()
-    for name in (*names, *model.weight_group_names_):
-        assert name in text
-    assert "Noise" not in text
-    n_weights = sum(w.size for w in [*model.coefs_, *model.intercepts_])
-    assert 0 < model.n_effective_weights_ < n_weights
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_is_near_refits(n_classes):
     """Approximate for classifiers: far nearer to refits than the training densities are."""
     X, y = make_rows(n_classes, n=30)

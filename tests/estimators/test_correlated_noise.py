@@ -243,25 +243,6 @@ def test_without_an_evidence_there_are_correlations(monkeypatch):
 # --- promises and bad input ----------------------------------------------------------------------
 
 
-@each_regressor
-def test_order_and_repetition_do_not_matter(kind):
-    X, y = make_rows(n=25)
-    times = np.random.default_rng(0).integers(0, 3, 25)
-    one = fit(kind, (X, y), (2,), weight=times)
-    index = np.random.default_rng(1).permutation(np.repeat(np.arange(25), times))
-    other = fit(kind, (X[index], y[index]), (2,))
-    assert_array_equal(one.predict_output_cov(X), other.predict_output_cov(X))
-    assert_array_equal(one.predict(X), other.predict(X))
-
-
-@each_regressor
-def test_units_do_not_matter(kind):
-    X, y = make_rows(n=30)
-    one, other = fit(kind, (X, y), (2,)), fit(kind, (X, y * [1e-3, 1e4]), (2,))
-    assert_allclose(other.noise_correlation_, one.noise_correlation_, rtol=1e-6)
-    assert_allclose(other.predict(X), one.predict(X) * [1e-3, 1e4], rtol=1e-5)
-
-
 def test_exact_copies_of_an_output():
     """Their noise is perfectly correlated; everything stays finite."""
     X, y = make_rows()

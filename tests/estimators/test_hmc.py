@@ -95,26 +95,6 @@ def noise_of_draws(model, y):
 # --- regression ----------------------------------------------------------------------------------
 
 
-def test_shapes(regressor):
-    extra, n_outputs = columns(regressor), regressor.n_outputs_
-    mean, std = regressor.predict(GRID, return_std=True)
-    assert regressor.predict(GRID).shape == mean.shape == std.shape == (9, *extra)
-    assert regressor.predict(GRID, return_cov=True)[1].shape == (9, 9, *extra)
-    for kind in ("total", "epistemic", "aleatoric"):
-        assert regressor.predict_std(GRID, kind=kind).shape == (9, *extra)
-        assert regressor.predict_output_cov(GRID, kind=kind).shape == (9, n_outputs, n_outputs)
-    assert regressor.predict_interval(GRID).shape == (9, *extra, 2)
-    for sample in (regressor.sample_y, regressor.sample_prior):
-        assert sample(GRID).shape == (9, *extra, 1)
-        assert sample(GRID, 4).shape == (9, *extra, 4)
-    assert regressor.log_predictive_density(GRID, mean).shape == (9,)
-    assert [w.shape for w in regressor.coefs_] == [(2, 3), (3, n_outputs)]
-    assert [b.shape for b in regressor.intercepts_] == [(3,), (n_outputs,)]
-    assert np.shape(regressor.noise_std_) == extra
-    assert regressor.weight_precisions_.shape == (3,)
-    assert regressor.weight_group_names_ == ["hidden1_weights", "hidden1_biases", "output"]
-
-
 def test_moments_are_those_of_the_drawn_networks(regressor):
     f = run_networks(regressor, GRID)
     noise = noise_of_draws(regressor, make_rows("two columns")[1][:, : regressor.n_outputs_])
@@ -164,13 +144,6 @@ def test_sampled_functions_are_drawn_networks(regressor):
     assert len(set(nearest)) > len(f) / 2  # 200 of 30 draws
 
 
-def test_seeds_of_functions(regressor):
-    for sample in (regressor.sample_y, regressor.sample_prior):
-        assert_array_equal(sample(GRID, 5, random_state=3), sample(GRID, 5, random_state=3))
-        assert_array_equal(sample(GRID, 5), sample(GRID, 5, random_state=0))
-        assert np.any(sample(GRID, 5, random_state=3) != sample(GRID, 5, random_state=4))
-
-
 # --- classification ------------------------------------------------------------------------------
 
 
@@ -201,20 +174,6 @@ def test_probabilities_that_are_not_moderated(classifier):
     for value in ("closed_form", "yes", None):
         with pytest.raises(ValueError, match="moderated must be True or False, got"):
             classifier.predict_proba(GRID, moderated=value)
-
-
-def test_classes(classifier):
-    X, y = make_rows("two classes" if len(classifier.classes_) == 2 else "three classes")
-    assert_array_equal(classifier.classes_, np.unique(y))
-    log_density = classifier.log_predictive_density(X, y)
-    index = np.searchsorted(classifier.classes_, y)
-    expected = np.log(classifier.predict_proba(X)[np.arange(len(y)), index])
-    assert_allclose(log_density, expected, rtol=1e-12)
-    assert classifier.score(X, y) == np.mean(classifier.predict(X) == y)
-    draws = classifier.sample_prior(GRID, 5)
-    assert draws.shape == (9, len(classifier.classes_), 5)
-    assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
-    assert_array_equal(draws, classifier.sample_prior(GRID, 5, random_state=0))
 
 
 # --- what a fit leaves ---------------------------------------------------------------------------
@@ -272,14 +231,6 @@ def everything(model):
     if hasattr(model, "classes_"):
         return [model.predict_proba(GRID), model.predict_std(GRID)]
     return [*model.predict(GRID, return_std=True), model.sample_y(GRID, 3)]
-
-
-def test_pickling(model):
-    copy = pickle.loads(pickle.dumps(model))
-    for mine, its in zip(everything(model), everything(copy), strict=True):
-        assert_array_equal(mine, its)
-    assert_array_equal(model.networks_[7].coefs[0], copy.networks_[7].coefs[0])
-    assert repr(copy.diagnostics_) == repr(model.diagnostics_)
 
 
 @pytest.mark.parametrize("kind", ["1-D", "two classes"])
@@ -449,16 +400,6 @@ def test_without_standardisation_nothing_is_scaled():
     theta = draws_of(model).theta.reshape(30, -1)[4]
     assert_allclose(model.networks_[4].coefs[0].ravel(), theta[:6], rtol=1e-12)
     assert_allclose(model.networks_[4].coefs[1].ravel(), theta[9:12], rtol=1e-12)
-
-
-ACTIVATIONS = {"relu": lambda a: np.maximum(a, 0.0), "logistic": expit, "identity": lambda a: a}
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_networks_can_be_rebuilt(activation):
-    model = fit("two columns", hidden_layer_sizes=(3, 2), activation=activation, **QUICK)
-    run = [run_network(network, GRID, ACTIVATIONS[activation]) for network in model.networks_]
-    assert_allclose(np.mean(run, axis=0), model.predict(GRID), rtol=1e-10)
 
 
 def test_relevance_tells_live_from_dead_inputs():

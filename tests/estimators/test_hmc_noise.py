@@ -139,18 +139,6 @@ def test_attributes(model):
     assert np.isnan(model.log_evidence_)
 
 
-def test_samples_and_displays(model):
-    f = functions(model, GRID)
-    sample = model.sample_y(GRID, 3).reshape(7, -1, 3)
-    for i in range(3):
-        assert np.min(np.max(np.abs(f - sample[..., i]), axis=(1, 2))) < 1e-9
-    assert np.all(np.isfinite(model.sample_prior(GRID, 3)))
-    values = model._noise_to_inference_data()
-    assert values["noise_sd"].shape == (2, 8, model.n_outputs_)
-    own = "degrees_of_freedom" if model.noise_model_ == "student_t" else "noise_weights"
-    assert set(values) == {"noise_sd", own}
-
-
 # --- promises ------------------------------------------------------------------------------------
 
 
@@ -158,16 +146,6 @@ def assert_same_draws(model, other):
     for mine, its in zip(draws_of(model), draws_of(other), strict=True):
         assert np.all(np.isfinite(mine))
         assert_array_equal(mine, its)
-
-
-@pytest.mark.parametrize(("noise", "sampler"), [(NOISES[0], "auto"), (NOISES[1], "langevin")])
-def test_weights_are_repetitions_in_any_order(noise, sampler):
-    X, y = make_rows(noise, n=30)
-    times = np.random.default_rng(0).integers(0, 4, 30)
-    order = np.random.default_rng(1).permutation(times.sum())
-    weighted = fit(noise, rows=(X, y), weight=times, sampler=sampler)
-    rows = np.repeat(X, times, axis=0)[order], np.repeat(y, times)[order]
-    assert_same_draws(weighted, fit(noise, rows=rows, sampler=sampler))
 
 
 RESUMED = {

@@ -166,13 +166,6 @@ def test_rows_are_those_of_the_user(handed_over):
     assert_array_equal(log_likelihood[..., 0], log_likelihood[..., -1])
 
 
-def test_names_of_columns(handed_over):
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=["length", "width"])
-    model = HMCMLPRegressor((), noise="constant", **FEW).fit(frame, Y)
-    names = handed_over(model)[1]["weight"]
-    assert names[:2] == ["output[length -> 0]", "output[length -> 1]"]
-
-
 def test_without_rows(handed_over):
     data, coords, _ = handed_over(fitted(), rows=False)
     assert set(data) == {"posterior", "sample_stats"}

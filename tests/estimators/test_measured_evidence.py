@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference.sampling._population import sample_after, scout
 from skbayesnn.inference.sampling._sampling_starts import positions_of_minima
-from skbayesnn.model_selection import EvidenceSearch, compare
+from skbayesnn.model_selection import compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
 from tests.tools import parts_of, result_of, set_limits, shares_of
@@ -57,15 +57,15 @@ def test_logistic_regression_by_quadrature():
     model = EvidenceMLPClassifier((), prior="single", measure_evidence=True, random_state=0)
     model.fit(X, y)
     Z, sign = design(X), 2 * y - 1
-    u = np.linspace(-8, 8, 161)  # w = u times the prior's sd, or times a size the data allow
+    u = np.linspace(-8, 8, 101)  # w = u times the prior's sd, or times a size the data allow
     logs = []
-    for log_alpha in np.linspace(LOW, HIGH, 111):
+    for log_alpha in np.linspace(LOW, HIGH, 81):
         sd = min(np.exp(-0.5 * log_alpha), 6.0)
         w = sd * np.stack(np.meshgrid(u, u), axis=-1).reshape(-1, 2)
         log_prior = -0.5 * np.exp(log_alpha) * np.sum(w**2, axis=1) + log_alpha - np.log(2 * np.pi)
         likelihood = -np.logaddexp(0.0, -(w @ Z.T) * sign).sum(axis=1)
         logs.append(logsumexp(log_prior + likelihood) + 2 * np.log(sd * (u[1] - u[0])))
-    exact = logsumexp(logs) + np.log((HIGH - LOW) / 110) - np.log(HIGH - LOW)
+    exact = logsumexp(logs) + np.log((HIGH - LOW) / 80) - np.log(HIGH - LOW)
     assert abs(model.log_evidence_ - exact) < 2.0 * model.log_evidence_std_
     assert 0.2 <= model.log_evidence_std_ < 0.4
     assert model.evidence_report_.verdict == "trusted"
@@ -299,13 +299,6 @@ def test_of_equal_evidences_the_smallest_network_wins():
     assert simplest_of_best(table) == 1
     table["log_evidence_std"][:] = np.nan
     assert simplest_of_best(table) == 0
-
-
-def test_search_over_widths():
-    X, y = linear_rows(30)
-    model = EvidenceMLPRegressor(noise="constant", n_restarts=1, random_state=0)
-    search = EvidenceSearch(model, {"hidden_layer_sizes": [(3,), ()]}).fit(X, y)
-    assert search.best_params_ == {"hidden_layer_sizes": ()}
 
 
 GROUPS = ["hidden1_weights", "hidden1_biases", "output"]

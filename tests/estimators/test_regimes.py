@@ -297,17 +297,6 @@ def test_gauss_newton_and_combinations(monkeypatch, regime, task):
     check_report(model)
 
 
-@pytest.mark.slow
-@each_kind
-@pytest.mark.parametrize("combine", COMBINATIONS)
-def test_combinations(monkeypatch, regime, task, combine):
-    set_limits(monkeypatch, **REGIMES[regime].limits)
-    X, y = make_rows(task)
-    model = fit(make_model(task, n_restarts=2, combine=combine), X, y)
-    check_predictions(model, X, y)
-    check_report(model)
-
-
 @each_regime
 def test_fits_can_be_repeated_continued_and_kept(monkeypatch, regime):
     set_limits(monkeypatch, **REGIMES[regime].limits)

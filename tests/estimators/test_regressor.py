@@ -153,15 +153,6 @@ def test_interval_of_a_mixture_holds_its_probability(mixture):
         assert below == pytest.approx(0.1, abs=1e-8)
 
 
-def test_cdf_is_the_inverse_of_the_intervals(any_model):
-    grid = LINE if any_model.n_features_in_ == 1 else GRID
-    ends = any_model.predict_interval(grid, 0.8)
-    for end, probability in ((ends[..., 0], 0.1), (ends[..., 1], 0.9)):
-        found = any_model.predictive_cdf(grid, end)
-        assert found.shape == end.shape
-        assert_allclose(found, probability, atol=1e-8)  # quantiles are known to 1e-8 sd
-
-
 def test_quantiles_are_the_ends_of_intervals(any_model):
     grid = LINE if any_model.n_features_in_ == 1 else GRID
     one = any_model.predict_interval(grid, 0.8)
@@ -233,18 +224,6 @@ def test_seeds_of_draws(model):
         assert np.all(sample(GRID, 2, random_state=3) != sample(GRID, 2, random_state=4))
 
 
-def test_prior_of_a_linear_model():
-    X, y = make_rows()
-    model = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=0.25))
-    size = 20_000
-    draws = (model.sample_prior(GRID, size, random_state=1) - y.mean()) / y.std()
-    Phi = np.column_stack([(GRID - X.mean(axis=0)) / X.std(axis=0), np.ones(9)])
-    products = draws[:, None] * draws[None]
-    error = products.std(axis=-1) / np.sqrt(size)
-    assert np.all(np.abs(products.mean(axis=-1) - Phi @ Phi.T / 0.25) < 4 * error)
-    assert np.all(np.abs(draws.mean(axis=1)) < 4 * draws.std(axis=1) / np.sqrt(size))
-
-
 def test_log_density_of_one_network(model):
     X, y = make_rows(9, None if columns(model) == () else model.n_outputs_, seed=5)
     mean, cov = model.predict(X), model.predict_output_cov(X)
@@ -256,16 +235,6 @@ def test_log_density_of_one_network(model):
     if model.n_outputs_ == 1:
         std = model.predict_std(X)
         assert_allclose(expected, norm(mean, std).logpdf(y).ravel(), rtol=1e-9)
-
-
-def test_log_density_of_a_mixture_is_normalised(mixture):
-    for row in LINE[[0, 3, 4]]:
-        mean, std = mixture.predict([row], return_std=True)
-        t = mean[0] + std[0] * np.linspace(-40, 40, 40_001)
-        density = np.exp(mixture.log_predictive_density(np.tile(row, (len(t), 1)), t))
-        assert_allclose(np.trapezoid(density, t), 1.0, atol=1e-8)
-        assert_allclose(np.trapezoid(density * t, t), mean[0], atol=1e-8)
-        assert_allclose(np.trapezoid(density * (t - mean[0]) ** 2, t), std[0] ** 2, rtol=1e-7)
 
 
 FUNCTIONS = {
@@ -296,36 +265,6 @@ def test_prediction_is_the_weighted_mean_of_the_networks(mixture):
     assert_allclose(weights, 1.0 / len(weights), rtol=1e-12)
     mean = np.tensordot(weights, np.array(outputs)[..., 0], 1)
     assert_allclose(mixture.predict(LINE), mean, rtol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore:The 95 % intervals hold")  # noise_std is far too small
-@pytest.mark.parametrize("standardize", [True, False])
-def test_error_bars_of_linear_weights(standardize):
-    X, y = make_rows()
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    options = {"hidden_layer_sizes": (), "standardize": standardize}
-    model = fit(X=X, y=y, sample_weight=weight, prior=Prior(precision=0.3), noise=2.0, **options)
-    shift, scale, y_shift, y_scale = 0.0, 1.0, 0.0, 1.0
-    if standardize:
-        shift, y_shift = weight @ X / weight.sum(), weight @ y / weight.sum()
-        scale = np.sqrt(weight @ (X - shift) ** 2 / weight.sum())
-        y_scale = np.sqrt(weight @ (y - y_shift) ** 2 / weight.sum())
-    to_user = np.eye(3)  # standardised weights to those in units of X and y
-    to_user[:2, :2] = np.diag(np.ones(2) / scale)
-    to_user[2, :2] = -shift / scale
-    to_user *= y_scale
-    Phi = np.column_stack([(X - shift) / scale, np.ones(len(X))])
-    beta = (y_scale / 2.0) ** 2
-    A = 0.3 * np.eye(3) + beta * (Phi.T * weight) @ Phi
-    w = to_user @ np.linalg.solve(A, beta * (Phi.T * weight) @ ((y - y_shift) / y_scale))
-    sd = np.sqrt(np.diag(to_user @ np.linalg.inv(A) @ to_user.T))
-    assert_allclose(model.coefs_[0][:, 0], w[:2], rtol=1e-9)
-    assert_allclose(model.intercepts_[0], w[2] + y_shift, rtol=1e-9)
-    assert_allclose(model.coefs_std_[0][:, 0], sd[:2], rtol=1e-9)
-    assert_allclose(model.intercepts_std_[0], sd[2:], rtol=1e-9)
-    grid = np.column_stack([(GRID - shift) / scale, np.ones(9)])
-    expected = y_scale * np.sqrt(np.sum(grid * np.linalg.solve(A, grid.T).T, axis=1))
-    assert_allclose(model.predict_std(GRID, kind="epistemic"), expected, rtol=1e-9)
 
 
 def test_fixed_precisions_are_honoured():

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.estimators.reports._comparison import Comparison
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import WIDTH, Printed, Table
 from skbayesnn.estimators.reports._verdict import (
@@ -136,15 +135,6 @@ def test_text_display_of_scikit_learn_is_respected(model):
     assert model.evidence_report_._repr_html_() is not None
 
 
-def test_columns_of_a_comparison_are_aligned():
-    quantities = {"typical error bar (weights)": (0.1, 0.2), "log evidence": (-1.5, -123456.0)}
-    comparison = Comparison(quantities, 0.05, (), True, (0.1, 0.25))
-    heading, error_bar, evidence, std, _, shift, _ = repr(comparison).splitlines()
-    assert len(heading) == len(error_bar) == len(evidence) == len(std)
-    assert heading.index("samples") + 7 == len(std)
-    assert heading.index("evidence fit") + 12 == error_bar.index("0.1") + 3 == len(shift)
-
-
 def test_a_table_is_aligned():
     table = Table("What", [("a", "1.0"), ("long", "-10.25")], ("name", "value"))
     assert table.text() == "What:\n  name   value\n  a        1.0\n  long  -10.25"
@@ -159,20 +149,6 @@ def test_long_lines_are_wrapped():
     assert max(map(len, [first, *more])) <= WIDTH
     assert first.startswith("Verdict: doubtful")
     assert all(line.startswith("    because;") for line in more)
-
-
-def test_heading_and_words_are_escaped():
-    class Odd(Printed):
-        def _summary(self):
-            return [("a < b", "c & d")]
-
-        def _tables(self):
-            return [Table("<t>", [("<x>", "1")])]
-
-    words = Tags(Odd()._repr_html_()).words
-    assert "a < b:" in words
-    assert "<t>" in words
-    assert "<x>" in words
 
 
 def test_diagnostics_say_what_to_do():

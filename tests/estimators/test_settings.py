@@ -162,25 +162,6 @@ def test_searches_reach_inside(prior):
     assert found.best_estimator_[-1].noise_std_ == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"prior": "ARD"}, r"^prior must be one of .* got 'ARD'"),
-        ({"prior": Prior(precision=-1.0)}, r"^prior\.precision must be positive"),
-        ({"noise": "gaussian"}, r"^noise must be one of .* got 'gaussian'"),
-        ({"noise": -1.0}, r"^noise\.std must be positive"),
-        ({"noise": None}, "^noise must be one of"),
-        ({"noise": Noise(hidden_layer_sizes=0)}, r"^noise\.hidden_layer_sizes must be"),
-        ({"solver": "lbfgs"}, r"^solver\.hessian must be one of"),
-        ({"solver": Solver(max_iter=0)}, r"^solver\.max_iter must be at least 1"),
-    ],
-    ids=str,
-)
-def test_messages_name_the_parameter(given, message):
-    with pytest.raises(ValueError, match=message):
-        linear(**given).fit(X, Y)
-
-
 def test_every_setting_has_its_own_parameters():
     """Otherwise ``prior__x`` could be meant for the prior or for an estimator given as prior."""
     taken = {name for kind in ESTIMATORS for name in inspect.signature(kind).parameters}

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
@@ -164,25 +163,6 @@ def test_gaussian_noise_has_many_degrees_of_freedom():
 # --- predictions ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("combine", ["best", "equal"])
-def test_predictive_distribution(combine):
-    """Density, probabilities, quantiles and moments belong to one distribution."""
-    X, y, _ = make_rows()
-    model = fit(X, y, combine=combine)
-    for x in GRID[::4]:
-        mean, sd = (value[0] for value in model.predict([x], return_std=True))
-        t = mean + sd * np.linspace(-3, 3, 7)
-        rows = np.tile(x, (len(t), 1))
-        cdf, low, high = model.predictive_cdf(rows, t), *model.predict_interval([x], 0.9)[0]
-        assert model.predictive_cdf([x, x], [low, high]) == pytest.approx([0.05, 0.95], abs=1e-9)
-
-        def density(value, x=x):
-            return np.exp(model.log_predictive_density([x], [value])[0])
-
-        for left, right, share in zip(t[:-1], t[1:], np.diff(cdf), strict=True):
-            assert quad(density, left, right, limit=200)[0] == pytest.approx(share, abs=1e-7)
-
-
 def test_several_outputs():
     X, y, truth = make_rows(100, 0.05, n_outputs=2)
     model = fit(X, y)
@@ -208,23 +188,6 @@ def test_fixed_noise_is_a_standard_deviation():
 
 
 # --- promises ------------------------------------------------------------------------------------
-
-
-def predictions(model, X=GRID):
-    return [*model.predict(X, return_std=True), model.log_evidence_]
-
-
-def test_weights_are_repetitions_in_any_order():
-    X, y, _ = make_rows(40)
-    times = np.random.default_rng(0).integers(0, 4, 40)
-    order = np.random.default_rng(1).permutation(times.sum())
-    options = {"noise": "student_t", "n_restarts": 1, "random_state": 0}
-    weighted = EvidenceMLPRegressor((3,), **options).fit(X, y, times)
-    repeated = EvidenceMLPRegressor((3,), **options).fit(
-        np.repeat(X, times, 0)[order], np.repeat(y, times)[order]
-    )
-    for mine, other in zip(predictions(weighted), predictions(repeated), strict=True):
-        np.testing.assert_array_equal(mine, other)
 
 
 def test_normaliser_of_the_misfit(model):
@@ -283,9 +246,9 @@ def test_larger_networks_are_tried_under_the_noise_that_hid_them():
 @pytest.mark.usefixtures("as_users_fit")
 def test_heavy_tails_predict_beside_networks_drawn_under_constant_noise():
     (X, y), test = heavy_tailed(1)
-    options = {"n_restarts": 2, "random_state": 0}
-    model = EvidenceMLPRegressor((4,), **options).fit(X, y)
-    constant = EvidenceMLPRegressor((4,), noise="constant", **options).fit(X, y)
+    options = {"n_restarts": 1, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), **options).fit(X, y)
+    constant = EvidenceMLPRegressor((8,), noise="constant", **options).fit(X, y)
     assert model.log_evidence_ >= constant.log_evidence_
     laws = [type(part.noise).__name__ for part in model._ensemble.parts]
     assert "StudentTNoise" in laws

@@ -248,16 +248,6 @@ def test_singular_values_serve_where_only_rounding_is_to_blame(likelihood, hidde
         assert difference @ precision.solve(difference) == pytest.approx(2.0, rel=1e-6)
 
 
-def test_singular_values_serve_where_the_dual_form_is_lost():
-    posterior, theta, hyper = twice_the_same_input(ONE)
-    method = method_of(posterior, limits=Limits(dense=0, dual=0))
-    assert method.curvature is DUAL
-    precision = method.point(posterior, theta, hyper).precision
-    assert type(precision) is SpectralPrecision
-    difference = np.array([1.0, -1.0, 0.0])
-    assert difference @ precision.solve(difference) == pytest.approx(2.0, rel=1e-6)
-
-
 @pytest.mark.parametrize("likelihood", [ONE, Bernoulli()])
 def test_linear_models_of_many_inputs_lose_nothing_in_dual_form(likelihood):
     rng = np.random.default_rng(0)

@@ -393,17 +393,3 @@ def test_posteriors_are_pickled_without_it():
     before = posterior.energies(theta, hyper.beta)
     again = pickle.loads(pickle.dumps(posterior)).energies(theta, hyper.beta)
     assert_same(again, before, tol=0)
-
-
-def test_one_network_does_not_depend_on_the_others():
-    joint, _, q = both_joints("gaussian")
-    for one, several in zip(joint.terms(q[2]), joint.terms(q), strict=True):
-        np.testing.assert_array_equal(one, several[2])
-
-
-def test_hyper_is_broadcast():
-    posterior, plain, theta, hyper = both("gaussian", (4,), lead=(2,))
-    common = Hyperparameters(hyper.alpha[0], hyper.beta[0])
-    assert_same(
-        posterior.energies(theta, common.beta), plain.energies(theta, common.beta), tol=1e-12
-    )

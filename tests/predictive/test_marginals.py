@@ -72,23 +72,6 @@ def test_one_mixture_and_its_parts():
             assert abs(values[row] - exact) < 1e-8 * sd
 
 
-@pytest.mark.parametrize("nearly_all", [1, 2000])
-def test_most_rows_take_one_evaluation_of_all_components(nearly_all):
-    """Newton's method from the quantiles of the components' mean took a dozen."""
-
-    class Counting(type(NORMAL)):
-        evaluated = 0
-
-        def derivatives(self, z):
-            self.evaluated += z.size
-            return super().derivatives(z)
-
-    law, rng = Counting(), np.random.default_rng(0)
-    means = rng.standard_normal((nearly_all, 500))
-    mixture_quantiles([Marginals(np.full(nearly_all, 1 / nearly_all), means, 1.0, law)], [0.025])
-    assert law.evaluated < 1.5 * means.size
-
-
 def test_rows_do_not_depend_on_each_other():
     tables = many_draws(np.random.default_rng(1), "constant")
     (alone,) = mixture_quantiles([tables[0]._replace(means=tables[0].means[:, 2:3])], [0.3])
