@@ -13,7 +13,6 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import Minimum, Trouble, complete, polish
 from skbayesnn.inference.minima._training import Trained, random_starts, train
-from skbayesnn.inference.noise._fixed_point import FixedPoint
 from skbayesnn.inference.noise._noise_evidence import NoiseNetworkTerms, occam_of_idle
 from skbayesnn.inference.noise._noise_network import (
     NoisePlan,
@@ -30,8 +29,6 @@ WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains le
 REFINING_ROUNDS = 4  # rounds of polishing that re-estimate the precisions as well
 STILL = 1e-3  # change of ln alpha below which the precisions of a side are kept fixed
 POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends polishing
-CLOSE = 0.01  # largest change of any log precision at which the fixed point is extrapolated
-WINDOW = 5  # number of rounds used for the extrapolation
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
 
@@ -162,12 +159,12 @@ class Pair(NamedTuple):
         """True if the deadline of the fit has passed."""
         return self.mean.settings.deadline.passed
 
-    def round(self, advance, extrapolated=lambda log_precision: log_precision):
+    def round(self, advance):
         """Advance the noise network given the residuals, then the means given the noise."""
         mean, noise = self.mean, self.noise
         y, gamma = squared_residuals(mean.posterior, mean.theta, mean.hyper, mean.settings)
         noise = advance(replace(noise, posterior=replace(noise.posterior, y=y, factors=gamma)))
-        mean = _given_noise(mean, extrapolated(noise.outputs()))
+        mean = _given_noise(mean, noise.outputs())
         return self._replace(mean=advance(mean), noise=noise)
 
     @property
@@ -239,31 +236,14 @@ def settle(pair):
             break
     for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
         best = best.round(partial(Side.polished, refine=True))
-    point = _Extrapolated(best.noise.outputs())
+    change = np.inf
     for _ in range(POLISHING_ROUNDS):
-        best = best.round(partial(Side.polished, refine=False), point.next)
-        if point.change < POLISHED or best.out_of_time:
+        before, best = best.noise.outputs(), best.round(partial(Side.polished, refine=False))
+        change = np.max(np.abs(best.noise.outputs() - before))
+        if change < POLISHED or best.out_of_time:
             break
     found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
-    return replace(found, converged=found.converged and bool(point.change < 100.0 * POLISHED))
-
-
-class _Extrapolated:
-    """Log noise precisions for the next round, extrapolated to their fixed point."""
-
-    def __init__(self, log_precision):
-        self._found, self.change = log_precision, np.inf
-        self._point = FixedPoint(log_precision.ravel(), WINDOW, 1e-10)
-
-    def next(self, found):
-        """Extrapolate the fixed point from the log precisions just found."""
-        move = found.ravel() - self._point.x
-        self.change = np.max(np.abs(move))
-        still, self._found = np.array_equal(found, self._found), found
-        if self.change > CLOSE or still:  # too far off, or the change is mere rounding
-            self._point = FixedPoint(found.ravel(), WINDOW, 1e-10)
-            return found
-        return self._point.move(move).reshape(found.shape)
+    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
 
 
 def _given_noise(mean, log_precision):
