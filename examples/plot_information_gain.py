@@ -161,9 +161,9 @@ print(
 # %%
 # Classification
 # --------------
-# There are two classes in the plane. Points of interest form a lattice over the
-# region of the data. The gain is about the classes there (equation 5.22 of the
-# thesis).
+# There are two classes in the plane (class 1 is black). Points of interest form
+# a lattice over the region of the data. The gain is about the classes there
+# (equation 5.22 of the thesis).
 
 CENTRES = np.array(
     [
