@@ -27,10 +27,8 @@ KERNELS = {
 }
 
 
-# every kernel and every case, one or two kernels for each case
-PAIRS = [
-    (name, list(KERNELS)[(i + k) % len(KERNELS)]) for i, name in enumerate(CASES) for k in (0, 3)
-]
+# every kernel and every case, one kernel for each case
+PAIRS = [(name, list(KERNELS)[i % len(KERNELS)]) for i, name in enumerate(CASES)]
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
@@ -103,7 +101,7 @@ def test_slices(name, kind):
 
 @pytest.mark.parametrize("name", ["regression", "classes", "input_dependent_all", "student_t"])
 def test_simulation_based_calibration_in_short(name):
-    values = ranks(name, m=300, n_draws=9, thin=3, seed=1)
+    values = ranks(name, m=200, n_draws=9, thin=3, seed=1)
     assert min(uniformity(column, 10) for column in values.T) > 1e-3
 
 
