@@ -27,10 +27,8 @@ KERNELS = {
 }
 
 
-# every kernel and every case, one or two kernels for each case
-PAIRS = [
-    (name, list(KERNELS)[(i + k) % len(KERNELS)]) for i, name in enumerate(CASES) for k in (0, 3)
-]
+# every kernel and every case, one kernel for each case
+PAIRS = [(name, list(KERNELS)[i % len(KERNELS)]) for i, name in enumerate(CASES)]
 
 
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
@@ -103,7 +101,7 @@ def test_slices(name, kind):
 
 @pytest.mark.parametrize("name", ["regression", "classes", "input_dependent_all", "student_t"])
 def test_simulation_based_calibration_in_short(name):
-    values = ranks(name, m=300, n_draws=9, thin=3, seed=1)
+    values = ranks(name, m=200, n_draws=9, thin=3, seed=1)
     assert min(uniformity(column, 10) for column in values.T) > 1e-3
 
 
@@ -157,7 +155,7 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
 def test_mistakes_are_noticed(monkeypatch, method, wrong):
     monkeypatch.setattr(JointPosterior, method, wrong)
     moves = [ScaleMoves] if method == "rescaled" else ()
-    scores = geweke_scores("regression", 300, 30, moves=moves)
+    scores = geweke_scores("regression", 200, 30, moves=moves)
     assert np.max(np.abs(scores)) > 6.0
 
 
@@ -166,7 +164,7 @@ def test_a_missing_metropolis_test_is_noticed(monkeypatch):
         return right(*args, metropolis=False)
 
     monkeypatch.setattr(geweke, "transition", always)
-    assert np.max(np.abs(geweke_scores("regression", 300, 30, step_size=0.6))) > 6.0
+    assert np.max(np.abs(geweke_scores("regression", 200, 30, step_size=0.6))) > 6.0
 
 
 def test_ellipses_of_wrong_width_are_noticed(monkeypatch):
@@ -185,7 +183,7 @@ def test_directions_of_wrong_length_are_noticed(monkeypatch):
         return 1.3 * normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
     monkeypatch.setattr("skbayesnn.inference.sampling._slice_moves._State._directions", longer)
-    scores = geweke_scores("linear_classes", 300, 25, slices=True, dynamics=False)
+    scores = geweke_scores("linear_classes", 200, 25, slices=True, dynamics=False)
     assert np.max(np.abs(scores)) > 6.0
 
 
@@ -196,5 +194,5 @@ def test_directions_of_wrong_length_are_noticed(monkeypatch):
 )
 def test_mistakes_are_noticed_by_ranks(monkeypatch, wrong, thin):
     monkeypatch.setattr(JointPosterior, "_prior", wrong)
-    values = ranks("regression", m=300, n_draws=9, thin=thin, seed=0)
+    values = ranks("regression", m=200, n_draws=9, thin=thin, seed=0)
     assert min(uniformity(column, 10) for column in values.T) < 1e-5
