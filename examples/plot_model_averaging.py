@@ -48,7 +48,7 @@ def make_search():
     """Three candidates, averaged by stacking."""
     model = EvidenceMLPRegressor(n_restarts=2, random_state=0)
     return EvidenceSearch(
-        model, {"hidden_layer_sizes": SIZES}, averaging="stacking"
+        model, {"hidden_layer_sizes": SIZES}, combine="stacking"
     )
 
 

@@ -49,7 +49,7 @@ assert_type(HMCMLPRegressor.from_evidence(model, n_draws=10), HMCMLPRegressor)
 
 assert_type(crps_gaussian(y, 0.0, 1.0), NDArray[Any])
 assert_type(interval_coverage(y, [[0, 1], [0, 1]]), float)
-EvidenceSearch(model, {"prior": ["layer", "ard"]}, averaging="tempered").fit(X, y)
+EvidenceSearch(model, {"prior": ["layer", "ard"]}, combine="tempered").fit(X, y)
 compare({"one": model})
 select(model, X, 2)
 LegendreFeatures(3).fit_transform(X)

@@ -74,7 +74,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
-    averaging : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
+    combine : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
         Way to combine predictions.
 
         * ``"best"``: the candidate of highest evidence.
@@ -158,14 +158,14 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         estimator: Estimator,
         param_grid: dict[str, Any] | Sequence[dict[str, Any]],
         *,
-        averaging: str = "best",
+        combine: str = "best",
         n_jobs: int | None = None,
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
-        self.averaging = averaging
+        self.combine = combine
         self.n_jobs = n_jobs
         self.max_time = max_time
         self.verbose = verbose
@@ -252,16 +252,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_averaging(self, candidates):
-        if self.averaging not in AVERAGING:
+        if self.combine not in AVERAGING:
             raise ValueError(
-                f"averaging must be one of {', '.join(map(repr, AVERAGING))}; "
-                f"got {self.averaging!r}."
+                f"combine must be one of {', '.join(map(repr, AVERAGING))}; got {self.combine!r}."
             )
-        able = EVIDENCE if self.averaging in BY_DENSITIES else EVIDENCE + SAMPLERS
+        able = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
-            if self.averaging != "best" and not isinstance(final_step(model), able):
+            if self.combine != "best" and not isinstance(final_step(model), able):
                 raise TypeError(
-                    f"averaging={self.averaging!r} needs one of "
+                    f"combine={self.combine!r} needs one of "
                     f"{', '.join(cls.__name__ for cls in able)} (or a pipeline that ends in one); "
                     f"got {type(final_step(model)).__name__}."
                 )
@@ -298,13 +297,13 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     def _shares(self, known, fit_params):
         """Share of every candidate in the predictions."""
         weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
-        if self.averaging == "best":
+        if self.combine == "best":
             weights[self.best_index_] = 1.0
-        elif self.averaging == "evidence":
+        elif self.combine == "evidence":
             weights = self.results_["posterior_probability"].copy()
-        elif self.averaging == "equal":
+        elif self.combine == "equal":
             weights[known] = 1.0 / len(known)
-        elif self.averaging == "stacking":
+        elif self.combine == "stacking":
             weights[known] = stacking_weights(*self._leave_one_out(known, fit_params))
         else:
             densities, counts = self._leave_one_out(known, fit_params)
@@ -331,7 +330,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     def predictor_(self):
         """Predictor: ``best_estimator_``, or the average of several candidates."""
         check_is_fitted(self)
-        if self.averaging == "best":
+        if self.combine == "best":
             return self.best_estimator_
         used = np.flatnonzero(self.weights_)
         average = AveragedClassifier if is_classifier(self.best_estimator_) else AveragedRegressor

@@ -23,7 +23,7 @@ GRID = {"hidden_layer_sizes": [(), (2,), (3,)], "prior": ["layer", "single"]}
 
 @pytest.fixture(scope="module")
 def search():
-    return EvidenceSearch(MODEL, GRID, averaging="stacking").fit(X, Y)
+    return EvidenceSearch(MODEL, GRID, combine="stacking").fit(X, Y)
 
 
 def test_evidence_versus_test(search):

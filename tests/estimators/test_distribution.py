@@ -200,7 +200,7 @@ def test_averages_searches_and_pipelines():
     search = EvidenceSearch(
         make_pipeline(StandardScaler(), clone(EVIDENCE).set_params(noise="constant")),
         {"evidencemlpregressor__hidden_layer_sizes": [(), (2,)]},
-        averaging="equal",
+        combine="equal",
     ).fit(X, Y)
     at = predictive_distribution(search, GRID)
     check_identities(at, 3)

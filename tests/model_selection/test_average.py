@@ -25,9 +25,9 @@ pytestmark = [
 ]
 
 
-def searched(y, averaging="equal", model=MODEL, **grid):
+def searched(y, combine="equal", model=MODEL, **grid):
     grid = grid or {"hidden_layer_sizes": [(), (2,), (4,)]}
-    return EvidenceSearch(model, grid, averaging=averaging).fit(X, y)
+    return EvidenceSearch(model, grid, combine=combine).fit(X, y)
 
 
 @pytest.fixture(
@@ -38,7 +38,7 @@ def regressors(request):
         sampler = HMCMLPRegressor(
             n_chains=2, n_warmup=20, n_draws=20, sampler=Sampler(thin=1), random_state=3
         )
-        return EvidenceSearch(sampler, {"hidden_layer_sizes": [(), (1,)]}, averaging="equal").fit(
+        return EvidenceSearch(sampler, {"hidden_layer_sizes": [(), (1,)]}, combine="equal").fit(
             X[:12], Y2[:12]
         )
     if request.param == "noises":
@@ -114,7 +114,7 @@ def test_drawn_functions(regressors, kind):
 @pytest.mark.parametrize("labels", [LABELS, LABELS + (X[:, 0] > 1)], ids=["two", "three"])
 def test_classes(labels):
     model = EvidenceMLPClassifier(n_restarts=1, solver=Solver(max_iter=100), random_state=0)
-    search = searched(labels, averaging="stacking", model=model)
+    search = searched(labels, combine="stacking", model=model)
     weights = search.weights_[:, None, None]
     p = by_model(search, "predict_proba", GRID)
     sd = by_model(search, "predict_std", GRID)
@@ -129,7 +129,7 @@ def test_classes(labels):
 
 
 def test_stacking_maximises_the_leave_one_out_density():
-    search = searched(Y, averaging="stacking")
+    search = searched(Y, combine="stacking")
     densities = np.stack([m.leave_one_out_log_density_ for m in search.estimators_])
 
     def loss(z):
@@ -145,7 +145,7 @@ def test_tempered_weights(classes):
     y = LABELS if classes else Y
     options = {"model": EvidenceMLPClassifier(n_restarts=1, random_state=0)} if classes else {}
     sizes = [(), (2,), (3,), (5,), (3,)]
-    search = searched(y, averaging="tempered", hidden_layer_sizes=sizes, **options)
+    search = searched(y, combine="tempered", hidden_layer_sizes=sizes, **options)
     weights, evidences = search.weights_, search.results_["log_evidence"]
     assert weights.sum() == pytest.approx(1.0)
     assert weights[2] == pytest.approx(weights[4], rel=1e-9)  # the same model twice

@@ -236,16 +236,16 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("parameters", "error", "message"),
         [
-            ({"averaging": "mean"}, ValueError, "averaging must be one of"),
+            ({"combine": "mean"}, ValueError, "combine must be one of"),
             ({"param_grid": {"hidden": [(2,)]}}, ValueError, "Invalid parameter 'hidden'"),
-            ({"estimator": Ridge(), "averaging": "equal", "param_grid": {}}, TypeError, "Ridge"),
+            ({"estimator": Ridge(), "combine": "equal", "param_grid": {}}, TypeError, "Ridge"),
             (
-                {"estimator": HMCMLPRegressor(), "averaging": "stacking"},
+                {"estimator": HMCMLPRegressor(), "combine": "stacking"},
                 TypeError,
                 "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
             ),
             (
-                {"estimator": HMCMLPRegressor(), "averaging": "tempered"},
+                {"estimator": HMCMLPRegressor(), "combine": "tempered"},
                 TypeError,
                 "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
             ),
@@ -313,11 +313,11 @@ def test_max_time_is_checked(max_time):
         EvidenceSearch(REGRESSOR, WIDTHS, max_time=max_time).fit(X, Y)
 
 
-@pytest.mark.parametrize("averaging", [pytest.param("best", marks=pytest.mark.slow), "stacking"])
+@pytest.mark.parametrize("combine", [pytest.param("best", marks=pytest.mark.slow), "stacking"])
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
-def test_check_estimator(estimator, averaging):
+def test_check_estimator(estimator, combine):
     model = estimator((), measure_evidence=False, random_state=0)
-    search = EvidenceSearch(model, {"prior__precision": [0.1, 1.0]}, averaging=averaging)
+    search = EvidenceSearch(model, {"prior__precision": [0.1, 1.0]}, combine=combine)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", SkipTestWarning)
@@ -333,8 +333,8 @@ def test_three_classes_and_sample_weight():
     weight = rng.integers(0, 3, len(X))
     grid = {"hidden_layer_sizes": [(), (1,)]}
     model = EvidenceMLPClassifier(n_restarts=1, solver=Solver(max_iter=50), random_state=0)
-    for averaging in ("evidence", "stacking", "tempered"):
-        search = EvidenceSearch(model, grid, averaging=averaging)
+    for combine in ("evidence", "stacking", "tempered"):
+        search = EvidenceSearch(model, grid, combine=combine)
         weighted = clone(search).fit(X, y, sample_weight=weight)
         rows = np.repeat(np.arange(len(X)), weight)
         repeated = clone(search).fit(X[rows], y[rows])
