@@ -49,13 +49,15 @@ ORDERS = [1, 2, 3, 4, 5, 6, 8]
 
 def evidences(x, y, orders):
     models = [
-        make_pipeline(FourierSplineFeatures(p), EvidenceMLPRegressor((), standardize=False))
+        make_pipeline(
+            FourierSplineFeatures(p), EvidenceMLPRegressor((), noise="constant", standardize=False)
+        )
         for p in orders
     ]
     return np.array([model.fit(x[:, None], y)[-1].log_evidence_ for model in models])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_smooth_data_prefer_high_orders_and_rough_data_low_ones(seed):
     """As in MacKay 1992, table 2.1."""
     rng = np.random.default_rng(seed)

@@ -1,28 +1,19 @@
 """The samplers: how well chains mix, and how well their averages predict.
 
-``mixing``: R-hat and effective sample size (ESS) of outputs at the test rows, per second and per
-gradient, with defaults but 8 hidden units and no evidence run. CPU time adds up the cores; BLAS
-uses one.
-
-``linear``: the same at the training rows of classifiers without hidden layers, with the slice
-moves of the default sampler and with the rescalings that other networks have in their place.
+``linear``: R-hat and effective sample size (ESS) of outputs at the training rows of classifiers
+without hidden layers, with the slice moves of the default sampler and with the rescalings that
+other networks have in their place.
 
 ``robot``: the error of averaged predictions of 16 hidden units on the robot arm, beside
 the evidence estimator's combination of minima, its single minima, and a Gaussian process.
 
 Run with::
 
-    SKBAYESNN_DATA=folder python tests/benchmarks/samplers.py --parts mixing --seeds 0 1 2
     python tests/benchmarks/samplers.py --parts linear --seeds 0 1 2
     python tests/benchmarks/samplers.py --parts robot --sets 10
-
-The folder holds ``ripley_synth.npz`` and ``ripley_pima.npz``: arrays ``X``, ``y``, ``train_idx``,
-``test_idx``. Without it only the robot arm is sampled.
 """
 
 import argparse
-import os
-from pathlib import Path
 from time import perf_counter, process_time
 from unittest.mock import patch
 
@@ -39,66 +30,7 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling import _sampling
 from skbayesnn.samplers import bulk_ess, r_hat
 
-RIPLEY = ("ripley_synth", "ripley_pima")
 LINEAR = ("separable", "iris", "iris_60", "wine", "cancer")
-
-
-def load(name):
-    """Training and test rows of a classification set."""
-    with np.load(Path(os.environ["SKBAYESNN_DATA"]) / f"{name}.npz") as file:
-        X, y, train, test = (file[key] for key in ("X", "y", "train_idx", "test_idx"))
-    train, test = np.atleast_2d(train)[0], np.atleast_2d(test)[0]
-    return X[train], y[train], X[test], y[test]
-
-
-def student_t_rows():
-    """Training and test rows of a smooth function with a few large errors."""
-    rng, sets = np.random.default_rng(0), []
-    for n in (200, 300):
-        X = rng.standard_normal((n, 5))
-        noise = 0.1 * rng.standard_t(2.5, n)
-        sets += [X, np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + noise]
-    return sets
-
-
-def mixing(name, seed, n_draws):
-    """Fit one sampler; a row of results."""
-    if name == "student_t":
-        X, y, X_test, y_test = student_t_rows()
-        given = {"noise": name, "n_draws": n_draws, "measure_evidence": False, "random_state": seed}
-        model = HMCMLPRegressor((16,), **given)
-    elif name in RIPLEY:
-        X, y, X_test, y_test = load(name)
-        model = HMCMLPClassifier((8,), n_draws=n_draws, measure_evidence=False, random_state=seed)
-    else:
-        X, y, X_test, y_test = training_set(0)
-        model = HMCMLPRegressor((8,), n_draws=n_draws, measure_evidence=False, random_state=seed)
-    wall, cpu = perf_counter(), process_time()
-    with counted_warnings() as messages:
-        model.fit(X, y)
-    wall, cpu = perf_counter() - wall, process_time() - cpu
-    f = parts_of(model)[0].outputs(standardised(model, X_test))
-    f = f.reshape(model.n_chains, -1, *f.shape[1:])
-    ess, found = bulk_ess(f), model.diagnostics_
-    if name != "robot_arm":
-        quality = -np.mean(model.log_predictive_density(X_test, y_test))
-    else:
-        quality = robot_arm_error(model.predict(X_test), y_test)
-    return {
-        "set": name,
-        "seed": seed,
-        "wall s": wall,
-        "CPU s": cpu,
-        "gradients": found.n_gradients,
-        "R-hat": float(np.max(r_hat(f))),
-        "ESS min": float(ess.min()),
-        "ESS median": float(np.median(ess)),
-        "min/CPU s": float(ess.min()) / cpu,
-        "min/1000 gradients": 1000.0 * float(ess.min()) / found.n_gradients,
-        "divergences": found.divergences,
-        "log loss or error": float(quality),
-        "warnings": len(messages),
-    }
 
 
 def linear_rows(name):
@@ -180,18 +112,13 @@ def network_error(network, X, exact):
 def main():
     """Run the chosen parts."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--parts", nargs="+", default=["mixing", "linear", "robot"])
+    parser.add_argument("--parts", nargs="+", default=["linear", "robot"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--sets", type=int, default=10)
     parser.add_argument("--width", type=int, default=16)
     parser.add_argument("--only", nargs="+", default=None, help="names of the sets to sample")
     args = parser.parse_args()
-    if "mixing" in args.parts:
-        names = [*(RIPLEY if "SKBAYESNN_DATA" in os.environ else ()), "robot_arm", "student_t"]
-        chosen = [name for name in names if args.only is None or name in args.only]
-        rows = [mixing(name, seed, args.draws) for name in chosen for seed in args.seeds]
-        print_table("How chains mix", rows)
     if "linear" in args.parts:
         chosen = [name for name in LINEAR if args.only is None or name in args.only]
         rows = [

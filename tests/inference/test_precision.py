@@ -71,17 +71,14 @@ def vectors(*shape):
     return np.random.default_rng(2).standard_normal(shape)
 
 
-def test_diagonal(precision):
+def test_the_matrix(precision):
     assert precision.definite
-    assert_allclose(precision.diagonal, np.diag(A), rtol=1e-12)
-
-
-def test_log_determinant(precision):
-    assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)
-
-
-def test_dense(precision):
     assert_allclose(precision.dense(), A, rtol=1e-12, atol=1e-12)
+    assert_allclose(precision.diagonal, np.diag(A), rtol=1e-12)
+    assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)
+    assert_allclose(precision.smallest_eigenvalue(), np.linalg.eigvalsh(A)[0], rtol=1e-10)
+    b = vectors(K)
+    assert_allclose(precision.quadratic(b), b @ A @ b, rtol=1e-12)
 
 
 def test_spectrum(form, precision):
@@ -101,11 +98,6 @@ def test_spectrum(form, precision):
 
 def another_prior():
     return np.random.default_rng(3).uniform(0.5, 2.0, K)
-
-
-def test_quadratic(precision):
-    b = vectors(K)
-    assert_allclose(precision.quadratic(b), b @ A @ b, rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(K,), (K, 3)], ids=str)
@@ -130,10 +122,6 @@ def test_project(precision):
     J = vectors(4, 2, K)
     expected = J @ INVERSE @ np.swapaxes(J, 1, 2)
     assert_allclose(precision.project(J), expected, rtol=1e-11, atol=1e-13)
-
-
-def test_smallest_eigenvalue(precision):
-    assert_allclose(precision.smallest_eigenvalue(), np.linalg.eigvalsh(A)[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.5])

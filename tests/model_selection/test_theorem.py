@@ -20,7 +20,7 @@ from skbayesnn.basis import FourierSplineFeatures, HermiteFunctionFeatures, Radi
 pytestmark = pytest.mark.usefixtures("laplace")
 
 NOISE_STD, HIDDEN_STD = 0.2, 2.0
-N_SETS, N_ROWS = 20, 40
+N_SETS, N_ROWS = 14, 40
 BASES = {
     "linear": FunctionTransformer(),
     "hermite": HermiteFunctionFeatures(3),

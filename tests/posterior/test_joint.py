@@ -300,7 +300,7 @@ def test_prior_of_a_precision_is_normalised(information, size):
 def test_draws_from_the_prior(integrate, known):
     joint, _ = make_joint("gaussian", (2,), "layer", integrate, known, fixed=True)
     rng = np.random.default_rng(0)
-    q = np.stack([joint.draw_prior(rng) for _ in range(4000)])
+    q = np.stack([joint.draw_prior(rng) for _ in range(2000)])
     place = joint.place(q)
     low, high = RANGE.log_range
     logs = (log_precisions(joint, place.hyper) - low) / (high - low)

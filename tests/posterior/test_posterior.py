@@ -233,12 +233,11 @@ def everything(posterior, theta, hyper):
 
 @each_likelihood
 @each_depth
-@pytest.mark.parametrize("doubles", [1, 200])
-def test_small_blocks_change_nothing(monkeypatch, name, hidden, doubles):
+def test_small_blocks_change_nothing(monkeypatch, name, hidden):
     problem = make(name, hidden, lead=(2,), n=23)
     whole = everything(*problem)
     f = outputs(problem[0].network, problem[1], problem[0].X)
-    set_block_doubles(monkeypatch, doubles)
+    set_block_doubles(monkeypatch, 1)
     parts = everything(*problem)
     for values in (whole, parts):  # of these roots only the square is accurate to rounding
         for name_of_root in ("weighted_jacobian", "triangular_root"):
@@ -250,7 +249,7 @@ def test_small_blocks_change_nothing(monkeypatch, name, hidden, doubles):
 
 
 @each_likelihood
-@pytest.mark.parametrize(("hidden", "doubles"), [((), 1000), ((7, 5), 2**20), ((7, 5), 1000)])
+@pytest.mark.parametrize(("hidden", "doubles"), [((), 1000), ((7, 5), 2**20)])
 def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hidden, doubles):
     set_block_doubles(monkeypatch, doubles)
     posterior, theta, hyper = make(name, hidden, lead=(5,), n=41)
