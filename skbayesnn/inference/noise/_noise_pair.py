@@ -28,7 +28,7 @@ ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that end
 WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
 REFINING_ROUNDS = 4  # rounds of polishing that re-estimate the precisions as well
 STILL = 1e-3  # change of ln alpha below which the precisions of a side are kept fixed
-POLISHING_ROUNDS, POLISHED = 40, 1e-8  # largest change of any log precision that ends polishing
+POLISHING_ROUNDS, POLISHED = 200, 1e-8  # largest change of any log precision that ends polishing
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
 
