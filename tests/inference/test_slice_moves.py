@@ -79,9 +79,9 @@ def test_moments_by_quadrature():
     """A weight, a bias and their precision, integrated in units of the prior's sd."""
     X, y = binary_rows()
     posterior = make_posterior(X, y)
-    z = np.linspace(-6.0, 6.0, 61)
+    z = np.linspace(-6.0, 6.0, 121)
     table = np.stack(np.meshgrid(z, z, indexing="ij"), axis=-1).reshape(-1, 2)
-    log_alpha = np.linspace(*PRIOR.log_range, 41)
+    log_alpha = np.linspace(*PRIOR.log_range, 61)
     theta = table * np.exp(-0.5 * log_alpha)[:, None, None]
     f = outputs(posterior.network, theta, X)
     log_density = -posterior.likelihood.misfit(f, posterior.targets(), np.ones(0)).value
