@@ -20,7 +20,7 @@ class Rows(NamedTuple):
     weight: np.ndarray
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
-    known: np.ndarray | None = None  # further number for every target: its error or exposure
+    known: np.ndarray | None = None  # of every target: error, exposure or side of a limit
 
     @property
     def numbers(self):

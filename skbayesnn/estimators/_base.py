@@ -1,4 +1,4 @@
-"""What all estimators share: from user data to a problem in standardised units, and back."""
+"""Base class of all estimators: from user data to a problem in standardised units, and back."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self
 
     def _earlier(self, hidden_layer_sizes):
-        """What the estimator given as ``prior`` has learnt, or ``None``."""
+        """Posterior of the estimator given as ``prior``, or ``None``."""
         return None
 
     def __getstate__(self):
@@ -235,7 +235,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         super().__setstate__(state)
 
     def __sklearn_is_fitted__(self):
-        """Whether `fit` was completed."""
+        """Return True if `fit` was completed."""
         return hasattr(self, "_ensemble")
 
     def _forget(self):
@@ -297,7 +297,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return informed(self, problem, hidden_layer_sizes, earlier)
 
     def _log_scales(self, rows):
-        """What the units of the targets add to the log density of every row."""
+        """Log of the standardised over the given density of every row, here none."""
         return 0.0
 
     def _search_options(self):
@@ -368,7 +368,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         ), ConvergenceWarning
 
     def _was_cut_short(self):
-        """Whether anything was left out for want of time."""
+        """Return True if anything was left out for want of time."""
         return self._result.problem.deadline.passed
 
     def _trouble_with_units(self):

@@ -299,23 +299,22 @@ class Posterior:
                 total = total + self.likelihood.level_information(trace.outputs, targets, beta)
         return total
 
-    def hessian_products(self, theta, hyper, vectors, exact=True):
-        """Hessian-vector products ``A v`` for vectors ``(..., k)``, without forming ``A``."""
-        blocks = self._blocks(theta, hyper.beta, exact, 1 + exact, max(self.network.layer_sizes))
-        return self._products(blocks, hyper, vectors, exact)
-
     def hessian_operator(self, theta, hyper, exact=True):
-        """Function for repeated `hessian_products`; stores the derivatives of all rows."""
+        """Function that multiplies vectors ``(..., k)`` by the Hessian, without forming it.
+
+        It stores the derivatives of all rows, for repeated products.
+        """
         width = max(self.network.layer_sizes)
         blocks = list(self._blocks(theta, hyper.beta, exact, 1 + exact, width))
-        return lambda vectors: self._products(blocks, hyper, vectors, exact)
 
-    def _products(self, blocks, hyper, vectors, exact):
-        results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
-        for trace, *derivatives in blocks:
-            for i, vector in enumerate(vectors):
-                results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
-        return results
+        def products(vectors):
+            results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
+            for trace, *derivatives in blocks:
+                for i, vector in enumerate(vectors):
+                    results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
+            return results
+
+        return products
 
     @property
     def is_quadratic(self):

@@ -53,7 +53,7 @@ def test_derivatives(name, hidden):
     assert_near(exact, difference(lambda w: posterior.gradient(w, hyper), theta), 1e-6)
     vector = rng.standard_normal(len(theta))
     for kind in (True, False):
-        product = posterior.hessian_products(theta, hyper, [vector], kind)[0]
+        product = posterior.hessian_operator(theta, hyper, kind)([vector])[0]
         assert_near(product, posterior.hessian(theta, hyper, kind) @ vector, 1e-10)
 
 

@@ -112,7 +112,7 @@ def test_the_gradient_and_hessian_of_a_posterior():
     hessian = posterior.hessian(theta, hyper)
     assert_allclose(hessian, differences, rtol=1e-6, atol=1e-6)
     vector = rng.standard_normal(k)
-    assert_allclose(posterior.hessian_products(theta, hyper, [vector])[0], hessian @ vector)
+    assert_allclose(posterior.hessian_operator(theta, hyper)([vector])[0], hessian @ vector)
 
 
 def test_zero_mean_and_unit_precision_are_those_of_groups():

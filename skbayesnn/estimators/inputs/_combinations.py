@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from skbayesnn.estimators.inputs._hyperpriors import of_levels
 from skbayesnn.estimators.inputs._parameters import is_estimator
+from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.posterior import INTERCEPT, Gamma
 
 
@@ -75,8 +76,6 @@ def _has_labels(estimator):
 def _has_own_groups(estimator):
     return _has_labels(estimator) or estimator._prior.kind not in ("layer", "single")
 
-
-COUNTS = "poisson", "negative_binomial"  # values of noise for counts
 
 # choices made by a call
 MEASUREMENTS = Choice("measurement_std")

@@ -114,7 +114,7 @@ def _columns_of(kind, X):
 
 
 def _is_number(cell):
-    """Whether a cell can be converted to a number."""
+    """Return True if a cell can be converted to a number."""
     try:
         float(cell)
     except (TypeError, ValueError):

@@ -9,6 +9,8 @@ from sklearn.base import BaseEstimator
 
 from skbayesnn._typing import Estimator, LayerSizes
 
+COUNTS = "poisson", "negative_binomial"  # kinds of noise for counts
+
 
 class Setting(BaseEstimator):
     """Base class of parameters that belong together and are one parameter of an estimator.
@@ -214,6 +216,11 @@ class Noise(Setting):
         """
         kind = value is None or isinstance(value, str | bool | cls)
         return super().of(value) if kind else cls(std=value)
+
+    @property
+    def _is_of_counts(self):
+        """True if the targets are counts."""
+        return self.kind in COUNTS
 
     @property
     def _is_known(self):

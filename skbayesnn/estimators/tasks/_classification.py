@@ -1,4 +1,4 @@
-"""What classifiers share: classes as targets, and predictions from class probabilities."""
+"""Mixin of classifiers: classes as targets, and predictions from class probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WANTED = (
 
 
 def has_columns(y):
-    """Whether targets are a table of more than one column, not labels."""
+    """Return True if targets are a table of more than one column, not labels."""
     try:
         shape = np.asarray(y).shape
     except ValueError:  # sequences of different lengths
@@ -260,7 +260,7 @@ class Classification(ClassifierMixin):
         return rows._replace(weight=rows.weight * self._class_factors(rows), shares=shares)
 
     def _class_factors(self, rows):
-        """What ``class_weight`` multiplies the weight of every row by."""
+        """Factors of the weights of all rows by ``class_weight``."""
         given, codes = self.class_weight, rows.y[:, 0].astype(int)
         if given is None:
             return 1.0

@@ -12,7 +12,6 @@ from sklearn.metrics import d2_tweedie_score
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators.inputs._combinations import COUNTS
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import (
     checked_errors,
@@ -20,6 +19,7 @@ from skbayesnn.estimators.inputs._rows import (
     checked_weights,
     generator,
 )
+from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.estimators.predictions._counts import CountDistribution
 from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
 from skbayesnn.estimators.predictions._methods import Predictions
@@ -45,7 +45,7 @@ class Regression(Predictions, RegressorMixin):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         noise = getattr(self, "_noise", None)
-        tags.target_tags.positive_only = noise is not None and noise.kind in COUNTS
+        tags.target_tags.positive_only = noise is not None and noise._is_of_counts
         return tags
 
     @overload
@@ -108,8 +108,7 @@ class Regression(Predictions, RegressorMixin):
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std and return_cov can be requested.")
         if not return_cov:
-            given = {} if exposure is None else {"exposure": exposure}
-            distribution = self.predict_distribution(X, **given)
+            distribution = self.predict_distribution(X, exposure=exposure)
             return distribution._mean_and_std() if return_std else distribution.mean()
         if self._counts:
             raise ValueError("return_cov is not supported for counts.")

@@ -11,7 +11,6 @@ from scipy.special import gammaln
 from skbayesnn._data import Scaling, standardised, standardised_variances
 from skbayesnn.estimators.inputs._combinations import (
     CENSORED,
-    COUNTS,
     FIXED_NOISE,
     GAMMA_NOISE,
     MEASUREMENTS,
@@ -96,14 +95,14 @@ class RegressionFit(Regression):
         """Check the rows, and known errors, exposures or sides of limits if they are given."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
         self._has_limits, self._has_exposures = censored is not None, exposure is not None
-        if exposure is not None and self._noise.kind not in COUNTS:
+        if exposure is not None and not self._noise._is_of_counts:
             raise ValueError("exposure is for counts, noise='poisson' or 'negative_binomial'.")
         if censored is not None:
             check_combinations(self, CENSORED)
             if measurement_std is not None:
                 raise ValueError("Give either measurement_std or censored, not both.")
             return X, y, sample_weight, checked_sides(censored, y.shape)
-        if self._noise.kind in COUNTS and measurement_std is None:
+        if self._noise._is_of_counts and measurement_std is None:
             check_counts(y)
             return X, y, sample_weight, checked_exposure(exposure, len(X))
         if measurement_std is None:
@@ -118,7 +117,7 @@ class RegressionFit(Regression):
     def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
         kind = self._noise.kind
-        if kind in COUNTS:
+        if self._noise._is_of_counts:
             return self._count_targets(rows, scaling)
         if kind == "correlated" and n_outputs == 1:
             raise ValueError(
@@ -165,7 +164,7 @@ class RegressionFit(Regression):
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
-        if self._noise.kind in COUNTS:
+        if self._noise._is_of_counts:
             free = np.ones(likelihood.n_levels, dtype=bool)
             known, left_out = rows.known * np.exp(y_scaling.shift), 0.0
             if self._noise.kind == "poisson":  # by the misfit
@@ -205,7 +204,7 @@ class RegressionFit(Regression):
 
     def _spikes(self, rows):
         """Spikes of all outputs; ``None`` for counts and with limits, which explain them."""
-        if self._has_limits or self._noise.kind in COUNTS:
+        if self._has_limits or self._noise._is_of_counts:
             return [None] * rows.y.shape[1]
         return spikes_of(rows)
 

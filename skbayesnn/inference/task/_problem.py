@@ -159,7 +159,7 @@ class Problem:
         return Hyperpriors.of(self.noise_hyperprior or default)
 
     def suits(self, hidden_layer_sizes):
-        """Whether the prior, if given by names or labels of groups, has those of a network."""
+        """Return True if a prior given by names or labels of groups has those of a network."""
         if self.groups is not None or not isinstance(self.prior, str):
             return False
         try:
