@@ -1,6 +1,12 @@
-"""Evidence engine of the estimators: a Gaussian approximation around each of several minima."""
+"""Evidence engine of the estimators: drawn networks, or Gaussians around several minima.
+
+Small data are predicted by networks drawn from the posterior. The minima of its energy, with a
+Gaussian approximation around each, are then searched for only when something asks for them:
+``coefs_``, ``posterior_``, the terms of the evidence, or a later fit that continues.
+"""
 
 from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -18,13 +24,15 @@ from skbayesnn.estimators.reports._verdict import REMEDIES
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import GaussianPosterior
 from skbayesnn.inference import (
+    NEVER,
     Trouble,
     fit_evidence,
     gaussian_around,
     noise_posterior,
     own_posterior,
+    without_matrices,
 )
-from skbayesnn.predictive import combined
+from skbayesnn.predictive import combined, ensemble_of_models
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -36,6 +44,43 @@ def learns_in_batches(estimator):
     if words is not None:
         raise AttributeError(words)
     return True
+
+
+class Approximation:
+    """Laplace's approximation of a fit, found on first use.
+
+    Parameters
+    ----------
+    search : callable
+        Function without arguments that returns the `EvidenceFit`.
+    combine : str
+        See `combined`.
+    """
+
+    def __init__(self, search, combine):
+        self._search, self._combine = search, combine
+
+    @cached_property
+    def _found(self):
+        fit = self._search()
+        if any(minimum.precision is None for _, minimum in fit.pool):
+            raise ValueError(
+                "The posterior is numerically singular: neither the prior nor the data determine "
+                "some weights. Use a larger prior.base_precision, other units, or smaller weights."
+            )
+        found = combined(fit, self._combine)
+        light = fit.without_matrices()
+        return found._replace(minima=[without_matrices(m) for m in found.minima]), light
+
+    @property
+    def combined(self):
+        """Combined predictions of the minima."""
+        return self._found[0]
+
+    @property
+    def fit(self):
+        """`EvidenceFit` without the precision matrices of its minima."""
+        return self._found[1]
 
 
 class EvidenceMLP(BayesianMLP):
@@ -71,19 +116,22 @@ class EvidenceMLP(BayesianMLP):
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
         problem = problem.under_constant_noise if in_batches else problem
-        noise = self._noise_model(problem)
+        noise, entropy = self._noise_model(problem), self._entropy
         if noise == "auto" and in_batches:
             noise = "constant"
-        return fit_evidence(
+        result = fit_evidence(
             problem,
             hidden_layer_sizes,
-            self._entropy,
+            entropy,
             self.n_restarts,
             noise,
             previous,
             self._workers(problem),
             False if in_batches else self.measure_evidence,
         )
+        search = partial(_minima_of, result, entropy, self.n_restarts)
+        self._laplace = Approximation(search, self.combine)
+        return result
 
     def _earlier(self, hidden_layer_sizes):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
@@ -112,45 +160,121 @@ class EvidenceMLP(BayesianMLP):
 
     def _keep(self, result, rows):
         """Set the fitted attributes."""
-        if any(minimum.precision is None for _, minimum in result.pool):
-            raise ValueError(
-                "The posterior is numerically singular: neither the prior nor the data determine "
-                "some weights. Use a larger prior.base_precision, other units, or smaller weights."
-            )
         self._keep_common(result)
-        predictors = combined(result, self.combine)
-        self._ensemble, self._gaussians = predictors.ensemble, predictors.gaussians
-        self._shares = predictors.shares
-        minima, shares = predictors.minima, predictors.shares
-        best, scale = result.best, result.problem.log_scale
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
-        self.weight_group_names_ = list(best.groups.names)
-        self.weight_precisions_ = best.hyper.alpha.copy()
-        self.n_effective_weights_ = float(np.sum(best.gamma))
-        self.n_iter_ = max(m.n_iter for m in result.minima)
+        self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
+        if self._predicts_by_draws:
+            self._ensemble, self._left_out = ensemble_of_models(result)
+        else:
+            self._ensemble, self._left_out = self._gaussians, self._laplace.combined.left_out
+        self._result = result if result.drawn else self._laplace.fit
+        groups = result.posed.posterior if self._predicts_by_draws else self._best
+        self.weight_group_names_ = list(groups.groups.names)
+        self.weight_precisions_ = self._typical_precisions()
         if self._prior._has_relevances:
-            self.feature_relevance_ = best.hyper.alpha[: self.n_features_in_] ** -0.5
-        self.networks_ = [
-            self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(minima, shares, strict=True)
-        ]
-        self.coefs_, self.intercepts_ = self.networks_[0].coefs, self.networks_[0].intercepts
-        units = self._units(best.network)
-        deviations = units.standard_deviations(best.precision)
-        self.coefs_std_, self.intercepts_std_ = units.split(deviations)
-        densities = predictors.leave_one_out + self._log_scales(rows)
+            self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
+        densities = self._left_out.log_density + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)
-        self._result = result.without_matrices()
-        units = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in minima]
-        self._left_out = predictors.left_out
-        given = self._left_out, result.problem.y, result.problem.sample_weight
-        given = *given, is_classifier(self), self._outliers
-        predictions = Predictions.of(*given)
-        self.evidence_report_ = make_report(result, units, shares, self._noise_std_of, predictions)
+        self._predictions = Predictions.of(
+            self._left_out,
+            result.problem.y,
+            result.problem.sample_weight,
+            is_classifier(self),
+            self._outliers,
+        )
+
+    def _typical_precisions(self):
+        """Weight precisions: geometric mean over the draws, or those of the best minimum."""
+        if not self._predicts_by_draws:
+            return self._best.hyper.alpha.copy()
+        n_groups = len(self.weight_group_names_)  # of the means; a noise network comes after
+        return np.exp(np.mean(np.log(self._result.drawn[0].alpha[:, :n_groups]), axis=0))
+
+    # --- Laplace's approximation ------------------------------------------------------------------
+
+    @property
+    def _gaussians(self):
+        """Gaussian approximations of the minima that have a share."""
+        return self._laplace.combined.gaussians
+
+    @property
+    def _shares(self):
+        """Shares of all minima in the predictions by these."""
+        return self._laplace.combined.shares
+
+    @property
+    def _best(self):
+        """Minimum of highest evidence."""
+        return self._laplace.fit.best
+
+    @property
+    def n_effective_weights_(self):
+        """Effective number of weights at the best minimum."""
+        check_is_fitted(self)
+        return float(np.sum(self._best.gamma))
+
+    @property
+    def n_iter_(self):
+        """Largest number of training steps to a minimum."""
+        check_is_fitted(self)
+        return max(m.n_iter for m in self._laplace.fit.minima)
+
+    @property
+    def networks_(self):
+        """Networks at all minima, in the units of X and y."""
+        check_is_fitted(self)
+        scale = self._result.problem.log_scale
+        return [
+            self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
+            for m, share in zip(self._laplace.combined.minima, self._shares, strict=True)
+        ]
+
+    @property
+    def coefs_(self):
+        """Weights of the best minimum, in the units of X and y."""
+        return self._best_weights()[0]
+
+    @property
+    def intercepts_(self):
+        """Biases of the best minimum, in the units of X and y."""
+        return self._best_weights()[1]
+
+    def _best_weights(self):
+        check_is_fitted(self)
+        return self._in_user_units(self._best.network, self._best.theta)
+
+    @property
+    def coefs_std_(self):
+        """Error bars of ``coefs_``, by Laplace's approximation."""
+        return self._best_deviations()[0]
+
+    @property
+    def intercepts_std_(self):
+        """Error bars of ``intercepts_``, by Laplace's approximation."""
+        return self._best_deviations()[1]
+
+    def _best_deviations(self):
+        check_is_fitted(self)
+        return self._units(self._best.network).split(self._posterior_of(0).std)
+
+    @property
+    def evidence_report_(self):
+        """Report on the evidence and the predictions, see `EvidenceReport`."""
+        check_is_fitted(self)
+        found, scale = self._laplace.combined, self._result.problem.log_scale
+        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
+        return make_report(
+            self._result,
+            self._laplace.fit,
+            minima,
+            found.shares,
+            self._noise_std_of,
+            self._predictions,
+        )
 
     @property
     def _gamma(self):
-        return self._result.best.gamma
+        return super()._gamma if self._predicts_by_draws else self._best.gamma
 
     @property
     def posterior_(self):
@@ -159,8 +283,9 @@ class EvidenceMLP(BayesianMLP):
         return OnDemand(len(self._shares), self._posterior_of)
 
     def _posterior_of(self, index):
-        posterior, minimum = self._result.pool[index]
-        settings, share = self._result.posed.settings, float(self._shares[index])
+        fit = self._laplace.fit
+        (posterior, minimum), settings = fit.pool[index], fit.posed.settings
+        share = float(self._shares[index])
         own, noise = own_posterior(posterior, minimum), None
         if minimum.noise is not None:
             units = self._noise_units(minimum.noise.network)
@@ -171,7 +296,7 @@ class EvidenceMLP(BayesianMLP):
         return self._gaussian_posterior(own, minimum, units, share, log_evidence, noise)
 
     def _gaussian_posterior(self, own, minimum, units, share, log_evidence, noise=None):
-        precision, exact = gaussian_around(own, minimum, self._result.posed.settings)
+        precision, exact = gaussian_around(own, minimum, self._laplace.fit.posed.settings)
         names = self._weight_names(minimum.network)
         groups, alpha = minimum.groups, minimum.hyper.alpha
         prior = None if groups.coupled else groups.diagonal(alpha)
@@ -180,7 +305,9 @@ class EvidenceMLP(BayesianMLP):
 
     def _trouble(self):
         """Warning about the fit, with its category, or ``None``."""
-        best = self._result.best
+        if self._predicts_by_draws:
+            return None
+        best = self._best
         as_planned = best.trouble is Trouble.EARLY  # no evidence; the report says so
         if np.isnan(self.log_evidence_) and not as_planned:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
@@ -188,7 +315,7 @@ class EvidenceMLP(BayesianMLP):
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
                 f"{REMEDIES[best.trouble]}"
             ), category
-        if not best.converged and np.isnan(self.log_evidence_std_):
+        if not best.converged:
             return (
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
                 "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "
@@ -204,9 +331,18 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _trouble_with_predictions(self):
-        words = self.evidence_report_.predictions.trouble
+        words = self._predictions.trouble
         return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""
         return None
+
+
+def _minima_of(result, entropy, n_restarts):
+    """Search for minima under the model of highest evidence if networks were drawn instead."""
+    if not result.drawn:
+        return result
+    sizes = result.posed.posterior.network.hidden_layer_sizes
+    problem = replace(result.problem, deadline=NEVER)
+    return fit_evidence(problem, sizes, entropy, n_restarts, result.noise)

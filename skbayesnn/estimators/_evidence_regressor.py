@@ -288,11 +288,12 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 
     @property
     def noise_std_(self):
-        """Noise standard deviation at the best minimum, in units of y."""
+        """Noise standard deviation in units of y: mean over draws, or at the best minimum."""
         check_is_fitted(self)
-        noise = self._noise_std_of(self._result.best)
-        if noise is None:
+        if self._counts:
             raise AttributeError("noise_std_ does not exist for counts.")
+        predicts = self._predicts_by_draws
+        noise = self._mean_noise_std() if predicts else self._noise_std_of(self._best)
         return float(noise[0]) if self._y_is_1d else noise
 
     @property
@@ -307,7 +308,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 
     def _noise_weights(self):
         check_is_fitted(self)
-        noise = self._result.best.noise
+        noise = self._best.noise
         if noise is None:
             raise AttributeError(
                 "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
@@ -321,23 +322,27 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         check_is_fitted(self)
         if self.noise_model_ != "correlated":
             raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
-        return self._result.best.likelihood.correlation.copy()
+        return self._best.likelihood.correlation.copy()
 
     @property
     def degrees_of_freedom_(self):
-        """Degrees of freedom of Student-t noise at the best minimum."""
+        """Degrees of freedom of Student-t noise: mean over draws, or at the best minimum."""
         check_is_fitted(self)
         if self.noise_model_ != "student_t":
             raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
-        return self._result.best.likelihood.degrees_of_freedom
+        if self._predicts_by_draws:
+            return float(np.exp(np.mean(np.log(self._result.drawn[0].state))))
+        return self._best.likelihood.degrees_of_freedom
 
     @property
     def dispersion_(self):
-        """Dispersion ``a`` of negative binomial counts at the best minimum."""
+        """Dispersion ``a`` of negative binomial counts: mean over draws, or at the best minimum."""
         check_is_fitted(self)
         if self.noise_model_ != "negative_binomial":
             raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
-        return float(1.0 / self._result.best.hyper.beta[0])
+        if self._predicts_by_draws:
+            return float(np.mean(1.0 / self._result.drawn[0].beta))
+        return float(1.0 / self._best.hyper.beta[0])
 
     def _noise_std_of(self, minimum):
         likelihood = minimum.likelihood

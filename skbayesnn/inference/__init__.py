@@ -1,6 +1,7 @@
 """Inference: modes, the Laplace approximation and its evidence, and posterior sampling."""
 
-from skbayesnn.inference._evidence_fit import fit_evidence, sampled_sizes
+from skbayesnn.inference._drawn_fit import sampled_sizes
+from skbayesnn.inference._evidence_fit import fit_evidence, without_matrices
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
 from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
@@ -19,13 +20,14 @@ from skbayesnn.inference.minima._search import Workers, fits, in_order, own_post
 from skbayesnn.inference.noise._degrees_of_freedom import FOR_OUTLIERS
 from skbayesnn.inference.noise._gaussian import gaussian_around, noise_posterior
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.task._deadline import Deadline
+from skbayesnn.inference.task._deadline import NEVER, Deadline
 from skbayesnn.inference.task._limits import Limits
 from skbayesnn.inference.task._problem import Problem
 from skbayesnn.inference.task._progress import Lines
 
 __all__ = [
     "FOR_OUTLIERS",
+    "NEVER",
     "NOISE_MODELS",
     "OF_SIZE",
     "SIGNIFICANT",
@@ -54,4 +56,5 @@ __all__ = [
     "readable",
     "sampled_sizes",
     "well_determined",
+    "without_matrices",
 ]

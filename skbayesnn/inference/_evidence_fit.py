@@ -2,7 +2,7 @@
 
 Order of calls::
 
-    fit_models                  where the posterior is sampled; else
+    fit_by_drawing              where the posterior is sampled; else
     grown                       hidden layers, if they are to be chosen
     chosen_with_many_rows       hidden layers and noise, by held-out rows where there are many
     find_minima                 under constant noise, from the remaining starts
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -30,12 +31,6 @@ from skbayesnn.inference.choice._noise_choice import (
     under_noise,
     while_there_is_time,
     with_chosen_noise,
-)
-from skbayesnn.inference.choice._sampled_models import (
-    GENEROUS,
-    Model,
-    draw_models,
-    is_affordable,
 )
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
@@ -72,9 +67,6 @@ class EvidenceFit:
     noise_p_values, noise_log_evidences : dict
         P values of tests against constant noise and log evidences by noise model (in units of the
         user, by Laplace's approximation), where the noise was chosen automatically.
-    drawn : tuple of Drawn
-        Posterior samples of every model in descending order of evidence; the first one gives the
-        evidence of the fit. Empty if the posterior was not sampled.
     """
 
     problem: Problem
@@ -85,24 +77,14 @@ class EvidenceFit:
     growth: tuple = ()
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
-    drawn: tuple = ()
 
-    @property
-    def laplace_log_evidence(self):
-        """Log evidence by Laplace's approximation, summed over minima; ``nan`` if none has one."""
-        return total_log_evidence(self.minima) + self.problem.log_scale
+    drawn = ()  # no networks were drawn
+    log_evidence_std = np.nan  # not estimated
 
     @property
     def log_evidence(self):
-        """Log evidence estimated by sampling, else by Laplace's approximation."""
-        if not self.drawn:
-            return self.laplace_log_evidence
-        return self.drawn[0].log_evidence + self.problem.log_scale
-
-    @property
-    def log_evidence_std(self):
-        """Standard error of the log evidence; ``nan`` if not estimated by sampling."""
-        return self.drawn[0].log_evidence_std if self.drawn else np.nan
+        """Log evidence by Laplace's approximation, summed over minima; ``nan`` if none has one."""
+        return total_log_evidence(self.minima) + self.problem.log_scale
 
     @property
     def best(self):
@@ -115,27 +97,21 @@ class EvidenceFit:
         return [*((self.posed.posterior, minimum) for minimum in self.minima), *self.others]
 
     def draw_prior(self, X, size, rng):
-        """Draw networks from the prior; returns their outputs, ``(size, n, n_outputs)``.
+        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior.
 
-        The precisions are those of the networks drawn from the posterior, if there are any, and
-        else those of the best minimum.
+        The precisions are those of the best minimum.
         """
-        if self.drawn:
-            joint, position = self.drawn[0].joint, self.drawn[0].position
-            alpha = joint.place(position[rng.integers(len(position), size=size)]).hyper.alpha
-            own = joint.posterior  # groups of a noise network come after its own
-            return outputs(own.network, own.groups.draw(alpha, rng), X)
         best = self.best
         alpha = np.tile(best.hyper.alpha, (size, 1))
         return outputs(best.network, best.groups.draw(alpha, rng), X)
 
     def without_matrices(self):
         """Copy of the fit without the precision matrices of its minima."""
-        others = [(posterior, _light(minimum)) for posterior, minimum in self.others]
-        return replace(self, minima=[_light(m) for m in self.minima], others=others)
+        others = [(posterior, without_matrices(minimum)) for posterior, minimum in self.others]
+        return replace(self, minima=[without_matrices(m) for m in self.minima], others=others)
 
 
-def _light(minimum):
+def without_matrices(minimum):
     """Copy of a minimum without its precision matrices."""
     noise = minimum.noise and replace(minimum.noise, precision=None)
     return replace(minimum, precision=None, noise=noise)
@@ -171,8 +147,12 @@ def fit_evidence(
         Minima of this earlier fit take the place of random starts.
     workers : Workers
     measured : bool or "auto"
-        Whether to sample the posterior, which also estimates the evidence; ``"auto"``: where
-        `Limits` predict that this takes seconds.
+        Whether to draw networks from the posterior instead, which also estimates the evidence;
+        ``"auto"``: where `Limits` predict that this takes seconds.
+
+    Returns
+    -------
+    EvidenceFit or DrawnFit
 
     Examples
     --------
@@ -187,8 +167,9 @@ def fit_evidence(
     """
     sizes = sampled_sizes(problem, hidden_layer_sizes, noise, measured)
     if sizes is not None:
-        given = problem, hidden_layer_sizes, sizes, entropy, n_restarts, noise, previous, workers
-        return fit_models(*given)
+        drawn = fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise, workers)
+        if drawn is not None:
+            return drawn
     growth, tried, on_part = (), {}, {}
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         asked = hidden_layer_sizes, noise
@@ -214,98 +195,6 @@ def fit_evidence(
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
     return replace(fit, **on_part)
-
-
-def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
-    """Hidden layer sizes of the network whose posterior is sampled; ``None`` for no sampling.
-
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-    noise : str
-        One of `NOISE_MODELS`, or ``"auto"``.
-    wanted : bool or "auto"
-        ``True``: regardless of the time it takes.
-    """
-    possible = noise == "auto" or NOISE_MODELS[noise].sampled
-    if not wanted or not possible:
-        return None
-    if hidden_layer_sizes == "auto":
-        hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
-    posterior = problem.posed(hidden_layer_sizes).posterior
-    if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
-        return None  # Laplace's approximation is exact
-    if is_affordable(posterior, problem.limits) or (wanted is True and posterior.groups.centred):
-        return hidden_layer_sizes
-    return None
-
-
-def fit_models(
-    problem, hidden_layer_sizes, sizes, entropy, n_restarts, noise, previous=None, workers=ALONE
-):
-    """Sample the posterior of networks of a given size under several noise models.
-
-    The linear model is included if the size is chosen automatically. Noise models other than
-    constant noise are included if tests of the residuals reject constant noise in their favour.
-
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-        Hidden layer sizes that the user asked for.
-    sizes : tuple of int
-        Hidden layer sizes of the network.
-    entropy, n_restarts, noise, previous, workers
-        See `fit_evidence`.
-    """
-    chosen = hidden_layer_sizes == "auto"
-    n_starts = min(N_SCOUTS, n_restarts) if chosen else n_restarts
-    given = {}, entropy, n_starts, previous, workers
-    linear = [()] if chosen or (noise == "auto" and problem.suits(())) else []
-    tried = dict.fromkeys([sizes, *linear])  # the linear model once
-    fits = [_under_constant_noise(problem, some, *given) for some in tried]
-    laws = _laws(problem, fits) if noise == "auto" else [noise]
-    sampled = fits if chosen else fits[:1]
-    models = [_model(fit, law, previous, workers) for fit in sampled for law in laws]
-    with workers.progress.over("networks drawn from the posterior") as step:
-        drawn = draw_models(models, entropy, problem.deadline, problem.log_scale, step)
-    best = drawn[0].model if drawn else models[0]
-    rest = [(m.posed.posterior, minimum) for m in models if m is not best for minimum in m.minima]
-    fit = EvidenceFit(problem, best.posed, best.minima, rest, best.noise, drawn=tuple(drawn))
-    growth = tuple(_candidate(problem, some) for some in drawn) if chosen else ()
-    totals = {}
-    for some in drawn if noise == "auto" else ():
-        totals.setdefault(some.model.noise, some.log_evidence + problem.log_scale)
-    tested = noise == "auto" or NOISE_MODELS[noise].plain
-    p_values = p_values_of(fits[0]) if tested else {}
-    return replace(fit, growth=growth, noise_p_values=p_values, noise_log_evidences=totals)
-
-
-def _laws(problem, fits):
-    """Noise models to be tried: constant noise, then those that tests of any fit suggest.
-
-    A test of each fit is needed, as a large network may fit outliers that the linear model shows.
-    """
-    found = [p_values_of(fit) for fit in fits]
-    lowest = {name: min(values.get(name, 1.0) for values in found) for name in found[0]}
-    return ["constant", *suspected(problem, lowest)]
-
-
-def _model(fit, noise, previous, workers):
-    """Pose a network under a noise model, with the minimum reached from its best one."""
-    if NOISE_MODELS[noise].plain:
-        return Model(fit.problem, noise, fit.posed, fit.minima)
-    best = replace(fit, minima=fit.minima[:1])
-    return Model(fit.problem, noise, *under_noise(noise, best, previous, workers))
-
-
-def _candidate(problem, drawn):
-    """Convert a sampled model to a `Candidate` of growth."""
-    model, scale = drawn.model, problem.log_scale
-    laplace = total_log_evidence(model.minima) + scale
-    n_weights = model.posed.posterior.network.n_weights
-    return Candidate(model.hidden_layer_sizes, n_weights, laplace, drawn.log_evidence + scale)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
@@ -355,7 +244,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     tuple or None
         Hidden layer sizes and noise models; ``None`` if no larger network is better.
     """
-    totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.laplace_log_evidence}
+    totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.log_evidence}
     known = {name: value for name, value in totals.items() if np.isfinite(value)}
     others = {name: value for name, value in known.items() if NOISE_MODELS[name].hides}
     constant = {sizes: total_log_evidence(minima) for sizes, (_, minima) in tried.items()}

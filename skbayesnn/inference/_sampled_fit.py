@@ -2,7 +2,7 @@
 
 The order of calls::
 
-    fit_models                  selects models and starts by populations if affordable; else
+    fit_by_drawing              selects models and starts by populations if affordable; else
     grown, with_chosen_noise    select hidden layers and noise by evidence if they are "auto"
     start_sampling              starts chains near minima
     run_chains                  warms chains up and draws, or continues those of the last fit
@@ -15,16 +15,10 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._evidence_fit import (
-    N_SCOUTS,
-    EvidenceFit,
-    fit_models,
-    sampled_sizes,
-    seeds_of,
-)
+from skbayesnn.inference._drawn_fit import MORE, fit_by_drawing, sampled_sizes
+from skbayesnn.inference._evidence_fit import N_SCOUTS, EvidenceFit, seeds_of
 from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
-from skbayesnn.inference.choice._sampled_models import MORE
 from skbayesnn.inference.minima._search import ALONE, find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population
@@ -299,15 +293,17 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
 
     Returns
     -------
-    EvidenceFit
-        Fit whose minima, if any, are the starting points of chains.
+    EvidenceFit or DrawnFit
+        Fit whose minima or drawn networks, if any, are the starting points of chains.
     """
     kept, growth, minima = init or previous, (), []
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
         sizes = sampled_sizes(problem, hidden_layer_sizes, noise)
+        drawn = None
         if sizes is not None:
-            given = hidden_layer_sizes, sizes, entropy, N_SCOUTS, noise, None, workers
-            return fit_models(problem, *given)
+            drawn = fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise, workers)
+        if drawn is not None:
+            return drawn
     if hidden_layer_sizes == "auto" and kept is not None:
         hidden_layer_sizes = kept.posed.posterior.network.hidden_layer_sizes
         growth = kept.growth if init is None else ()

@@ -1,6 +1,6 @@
 """Predictive distributions from posteriors: error bars, moderated outputs, mixtures."""
 
-from skbayesnn.predictive._combination import combined, ensemble_of_draws
+from skbayesnn.predictive._combination import combined, ensemble_of_draws, ensemble_of_models
 from skbayesnn.predictive._count_ensemble import CountEnsemble
 from skbayesnn.predictive._counts import CountLaws
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
@@ -60,6 +60,7 @@ __all__ = [
     "combined",
     "covariance_root",
     "ensemble_of_draws",
+    "ensemble_of_models",
     "evidence_weights",
     "leave_one_out",
     "left_out",

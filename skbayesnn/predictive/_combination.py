@@ -24,26 +24,18 @@ class Combined(NamedTuple):
 
     Attributes
     ----------
-    ensemble : Ensemble
-        Networks that predict: with ``combine="posterior"`` the networks sampled to measure the
-        evidence, if any; else the Gaussians.
     gaussians : Ensemble
         Gaussian approximations of the minima that have a share, one for each.
     minima : list of Minimum
         All minima that were considered, those of the fit's own network first.
     shares : ndarray of shape (len(minima),)
-    leave_one_out : ndarray of shape (n,)
-        Leave-one-out log predictive density of every distinct row by the Gaussians (standardised
-        units).
     left_out : LeftOut
-        Leave-one-out predictions of the ensemble.
+        Leave-one-out predictions.
     """
 
-    ensemble: Ensemble
     gaussians: Ensemble
     minima: list
     shares: np.ndarray
-    leave_one_out: np.ndarray
     left_out: LeftOut
 
 
@@ -68,16 +60,10 @@ def combined(fit, combine):
 
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     used = np.flatnonzero(shares)
-    mixed = predicted = LeftOut.mixed([left(i) for i in used], shares[used])
+    mixed = LeftOut.mixed([left(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
-    ensemble = gaussians
-    if combine == "posterior" and fit.drawn:
-        ensemble = _ensemble_of_models(fit.drawn)
-        given = fit.problem.X, fit.problem.y, fit.problem.known
-        parts = [LeftOut.of_draws(part, *given) for part in ensemble.parts]
-        predicted = LeftOut.mixed(parts, np.array([sum(some) for some in ensemble.weights]))
-    return Combined(ensemble, gaussians, minima, shares, mixed.log_density, predicted)
+    return Combined(gaussians, minima, shares, mixed)
 
 
 def _pooled(fit, minima, used, member, densities):
@@ -160,15 +146,31 @@ def _shares(combine, posterior, minima, densities):
     return weights / weights.sum()
 
 
-def _ensemble_of_models(drawn):
-    """Networks drawn from the posteriors of several models, weighted by their evidences."""
-    parts = [
-        _draws_of(some.model.noise, some.joint, some.theta, some.beta, some.noise) for some in drawn
-    ]
+def ensemble_of_models(fit):
+    """Networks drawn from the posteriors of several models, weighted by their evidences.
+
+    Parameters
+    ----------
+    fit : DrawnFit
+
+    Returns
+    -------
+    ensemble : Ensemble
+    left_out : LeftOut
+        Leave-one-out predictions.
+    """
+    kept = [some for some in fit.drawn if some.share >= NEGLIGIBLE_MODEL]
+    shares = np.array([some.share for some in kept])
+    shares = shares / shares.sum()
+    parts = tuple(
+        _draws_of(some.noise, some.joint, some.theta, some.beta, some.state) for some in kept
+    )
     weights = [
-        np.full(part.size, some.share / part.size) for part, some in zip(parts, drawn, strict=True)
+        np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]
-    return Ensemble(tuple(parts), tuple(weights))
+    problem = fit.problem
+    left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
+    return Ensemble(parts, tuple(weights)), LeftOut.mixed(left, shares)
 
 
 def _draws_of(noise, joint, theta, beta, state, best=0):

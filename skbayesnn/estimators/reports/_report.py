@@ -318,12 +318,14 @@ class EvidenceReport(Printed):
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
 
 
-def make_report(fit, minima, shares, noise_std, predictions):
+def make_report(fit, laplace, minima, shares, noise_std, predictions):
     """Assemble the report of a fit.
 
     Parameters
     ----------
-    fit : EvidenceFit
+    fit : EvidenceFit or DrawnFit
+    laplace : EvidenceFit
+        Laplace's approximation of the same model.
     minima : list of Minimum
         Minima that predict together, their terms in the user's units.
     shares : ndarray of shape (len(minima),)
@@ -352,13 +354,12 @@ def make_report(fit, minima, shares, noise_std, predictions):
         )
         for minimum, share in zip(minima, shares, strict=True)
     ]
-    by_sampling = [np.isfinite(drawn.log_evidence_std) for drawn in fit.drawn]
     chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
     return EvidenceReport(
         fit.log_evidence,
         fit.log_evidence_std,
-        fit.laplace_log_evidence,
-        overall(reports[0].verdict, predictions, chosen and not (by_sampling and all(by_sampling))),
+        laplace.log_evidence,
+        overall(reports[0].verdict, predictions, chosen and not fit.drawn),
         tuple(reports),
         n_targets,
         minima[0].network.n_weights,

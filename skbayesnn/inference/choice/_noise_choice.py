@@ -69,15 +69,20 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     )
 
 
-def suspected(problem, p_values):
+def suspected(problem, p_values, most=1.0):
     """Noise models that are allowed and suggested by tests; none if the deadline has passed.
 
     With more rows a test is more powerful and a trial takes longer, so that the threshold is lower.
+    No threshold is larger than ``most``.
     """
     if problem.deadline.passed:
         return []
     strict = min(1.0, FEW_ROWS / len(problem.X))
-    found = [noise for noise, p in p_values.items() if p < strict * NOISE_MODELS[noise].tried_below]
+    found = [
+        noise
+        for noise, p in p_values.items()
+        if p < strict * min(most, NOISE_MODELS[noise].tried_below)
+    ]
     return [noise for noise in found if problem.laws is None or noise in problem.laws]
 
 
@@ -118,7 +123,20 @@ def p_values_of(fit):
     own = own_posterior(posterior, best)
     with Method.choose(*fit.posed).threads():
         residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
-    beta = own.likelihood.precisions(best.hyper.beta)
+    return p_values(posterior, residuals, gamma, own.likelihood.precisions(best.hyper.beta))
+
+
+def p_values(posterior, residuals, gamma, beta):
+    """P values of tests of constant noise by noise model.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    residuals, gamma : ndarray of shape (n, n_outputs)
+        Residuals, and the remaining degrees of freedom of each.
+    beta : ndarray of shape (n_outputs,)
+        Noise precisions.
+    """
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
     given = posterior.X, residuals, posterior.sample_weight
     found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())

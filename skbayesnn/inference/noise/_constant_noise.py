@@ -74,7 +74,7 @@ class ConstantNoise:
         same = type(old.likelihood) is type(posed.posterior.likelihood) and old.noise is None
         return same and fits(old, posed.posterior.network, posed.posterior.groups)
 
-    def joint(self, posed, tuned):
+    def joint(self, problem, posed, tuned):
         """Joint posterior that is sampled, in non-centred coordinates."""
         posterior, search = posed
         information = np.zeros(len(posterior.groups.names))
@@ -101,9 +101,28 @@ class ConstantNoise:
         from_prior : bool
             Whether the weights will be drawn from the prior.
         """
-        joint, (theta, hyper) = self.joint(posed, tuned), stacked(starts)
+        joint, (theta, hyper) = self.joint(problem, posed, tuned), stacked(starts)
         known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
         return Positions(joint, theta, hyper, known)
+
+    def information(self, problem, posed, joint, q):
+        """Information ``h_c`` of the data about a weight of each group at positions.
+
+        Parameters
+        ----------
+        problem : Problem
+        posed : Posed
+            Result of `pose`.
+        joint : JointPosterior
+            Result of `joint`.
+        q : ndarray of shape (n, d + n_conditions)
+
+        Returns
+        -------
+        ndarray of shape (n, n_groups)
+        """
+        theta, hyper = joint.mean_weights(q), joint.place(q).hyper
+        return what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
 
 
 class Positions(NamedTuple):

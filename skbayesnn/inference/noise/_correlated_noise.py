@@ -50,9 +50,9 @@ class CorrelatedNoise(ConstantNoise):
         with workers.searching(*posed, len(previous)) as told:
             return distinct(workers.told_of(told, with_correlations, tasks), posed)
 
-    def joint(self, posed, tuned):
+    def joint(self, problem, posed, tuned):
         """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
-        plain = super().joint(posed, tuned)
+        plain = super().joint(problem, posed, tuned)
         return CorrelatedJoint(
             plain.posterior,
             plain.free.with_groups(np.zeros(1, dtype=bool), LogUniform()),

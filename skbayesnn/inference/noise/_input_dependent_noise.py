@@ -81,8 +81,16 @@ class InputDependentNoise(ConstantNoise):
             v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha
         theta, hyper = stacked(starts)
         beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
-        own = np.ones(len(groups.names) - 1)
-        joint = InputDependentJoint(
+        joint = self.joint(problem, posed, tuned)
+        known = self._information(plan, posed, joint, theta, hyper, v, alpha)
+        hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
+        return Positions(joint, joint.merged(theta, v), hyper, known)
+
+    def joint(self, problem, posed, tuned):
+        """Joint posterior of both networks, in non-centred coordinates."""
+        (posterior, search), plan = posed, self.plan(problem)
+        own = np.ones(len(plan.groups.names) - 1)
+        return InputDependentJoint(
             posterior,
             search.free.with_groups(own > 0, LogUniform()),
             search.fixed._replace(alpha=np.append(search.fixed.alpha, own)),
@@ -90,14 +98,24 @@ class InputDependentNoise(ConstantNoise):
             tuned,
             *plan,
         )
+
+    def information(self, problem, posed, joint, q):
+        """Information of the data about the weights of both networks, see `ConstantNoise`."""
+        n_means, typical = len(posed.posterior.groups.names), joint.typical_hyper(q)
+        means, own = typical.alpha[:, :n_means], typical.alpha[:, n_means:]
+        alpha = np.hstack([own, np.ones((len(own), 1))])
+        hyper, v = Hyperparameters(means, typical.beta), joint.noise_state(q)
+        theta = joint.mean_weights(q)
+        return self._information(self.plan(problem), posed, joint, theta, hyper, v, alpha)
+
+    def _information(self, plan, posed, joint, theta, hyper, v, alpha):
+        """Information, given weights and precisions of both networks."""
+        posterior, search = posed
         expected = expected_noise_posterior(posterior, *plan)
-        noise_hyper = Hyperparameters(alpha, np.ones((len(seeds), 0)))
-        known = [
-            what_data_tell(posterior, search, joint.n_mean, theta, hyper),
-            what_data_tell(expected, search, joint.n_noise, v, noise_hyper)[:, :-1],
-        ]
-        hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
-        return Positions(joint, joint.merged(theta, v), hyper, np.hstack(known))
+        noise = Hyperparameters(alpha, np.ones((len(alpha), 0)))
+        means = what_data_tell(posterior, search, joint.n_mean, theta, hyper)
+        own = what_data_tell(expected, search, joint.n_noise, v, noise)[:, :-1]
+        return np.hstack([means, own])
 
 
 def _with_noise(posed, plan, old, optional):

@@ -62,9 +62,9 @@ class StudentTNoise(ConstantNoise):
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
 
-    def joint(self, posed, tuned):
+    def joint(self, problem, posed, tuned):
         """Joint posterior, see `ConstantNoise.joint`, with a factor of every row's precision."""
-        plain = super().joint(posed, tuned)
+        plain = super().joint(problem, posed, tuned)
         given = {field.name: getattr(plain, field.name) for field in fields(plain)}
         first = posed.posterior.likelihood.degrees_of_freedom
         return StudentTJoint(**given, degrees_of_freedom=grid_with(first))

@@ -1,10 +1,11 @@
 """Evidence and posterior draws of networks by sequential Monte Carlo.
 
 Particles are drawn from the prior of the weights, with precisions near those of the posterior
-(`NearPrecisions`), and annealed to the posterior. A small pilot population, started near the
-precisions of minima, locates the precisions of the posterior; a larger population starts there.
+(`NearPrecisions`), and annealed to the posterior. Small pilot populations locate the precisions of
+the posterior; a larger population starts there.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +16,13 @@ from skbayesnn.inference.sampling._tempered import NearPrecisions, Tempered
 from skbayesnn.inference.task._deadline import NEVER, OutOfTime
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
-FIRST = Schedule(n_chains=16, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
+FIRST = Schedule(n_chains=8, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
 SECOND = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
 CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the following limits
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
-SPREAD = 1.0  # sd of the initial coordinates of precisions about those of the minima
+SPREAD = 1.5  # sd of the first coordinates of precisions: they reach all of their intervals
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
 
 
@@ -41,6 +42,23 @@ class Particles(NamedTuple):
     log_evidence: float
     log_evidence_std: float
     position: np.ndarray
+
+    @property
+    def eta(self):
+        """Coordinates of the precisions of all draws, ``(n, n_free)``."""
+        moving = slice(self.joint.n_sampled, self.joint.dimension)
+        return np.concatenate(self.position)[:, moving]
+
+    def informed(self, information):
+        """Convert to coordinates fitted to the data, see `Coordinates`.
+
+        Parameters
+        ----------
+        information : ndarray of shape (n_groups,)
+            Precision ``h_c`` that the data give a weight of each group.
+        """
+        joint = replace(self.joint, information=information)
+        return self._replace(joint=joint, position=self.joint.converted(self.position, joint))
 
     def chosen(self, size, rng):
         """Select positions ``(size, d + n_conditions)``, thinned along the chains if possible.
@@ -109,14 +127,15 @@ def _annealed(joint, first, rng, schedule, deadline):
     return Particles(joint, log_evidence, error, found.position)
 
 
-def scout(joint, starts, rng, deadline=NEVER):
-    """Draw a small pilot population that locates the precisions of the posterior.
+def scout(joint, rng, deadline=NEVER):
+    """Locate the precisions of the posterior by a small pilot population.
+
+    It starts from precisions of all orders of magnitude. Its evidence is too low by up to dozens of
+    nats.
 
     Parameters
     ----------
     joint : JointPosterior
-    starts : ndarray of shape (m, d)
-        Positions of minima, near whose precisions the particles start.
     rng : numpy.random.Generator
     deadline : Deadline
 
@@ -125,8 +144,7 @@ def scout(joint, starts, rng, deadline=NEVER):
     Particles or None
         ``None`` if there was no time for it.
     """
-    eta = starts[:, joint.n_sampled : joint.dimension]
-    first = NearPrecisions.about(joint, eta.mean(axis=0), np.hypot(SPREAD, eta.std(axis=0)))
+    first = NearPrecisions.about(joint, np.zeros(joint.n_free), np.full(joint.n_free, SPREAD))
     return _annealed(joint, first, rng, FIRST, deadline)
 
 

@@ -134,27 +134,3 @@ def _informed(joint, known, hyper, tuned):
         fixed = ~joint.free.alpha
         information[fixed] = 1.0 - hyper.alpha[0, fixed]
     return replace(joint, information=information)
-
-
-def positions_of_minima(fit, minima):
-    """Convert minima of an evidence fit to positions.
-
-    Parameters
-    ----------
-    fit : EvidenceFit
-    minima : list of Minimum
-
-    Returns
-    -------
-    joint : JointPosterior
-        Joint posterior in coordinates fitted to the data.
-    position : ndarray of shape (len(minima), d)
-    """
-    posterior, search = fit.posed
-    starts = [
-        Trained(embedded(minimum, posterior.network), search.with_fixed(minimum.hyper))
-        for minimum in minima
-    ]
-    seeds = np.random.SeedSequence(0).spawn(len(minima))
-    given = starts, minima, seeds, False
-    return _placed(NOISE_MODELS[fit.noise], fit.problem, fit.posed, True, *given)

@@ -167,6 +167,12 @@ class Coordinates:
         v = white * np.sqrt(total)
         return np.concatenate([v, self.coordinates(*hyper)], axis=-1)
 
+    def converted(self, q, other):
+        """Convert positions to those of the same posterior in coordinates with other ``h_c``."""
+        place = self.place(q)
+        moving = Coordinates.position(other, place.theta, place.hyper)
+        return np.concatenate([moving, place.conditions], axis=-1)
+
     def coordinates(self, alpha, beta):
         """Coordinates ``eta`` of the free ones among given precisions, ``(..., n_free)``."""
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)

@@ -1,0 +1,355 @@
+"""Fits of small data by networks drawn from the posterior, without a search for minima.
+
+Under sampling the evidence hardly depends on the number of hidden units, and predictions do not
+deteriorate with more of them (Neal 1996, section 1.2.4). The size is therefore not selected: one
+network of a generous size and the linear model, each under the noise models that the residuals
+support, are sampled, and their predictions are averaged with their estimated evidences as weights.
+
+Order of calls::
+
+    sampled_sizes       the network that is sampled, if the time suffices
+    fit_by_drawing      pilot populations under constant noise, tests of their residuals, pilot
+                        populations under the noise models that these suggest
+        Trial.sample    larger populations
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skbayesnn.inference.choice._growth import Candidate
+from skbayesnn.inference.choice._noise_choice import p_values, suspected
+from skbayesnn.inference.minima._search import ALONE
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.sampling._population import sample_population, scout
+from skbayesnn.inference.task._problem import Posed, Problem
+from skbayesnn.network import outputs
+from skbayesnn.posterior import JointPosterior
+
+MOST_NETWORKS = 512  # most networks kept of a model
+CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
+PRECISE = 0.4  # standard error of an evidence that needs no more particles
+SUGGESTIVE = 0.05  # largest p value of residuals that suggests another noise model
+MORE, SECONDS_OF_MORE = 4, 6.0  # factor of the number of particles, within this many seconds
+GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
+SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
+SECONDS_OF_CLASSES = 8e-5  # per row and weight
+SECONDS_IN_NUMPY = 3e-3  # per row and weight, for likelihoods that the compiled core lacks
+FEW_ROWS = 50  # number of rows whose time equals the overhead independent of the rows
+
+
+class Drawn(NamedTuple):
+    """Posterior draws of the networks of a model.
+
+    Attributes
+    ----------
+    noise : str
+        One of `NOISE_MODELS`.
+    posed : Posed
+    joint : JointPosterior
+    log_evidence, log_evidence_std : float
+        Estimated log evidence and its standard error, in nats, for standardised targets.
+    share : float
+        Posterior probability of the model among those that were sampled.
+    position : ndarray of shape (n, d + n_conditions)
+        Draws of equal weight, at which chains may start.
+    theta : ndarray of shape (m, k)
+        Weights of networks of equal weight.
+    alpha : ndarray of shape (m, n_groups)
+        Precisions of the weights of these networks.
+    beta : ndarray of shape (m, n_levels)
+        Noise precisions of these networks.
+    state : ndarray of shape (m, ...)
+        Noise states, see `JointPosterior.noise_state`.
+    """
+
+    noise: str
+    posed: Posed
+    joint: JointPosterior
+    log_evidence: float
+    log_evidence_std: float
+    share: float
+    position: np.ndarray
+    theta: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    state: np.ndarray
+
+    @property
+    def hidden_layer_sizes(self):
+        """Hidden layers of the network."""
+        return self.posed.posterior.network.hidden_layer_sizes
+
+
+@dataclass(frozen=True)
+class DrawnFit:
+    """Networks drawn from the posteriors of one or several models.
+
+    Attributes
+    ----------
+    problem : Problem
+    drawn : tuple of Drawn
+        Draws of every model in descending order of evidence.
+    growth : tuple of Candidate
+        Networks that were sampled, if hidden layers were to be chosen.
+    noise_p_values : dict
+        P values of tests against constant noise by noise model.
+    noise_log_evidences : dict
+        Log evidences by noise model (in units of the user), where the noise was to be chosen.
+    """
+
+    problem: Problem
+    drawn: tuple
+    growth: tuple = ()
+    noise_p_values: dict = field(default_factory=dict)
+    noise_log_evidences: dict = field(default_factory=dict)
+
+    minima = ()  # there was no search for them
+
+    @property
+    def posed(self):
+        """Posterior and settings of the model of highest evidence."""
+        return self.drawn[0].posed
+
+    @property
+    def noise(self):
+        """Noise model of highest evidence."""
+        return self.drawn[0].noise
+
+    @property
+    def log_evidence(self):
+        """Highest log evidence of a model, in the user's units."""
+        return self.drawn[0].log_evidence + self.problem.log_scale
+
+    @property
+    def log_evidence_std(self):
+        """Standard error of the log evidence."""
+        return self.drawn[0].log_evidence_std
+
+    def draw_prior(self, X, size, rng):
+        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior at drawn precisions."""
+        best = self.drawn[0]
+        own = best.joint.posterior  # groups of a noise network come after its own
+        alpha = best.alpha[rng.integers(len(best.alpha), size=size)]
+        return outputs(own.network, own.groups.draw(alpha, rng), X)
+
+
+def seconds_of_population(posterior):
+    """Processor seconds for drawing networks, accurate to a factor of three.
+
+    Measured on sets of 50 to 700 rows, see tests/benchmarks/small_sets.py.
+    """
+    levels = posterior.likelihood.n_levels
+    per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
+    if posterior.likelihood.compiled is None and not posterior.likelihood.quadratic:
+        per_weight = SECONDS_IN_NUMPY
+    return per_weight * (len(posterior.X) + FEW_ROWS) * posterior.network.n_weights
+
+
+def is_affordable(posterior, limits):
+    """Return True if drawing networks is within the time limit.
+
+    With many targets per weight Laplace's approximation is accurate, so that the limit is lower.
+    """
+    n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
+    few = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
+    most = limits.sampled_seconds if few else limits.checked_seconds
+    return posterior.groups.centred and seconds_of_population(posterior) <= most
+
+
+def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
+    """Hidden layer sizes of the network whose posterior is sampled; ``None`` for no sampling.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+    noise : str
+        One of `NOISE_MODELS`, or ``"auto"``.
+    wanted : bool or "auto"
+        ``True``: regardless of the time it takes.
+    """
+    possible = noise == "auto" or NOISE_MODELS[noise].sampled
+    if not wanted or not possible:
+        return None
+    if hidden_layer_sizes == "auto":
+        hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
+    posterior = problem.posed(hidden_layer_sizes).posterior
+    if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
+        return None  # Laplace's approximation is exact
+    if is_affordable(posterior, problem.limits) or (wanted is True and posterior.groups.centred):
+        return hidden_layer_sizes
+    return None
+
+
+def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant", workers=ALONE):
+    """Draw networks of a given size from their posteriors under several noise models.
+
+    The linear model is included if the size or the noise is chosen automatically. Noise models
+    other than constant noise are included if tests of the residuals reject constant noise in their
+    favour; a test for each network is needed, as a large one may fit outliers that the linear model
+    shows.
+
+    Parameters
+    ----------
+    problem : Problem
+    hidden_layer_sizes : tuple of int or "auto"
+        Hidden layer sizes that the user asked for.
+    sizes : tuple of int
+        Hidden layer sizes of the network.
+    entropy : int
+        Entropy of the seeds of all random numbers.
+    noise : str
+        One of `NOISE_MODELS`, or ``"auto"``.
+    workers : Workers
+
+    Returns
+    -------
+    DrawnFit or None
+        ``None`` if there was no time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem
+    >>> from skbayesnn.inference._drawn_fit import fit_by_drawing
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
+    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
+    >>> fit = fit_by_drawing(problem, (4,), (4,), entropy=0)
+    >>> print(np.median(fit.drawn[0].beta ** -0.5).round(1))  # the noise level
+    0.1
+    """
+    chosen, free = hidden_layer_sizes == "auto", noise == "auto"
+    linear = [()] if chosen or (free and problem.suits(())) else []
+    tried = list(dict.fromkeys([sizes, *linear]))  # the linear model once
+    sampled = tried if chosen else [sizes]
+    seeds = iter(np.random.SeedSequence([entropy, 1]).spawn(len(tried) * len(NOISE_MODELS)))
+    first = "constant" if free else noise
+    with workers.progress.over("networks drawn from the posterior") as step:
+        trials = [Trial(problem, first, some, next(seeds)) for some in tried]
+        if not all(trial.scout() for trial in trials):
+            return None
+        found = [trial.p_values() for trial in trials]
+        others = _suggested(problem, found) if free else []
+        trials = [trial for trial in trials if trial.hidden_layer_sizes in sampled]
+        further = [Trial(problem, law, some, next(seeds)) for law in others for some in sampled]
+        trials += [trial for trial in further if trial.scout()]
+        drawn = _sampled(trials)
+        for some in drawn:
+            value, error = some.log_evidence + problem.log_scale, some.log_evidence_std
+            words = f"hidden layers {some.hidden_layer_sizes}, {some.noise} noise"
+            step(f"{words}: log evidence {value:.2f} +- {error:.2f}")
+    totals = {}
+    for some in drawn if free else ():
+        totals.setdefault(some.noise, some.log_evidence + problem.log_scale)
+    growth = tuple(_candidate(some, problem.log_scale) for some in drawn) if chosen else ()
+    return DrawnFit(problem, tuple(drawn), growth, found[0], totals)
+
+
+def _suggested(problem, found):
+    """Noise models that tests of the residuals of any network suggest."""
+    lowest = {name: min(values[name] for values in found) for name in found[0]}
+    return suspected(problem, lowest, SUGGESTIVE)
+
+
+def _sampled(trials):
+    """Draw from all models; highest evidence first."""
+    for trial in trials:
+        trial.sample()
+    best = max(trial.particles.log_evidence for trial in trials)
+    for trial in trials:
+        if trial.particles.log_evidence >= best - CLOSE and trial.is_uncertain:
+            trial.sample(MORE)
+    total = logsumexp([trial.particles.log_evidence for trial in trials])
+    drawn = [trial.drawn(total) for trial in trials]
+    return sorted(drawn, key=lambda some: -some.log_evidence)
+
+
+def _candidate(drawn, log_scale):
+    """Convert a sampled model to a `Candidate`."""
+    n_weights = drawn.posed.posterior.network.n_weights
+    value = drawn.log_evidence + log_scale
+    return Candidate(drawn.hidden_layer_sizes, n_weights, log_evidence=value)
+
+
+class Trial:
+    """Sampling of one model in stages.
+
+    Attributes
+    ----------
+    problem : Problem
+    noise : str
+        One of `NOISE_MODELS`.
+    posed : Posed
+        Posterior and settings under the noise model.
+    particles : Particles or None
+        Last population that was drawn.
+    """
+
+    def __init__(self, problem, noise, hidden_layer_sizes, seed):
+        self.problem, self.noise, self.particles = problem, noise, None
+        self.posed = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
+        self.rng = np.random.default_rng(seed)
+
+    @property
+    def hidden_layer_sizes(self):
+        """Hidden layers of the network."""
+        return self.posed.posterior.network.hidden_layer_sizes
+
+    def scout(self):
+        """Locate the precisions of the posterior by small populations; False if time ran out."""
+        model = NOISE_MODELS[self.noise]
+        joint = model.joint(self.problem, self.posed, tuned=True)
+        found = scout(joint, self.rng, self.problem.deadline)
+        if found is not None:
+            last = found.position[:, -1]
+            known = model.information(self.problem, self.posed, joint, last)
+            self.particles = found.informed(np.median(known, axis=0))
+        return found is not None
+
+    def p_values(self):
+        """P values of tests of constant noise against other noise models."""
+        posterior, particles = self.posed.posterior, self.particles
+        if not posterior.likelihood.quadratic or self.problem.noise_is_given:
+            return {}
+        position = particles.chosen(MOST_NETWORKS, self.rng)
+        theta = particles.joint.complete_weights(position, [self.rng] * len(position))
+        f = outputs(posterior.network, theta, posterior.X)
+        beta = posterior.likelihood.precisions(particles.joint.place(position).hyper.beta)
+        beta = np.exp(np.mean(np.log(beta), axis=0))
+        return p_values(posterior, f.mean(axis=0) - posterior.y, 1.0 - beta * f.var(axis=0), beta)
+
+    def sample(self, more=1):
+        """Draw a larger population near the precisions of the last one, if there is time."""
+        joint, eta = self.particles.joint, self.particles.eta
+        found = sample_population(joint, eta, self.rng, self.problem.deadline, more)
+        self.particles = found or self.particles
+
+    @property
+    def is_uncertain(self):
+        """True if the evidence is inaccurate, and more particles are cheap."""
+        seconds = MORE * seconds_of_population(self.posed.posterior)
+        return seconds <= SECONDS_OF_MORE and self.particles.log_evidence_std > PRECISE
+
+    def drawn(self, total):
+        """Collect drawn networks, given the log of the sum of all evidences."""
+        found, joint = self.particles, self.particles.joint
+        position = found.chosen(MOST_NETWORKS, self.rng)
+        hyper = joint.place(position).hyper
+        return Drawn(
+            self.noise,
+            self.posed,
+            joint,
+            found.log_evidence,
+            found.log_evidence_std,
+            share=float(np.exp(found.log_evidence - total)),
+            position=position,
+            theta=joint.complete_weights(position, [self.rng] * len(position)),
+            alpha=hyper.alpha,
+            beta=hyper.beta,
+            state=joint.noise_state(position),
+        )
