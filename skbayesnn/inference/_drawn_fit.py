@@ -24,6 +24,7 @@ from skbayesnn.inference.choice._noise_choice import p_values, suspected
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_population, scout
+from skbayesnn.inference.sampling._sampling_starts import highest_laplace_evidence
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -31,8 +32,9 @@ from skbayesnn.posterior import JointPosterior
 MOST_NETWORKS = 512  # most networks kept of a model
 CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
+N_TRAINED, MISSED = 16, 20.0  # trained starts; nats below these at which populations are rejected
 SUGGESTIVE = 0.05  # largest p value of residuals that suggests another noise model
-MORE, SECONDS_OF_MORE = 4, 6.0  # factor of the number of particles, within this many seconds
+MORE, SECONDS_OF_MORE = 2, 3.0  # factor of the number of particles, within this many seconds
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -208,7 +210,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     Returns
     -------
     DrawnFit or None
-        ``None`` if there was no time.
+        ``None`` if there was no time, or if populations miss what training finds.
 
     Examples
     --------
@@ -239,6 +241,9 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         further = [Trial(problem, law, some, next(seeds)) for law in others for some in sampled]
         trials += [trial for trial in further if trial.scout()]
         drawn = _sampled(trials)
+        if trials[0].finds_more_by_training(drawn[0].log_evidence):
+            step("training finds more than the populations")
+            return None
         for some in drawn:
             value, error = some.log_evidence + problem.log_scale, some.log_evidence_std
             words = f"hidden layers {some.hidden_layer_sizes}, {some.noise} noise"
@@ -293,7 +298,7 @@ class Trial:
     def __init__(self, problem, noise, hidden_layer_sizes, seed):
         self.problem, self.noise, self.particles = problem, noise, None
         self.posed = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
-        self.rng = np.random.default_rng(seed)
+        self.seed, self.rng = seed, np.random.default_rng(seed)
 
     @property
     def hidden_layer_sizes(self):
@@ -310,6 +315,14 @@ class Trial:
             known = model.information(self.problem, self.posed, joint, last)
             self.particles = found.informed(np.median(known, axis=0))
         return found is not None
+
+    def finds_more_by_training(self, log_evidence):
+        """Return True if Laplace's approximation at trained weights is far above an evidence.
+
+        Populations that start from the prior miss narrow modes, such as functions of many periods.
+        """
+        rngs = [np.random.default_rng(seed) for seed in self.seed.spawn(N_TRAINED)]
+        return highest_laplace_evidence(*self.posed, rngs) > log_evidence + MISSED
 
     def p_values(self):
         """P values of tests of constant noise against other noise models."""

@@ -17,7 +17,6 @@ from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
-    Candidate,
     best_of,
     grown,
     grown_with_many_rows,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import MORE, fit_by_drawing, sampled_sizes
+from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference._evidence_fit import N_SCOUTS, EvidenceFit, seeds_of
 from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
@@ -34,6 +34,7 @@ from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan
 
+MORE = 4  # factor of the number of particles of the population from which chains start
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
 
 

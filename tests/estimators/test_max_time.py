@@ -1,6 +1,7 @@
 """max_time: a fit that is broken off keeps what it has."""
 
 import pickle
+from dataclasses import replace
 from time import monotonic, time
 
 import numpy as np
@@ -16,7 +17,7 @@ from skbayesnn import (
     Solver,
 )
 from skbayesnn.inference import Deadline, Method, Problem
-from skbayesnn.inference.choice._sampled_models import Model, draw_models
+from skbayesnn.inference._drawn_fit import fit_by_drawing
 from skbayesnn.inference.evidence._ascent import BOLD, ascend
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._training import random_starts
@@ -170,10 +171,11 @@ def test_populations_that_were_completed_are_kept(monkeypatch):
         calls.append(scout(*args))
         return calls[-1]
 
-    models = [Model(fit.problem, "constant", fit.posed, fit.minima)]
-    assert draw_models(models, 0, PASSED) == []
-    monkeypatch.setattr("skbayesnn.inference.choice._sampled_models.scout", counted)
-    (drawn,) = draw_models(models, 0, AfterTheFirst())
+    problem = replace(fit.problem, deadline=PASSED)
+    assert fit_by_drawing(problem, (), (), 0) is None
+    monkeypatch.setattr("skbayesnn.inference._drawn_fit.scout", counted)
+    problem = replace(fit.problem, deadline=AfterTheFirst())
+    (drawn,) = fit_by_drawing(problem, (), (), 0).drawn
     assert drawn.log_evidence == calls[0].log_evidence
 
 

@@ -11,8 +11,8 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn.inference.noise._constant_noise import ConstantNoise
 from skbayesnn.inference.sampling._population import sample_after, scout
-from skbayesnn.inference.sampling._sampling_starts import positions_of_minima
 from skbayesnn.model_selection import compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
@@ -196,22 +196,6 @@ def test_default_fits_sample_one_network_and_the_linear_model():
     assert model.score(X, y) > 0.9
 
 
-def test_populations_that_miss_a_minimum_are_replaced_by_chains(monkeypatch):
-    X, y = linear_rows()
-
-    def missing(*args):
-        return scout(*args)._replace(log_evidence=-1e4)
-
-    monkeypatch.setattr("skbayesnn.inference.choice._sampled_models.scout", missing)
-    model = EvidenceMLPRegressor(
-        (2,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
-    ).fit(X, y)
-    assert np.isnan(model.log_evidence_std_)
-    assert_allclose(model.log_evidence_, model.evidence_report_.laplace_log_evidence)
-    assert [part.size for part in parts_of(model)] == [512]
-    assert model.score(X, y) > 0.9
-
-
 def test_bad_parameter():
     with pytest.raises(ValueError, match="must be True, False or 'auto', got 'always'"):
         EvidenceMLPRegressor((), measure_evidence="always").fit(*linear_rows())
@@ -228,9 +212,8 @@ def test_linear_models_are_exact():
     assert model.evidence_report_.verdict == "trusted"
     fit = result_of(model)
     assert fit.drawn == ()  # it is not needed
-    joint, starts = positions_of_minima(fit, fit.minima)
-    rng = np.random.default_rng(0)
-    position = np.concatenate(scout(joint, starts, rng).position)
+    joint, rng = ConstantNoise().joint(fit.problem, fit.posed, tuned=True), np.random.default_rng(0)
+    position = np.concatenate(scout(joint, rng).position)
     measured = sample_after(joint, position, rng).log_evidence
     assert abs(measured + fit.problem.log_scale - model.log_evidence_) < 0.5
 

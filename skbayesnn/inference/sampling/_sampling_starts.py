@@ -8,7 +8,7 @@ from joblib import effective_n_jobs
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
-from skbayesnn.inference.minima._training import Trained, random_starts, train
+from skbayesnn.inference.minima._training import random_starts, train
 from skbayesnn.inference.minima._widening import embedded
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Posed
@@ -76,6 +76,18 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
         Chains.start(joint, position[batch], [rngs[i] for i in batch], plan)
         for batch in map(np.ravel, batches)
     ]
+
+
+def highest_laplace_evidence(posterior, search, rngs):
+    """Highest log evidence of briefly trained random starts, by Laplace's approximation.
+
+    Precisions are fixed at those of training, and symmetric copies do not count, so that it is a
+    rough value. ``nan`` without Hessians.
+    """
+    brief = search._replace(max_iter=TRAINING_STEPS)
+    starts = [train(posterior, start, brief) for start in random_starts(posterior, rngs)]
+    values = np.array([_laplace(posterior, start, brief) for start in starts])
+    return np.max(values, initial=-np.inf, where=np.isfinite(values))
 
 
 def _trained(posterior, starts, brief, rngs):
