@@ -34,7 +34,8 @@ CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is 
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED, MISSED = 16, 20.0  # trained starts; nats below these at which populations are rejected
 SUGGESTIVE = 0.05  # largest p value of residuals that suggests another noise model
-MORE, SECONDS_OF_MORE = 2, 3.0  # factor of the number of particles, within this many seconds
+LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
+SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -267,8 +268,8 @@ def _sampled(trials):
         trial.sample()
     best = max(trial.particles.log_evidence for trial in trials)
     for trial in trials:
-        if trial.particles.log_evidence >= best - CLOSE and trial.is_uncertain:
-            trial.sample(MORE)
+        if trial.particles.log_evidence >= best - CLOSE:
+            trial.refine()
     total = logsumexp([trial.particles.log_evidence for trial in trials])
     drawn = [trial.drawn(total) for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_evidence)
@@ -342,11 +343,11 @@ class Trial:
         found = sample_population(joint, eta, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
 
-    @property
-    def is_uncertain(self):
-        """True if the evidence is inaccurate, and more particles are cheap."""
-        seconds = MORE * seconds_of_population(self.posed.posterior)
-        return seconds <= SECONDS_OF_MORE and self.particles.log_evidence_std > PRECISE
+    def refine(self):
+        """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
+        factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior)
+        if factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
+            self.sample(int(min(factor, MOST_MORE)))
 
     def drawn(self, total):
         """Collect drawn networks, given the log of the sum of all evidences."""

@@ -16,13 +16,13 @@ from skbayesnn.inference.sampling._tempered import NearPrecisions, Tempered
 from skbayesnn.inference.task._deadline import NEVER, OutOfTime
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
-FIRST = Schedule(n_chains=8, n_moves=4, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
+FIRST = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
 SECOND = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
 CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the following limits
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
-SPREAD = 1.5  # sd of the first coordinates of precisions: they reach all of their intervals
+SPREAD = 0.7  # sd of the first coordinates of precisions: they reach all of their intervals
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
 
 
