@@ -43,15 +43,6 @@ def hessian(blocks, exact=True):
     Returns
     -------
     ndarray of shape (..., k, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, hessian
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [2.0]]), order=2)
-    >>> hessian([(trace, np.zeros((2, 1)), np.ones((2, 1)))])  # linear regression: X^T X
-    array([[5., 3.],
-           [3., 2.]])
     """
     sums, matrix = {}, 0.0
     for trace, residual, curvature in blocks:
@@ -83,14 +74,6 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
     Returns
     -------
     ndarray of shape (..., k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, hessian_product
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [2.0]]), order=2)
-    >>> hessian_product(trace, np.array([1.0, 0.0]), np.zeros((2, 1)), np.ones((2, 1)))
-    array([5., 3.])
     """
     da, dz = tangents(trace, vector)
     if curvature.ndim == da[-1].ndim + 1:
@@ -119,14 +102,7 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
 
 
 def hessian_width(network):
-    """Doubles per row that `hessian` needs in its widest temporary array.
-
-    Examples
-    --------
-    >>> from skbayesnn.network import Network, hessian_width
-    >>> hessian_width(Network((2, 8, 1)))
-    33
-    """
+    """Doubles per row that `hessian` needs in its widest temporary array."""
     shapes = network.shapes
     single = network.n_outputs == 1
     widths = [network.n_weights] if single else []

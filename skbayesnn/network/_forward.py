@@ -23,13 +23,6 @@ class Inputs:
     ----------
     rows : ndarray of shape (n, n_features + 1)
         Inputs with a column of ones, if constant.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Inputs
-    >>> Inputs(np.array([[2.0]])).pairs.T  # 2 times 2, 2 times 1, 1 times 1
-    array([[4., 2., 1.]])
     """
 
     def __init__(self, X, constant=True):
@@ -95,16 +88,6 @@ def forward(network, theta, X, order=0):
     Returns
     -------
     Trace
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward
-    >>> network = Network((1, 1), "identity")
-    >>> trace = forward(network, theta=np.array([2.0, 1.0]), X=np.array([[0.0], [3.0]]))
-    >>> trace.outputs
-    array([[1.],
-           [7.]])
     """
     layers, given = network.layers(theta), X
     if not isinstance(X, Inputs):
@@ -134,12 +117,6 @@ def row_blocks(n_rows, doubles_per_row):
     Yields
     ------
     slice
-
-    Examples
-    --------
-    >>> from skbayesnn.network import row_blocks
-    >>> list(row_blocks(5, doubles_per_row=2**19))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = int(max(1, BLOCK_DOUBLES // max(1, doubles_per_row)))
     for start in range(0, n_rows, step):

@@ -38,14 +38,6 @@ def vector_jacobian(trace, cotangent):
     trace : Trace of order >= 1
     cotangent : ndarray of shape (..., n, n_outputs)
         The vector ``r``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, vector_jacobian
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> vector_jacobian(trace, np.ones((2, 1)))
-    array([4., 2.])
     """
     deltas = back_propagate(trace, cotangent)
     return trace.network.pack(
@@ -65,18 +57,6 @@ def hidden_gradient(trace, cotangent):
     Returns
     -------
     ndarray of shape (..., n_hidden_weights)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, hidden_gradient, vector_jacobian
-    >>> network = Network((1, 2, 1))
-    >>> theta = np.arange(1.0, 8.0)
-    >>> trace = forward(network, theta, np.array([[0.2], [0.5]]), order=1)
-    >>> weights = network.layers(theta)[-1].T  # of the output unit: its gradient, in two ways
-    >>> gradient = hidden_gradient(trace, np.repeat(weights, 2, axis=0))
-    >>> np.allclose(gradient, vector_jacobian(trace, np.ones((2, 1)))[:4])
-    True
     """
     lead = trace.outputs.shape[:-2]
     if not trace.slopes:
@@ -116,17 +96,7 @@ def tangents(trace, vector):
 
 
 def jacobian_vector(trace, vector):
-    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, jacobian_vector
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> jacobian_vector(trace, np.array([1.0, 10.0]))
-    array([[11.],
-           [13.]])
-    """
+    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``."""
     return tangents(trace, vector)[0][-1]
 
 
@@ -138,16 +108,6 @@ def second_derivative_along(trace, vector):
     trace : Trace of order 2
     vector : ndarray of shape (..., k)
         The direction ``v``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, second_derivative_along
-    >>> network = Network((1, 1, 1))
-    >>> theta = np.array([0.0, 0.0, 1.0, 0.0])  # f = tanh(0)
-    >>> trace = forward(network, theta, np.array([[2.0]]), order=2)
-    >>> second_derivative_along(trace, np.array([1.0, 0.0, 1.0, 0.0]))  # of (1 + h) tanh(2 h)
-    array([[4.]])
     """
     directions = trace.network.layers(vector)
     da, dz = tangents(trace, vector)
@@ -174,14 +134,6 @@ def jacobian(trace):
     -------
     ndarray of shape (..., n, n_outputs, k)
         The sensitivities ``g = df/dw`` of MacKay (1992, section 2.6), one per row and output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, jacobian
-    >>> network = Network((2, 1))  # linear: derivatives are the inputs, and 1 for the bias
-    >>> jacobian(forward(network, np.zeros(3), np.array([[5.0, 7.0]]), order=1))
-    array([[[5., 7., 1.]]])
     """
     *lead, n_rows, n_outputs = trace.outputs.shape
     result = np.empty((*lead, n_rows, n_outputs, trace.network.n_weights))
@@ -240,15 +192,6 @@ def output_covariances(trace, covariance):
     Returns
     -------
     ndarray of shape (n, n_outputs, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, output_covariances
-    >>> trace = forward(Network((1, 2)), np.zeros(4), np.array([[3.0]]), order=1)
-    >>> output_covariances(trace, np.diag([1.0, 2.0, 3.0, 4.0]))
-    array([[[12.,  0.],
-            [ 0., 22.]]])
     """
     network, n_layers = trace.network, len(trace.layers)
     n, n_outputs = trace.outputs.shape
@@ -287,16 +230,6 @@ def kronecker_factors(trace, curvature, sample_weight):
         Factors ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` of every layer, where ``D_n``
         are the derivatives of the outputs by its summed inputs; the matrix is their product over
         ``sum_n s_n``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, kronecker_factors
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> ((F, G),) = kronecker_factors(trace, np.ones((2, 1)), np.ones(2))
-    >>> F, G
-    (array([[10.,  4.],
-           [ 4.,  2.]]), array([[2.]]))
     """
     factors, diagonal = [None] * len(trace.layers), curvature.ndim == trace.outputs.ndim
     for layer, delta in sensitivities(trace):

@@ -19,16 +19,6 @@ class CountEnsemble(Ensemble):
     """Mixture of the predictive distributions of counts.
 
     ``errors`` of its methods are the exposures ``(n, 1)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import CountEnsemble, CountNoise, Draws
-    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0]]), CountNoise(np.zeros((1, 1))))
-    >>> X, exposures = np.zeros((1, 1)), np.array([[3.0]])
-    >>> CountEnsemble((draws,), (np.ones(1),)).mean(X, exposures)
-    array([[3.]])
     """
 
     def mean(self, X, errors=None):

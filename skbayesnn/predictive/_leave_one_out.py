@@ -129,22 +129,6 @@ def left_out(member, posterior, beta):
     Returns
     -------
     LeftOut
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-    >>> from skbayesnn.predictive import GaussianNoise, Member, left_out
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
-    >>> A = np.eye(2) + np.array([[5.0, 3.0], [3.0, 3.0]])  # noise of standard deviation 1
-    >>> theta, network = np.linalg.solve(A, np.array([11.0, 6.0])), Network((1, 1))
-    >>> member = Member(network, theta, DensePrecision(A), GaussianNoise(np.ones((1, 1))))
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
-    >>> left_out(member, posterior, np.ones(1)).log_density.round(1)
-    array([-1.2, -1.7, -4.1])
     """
     X, y = posterior.X, posterior.y
     result, n_outputs = np.empty(len(X)), member.network.n_outputs

@@ -310,15 +310,6 @@ class Draws(Part):
         Noise of every draw; ``None`` for classifiers.
     best : int, default=0
         Index of the draw of highest density.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Draws
-    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]))
-    >>> draws.outputs(np.array([[2.0]]))[:, 0, 0]
-    array([2., 6.])
     """
 
     network: Network

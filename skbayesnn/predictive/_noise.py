@@ -163,14 +163,6 @@ class StudentTNoise(GaussianNoise):
     Parameters
     ----------
     degrees_of_freedom : ndarray of shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import StudentTNoise
-    >>> noise = StudentTNoise(np.array([[0.01], [0.04]]), degrees_of_freedom=np.array([4.0, 4.0]))
-    >>> noise.typical_variances[:, 0]  # squared scales times nu / (nu - 2)
-    array([0.02, 0.08])
     """
 
     degrees_of_freedom: np.ndarray | None = None
@@ -293,16 +285,6 @@ class CorrelatedNoise(GaussianNoise):
     Parameters
     ----------
     correlation : ndarray of shape (m, n_outputs, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import CorrelatedNoise
-    >>> correlation = np.array([[[1.0, 0.5], [0.5, 1.0]]])
-    >>> noise = CorrelatedNoise(np.array([[1.0, 4.0]]), correlation=correlation)
-    >>> noise.covariances(np.zeros((1, 1)))[0, 0]
-    array([[1., 1.],
-           [1., 4.]])
     """
 
     correlation: np.ndarray | None = None
@@ -344,17 +326,7 @@ class CensoredNoise(GaussianNoise):
 
 @dataclass(frozen=True)
 class CountNoise(GaussianNoise):
-    """Variation of counts about their mean; ``squared_scales`` are the dispersions, 0 for Poisson.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import CountNoise
-    >>> noise, f = CountNoise(np.zeros((1, 1))), np.log(np.array([[[2.0]]]))
-    >>> logs, mean, cdf, variance = noise.pointwise(np.array([[1.0]]), f, None, None)
-    >>> np.exp(logs).round(3), variance[0]
-    (array([[0.271]]), array([[2.]]))
-    """
+    """Variation of counts about their mean; ``squared_scales``: dispersions, 0 for Poisson."""
 
     def laws_at(self, outputs, covariances, exposures=None):
         """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""

@@ -26,20 +26,6 @@ class Pooled(Member):
         Attributes of `Member`.
     others : Ensemble
         Networks with constant noise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Ensemble, GaussianNoise, Member, Pooled
-    >>> def model(slope, variance):
-    ...     given = np.array([slope, 0.0]), DensePrecision(1e9 * np.eye(2))
-    ...     return Network((1, 1)), *given, GaussianNoise(np.full((1, 1), variance))
-    >>> others = Ensemble((Member(*model(1.0, variance=1.0)),), (np.ones(1),))
-    >>> member = Pooled(*model(2.0, variance=3.0), others=others)
-    >>> member.outputs(np.array([[1.0]])).round(6)  # three quarters of 1, a quarter of 2
-    array([[[1.25]]])
     """
 
     others: Ensemble | None = None

@@ -33,14 +33,6 @@ def noise_scales(degrees_of_freedom):
         Weights of the Gaussians, summing to 1.
     factors : ndarray of shape (m,)
         Factors ``1/u`` of the squared scale ``1/tau`` of the noise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import noise_scales
-    >>> weights, factors = noise_scales(4.0)
-    >>> print(round(float(weights @ factors), 3))  # variance: nu / (nu - 2)
-    2.0
     """
     if np.isinf(degrees_of_freedom):
         return np.ones(1), np.ones(1)
@@ -68,16 +60,6 @@ def log_scale_mixture_density(residual, covariance, variances, degrees_of_freedo
     Returns
     -------
     ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import t
-    >>> from skbayesnn.predictive import log_scale_mixture_density
-    >>> residual, certain, variances = np.array([[3.0]]), np.zeros((1, 1, 1)), np.ones((1, 1))
-    >>> density = log_scale_mixture_density(residual, certain, variances, 4.0)
-    >>> np.allclose(density, t(df=4).logpdf(3.0))
-    True
     """
     weights, factors = noise_scales(degrees_of_freedom)
     scale = np.sqrt(variances)

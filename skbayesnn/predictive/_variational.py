@@ -50,22 +50,6 @@ def closest_gaussian(member, posterior, settings, hyper):
     Member
         Member with a ``shift``; unchanged if the curvature is numerically singular, there are too
         many rows and classes, or the deadline has passed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, Problem
-    >>> from skbayesnn.posterior import Bernoulli, Hyperparameters
-    >>> from skbayesnn.predictive import Member, closest_gaussian
-    >>> X, y = np.array([[-1.0], [1.0]]), np.array([[0.0], [1.0]])  # classes can be separated
-    >>> posterior, settings = Problem(X, y, np.ones(2), Bernoulli(), prior="single").posed(())
-    >>> hyper = Hyperparameters(np.array([0.1]), np.ones(0))
-    >>> theta = np.array([2.1, 0.0])  # nearly the most probable weights
-    >>> precision = DensePrecision(posterior.hessian(theta, hyper))
-    >>> member = Member(posterior.network, theta, precision)
-    >>> member = closest_gaussian(member, posterior, settings, hyper)
-    >>> bool(member.shift[0] > 0.5)  # larger weights explain the targets as well
-    True
     """
     network = posterior.network
     if len(posterior.X) * network.n_outputs**2 > MANY or settings.deadline.passed:

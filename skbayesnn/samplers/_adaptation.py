@@ -14,16 +14,6 @@ class StepSize(NamedTuple):
         Value ``mu`` to which ``ln eps`` is shrunk at first.
     log_step, log_average, error : ndarray of shape (n_chains,)
     count : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import StepSize
-    >>> steps = StepSize.start(np.array([0.1]))
-    >>> for _ in range(10):
-    ...     steps = steps.updated(acceptance=np.array([1.0]), target=0.8)
-    >>> bool(steps.average[0] > 0.1)  # all were accepted: steps get longer
-    True
     """
 
     centre: np.ndarray

@@ -39,13 +39,6 @@ class Plan(NamedTuple):
         Transition kernel: `transition`, or another one with its arguments.
     group : int
         Number of consecutive chains that adapt together: they share step sizes and metric.
-
-    Examples
-    --------
-    >>> from skbayesnn.samplers import Plan
-    >>> langevin = Plan(step_size=0.1, n_steps=1)
-    >>> langevin.metropolis
-    True
     """
 
     step_size: float | None = None
@@ -79,17 +72,6 @@ class Chains(NamedTuple):
         Generators, one per chain, so that a chain does not depend on the others.
     count : int
         Transitions made so far.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains.phase.position.shape
-    (4, 3)
     """
 
     phase: Phase
@@ -131,20 +113,6 @@ def advance(energy, chains, plan, step_size, move=None):
     Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
     next, to prevent periodic trajectories (Neal 2011, section 5.4.2.2). The variation is
     quasi-random and common to all chains, except for drawn numbers of steps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan, advance
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains, info = advance(energy, chains, Plan(), step_size=np.full(4, 0.1))
-    >>> chains.count
-    1
-    >>> info.acceptance.shape
-    (4,)
     """
     count = chains.count + 1
     u = van_der_corput(count)
@@ -202,18 +170,6 @@ def warm_up(
     -------
     Chains
         Chains with adapted step sizes and metric.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan, warm_up
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains = warm_up(energy, chains, Plan(), n_transitions=200)
-    >>> bool(np.all((0.5 < chains.steps.average) & (chains.steps.average < 2.5)))
-    True
     """
     if curvature is not None and n_transitions > 0:
         precisions = plan.pooled(curvature(chains.phase.position))

@@ -20,15 +20,6 @@ class Phase(NamedTuple):
     value : ndarray of shape (n_chains,)
         Potential energy, minus log density up to a constant.
     gradient : ndarray of shape (n_chains, d)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Phase
-    >>> momentum = np.array([[3.0, 4.0]])
-    >>> phase = Phase(np.zeros((1, 2)), momentum, value=np.array([1.0]), gradient=np.zeros((1, 2)))
-    >>> phase.total
-    array([13.5])
     """
 
     position: np.ndarray
@@ -54,17 +45,7 @@ class Phase(NamedTuple):
 
 
 def start(energy, position):
-    """Evaluate the energy at given positions, with zero momenta.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import start
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> start(energy, np.array([[1.0, 2.0]])).value
-    array([2.5])
-    """
+    """Evaluate the energy at given positions, with zero momenta."""
     value, gradient = energy(position)
     return Phase(position, np.zeros_like(gradient), value, gradient)
 
@@ -100,18 +81,6 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     -------
     Phase
         Ends of the trajectories, with infinite value where a trajectory diverged.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, leapfrog, start
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> phase = start(energy, np.array([[1.0]]))
-    >>> steps = np.array([0.01]), np.array([314])  # to time 3.14, half a period
-    >>> end = leapfrog(energy, phase, *steps, Metric.identity(1, 1))
-    >>> end.position.round(2)
-    array([[-1.]])
     """
     initial = phase.total
     result, taken = Phase(*(field.copy() for field in phase)), 0

@@ -28,20 +28,6 @@ class Info(NamedTuple):
         Whether the trajectory diverged, see `leapfrog`.
     n_steps : ndarray of int
         Leapfrog steps, each costing one gradient.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan, advance
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains, info = advance(energy, chains, Plan(n_steps=5), step_size=np.full(4, 0.1))
-    >>> info.n_steps
-    array([5, 5, 5, 5])
-    >>> bool(np.all(info.acceptance > 0.99))  # small steps keep the total energy
-    True
     """
 
     acceptance: np.ndarray
@@ -59,14 +45,6 @@ class RandomNumbers(NamedTuple):
         Standard normal numbers.
     uniform : ndarray of shape (n_chains,)
         Uniform numbers for the Metropolis test.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import RandomNumbers
-    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(4)], dimension=3)
-    >>> noise.momentum.shape, noise.uniform.shape
-    ((4, 3), (4,))
     """
 
     momentum: np.ndarray
@@ -108,19 +86,6 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
         End points, or after a rejection the old position with reversed momentum, which keeps the
         target invariant if momenta persist.
     info : Info
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, RandomNumbers, start, transition
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> phase = start(energy, np.zeros((2, 3)))
-    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
-    >>> step_size, n_steps = np.full(2, 0.1), np.full(2, 10)
-    >>> phase, info = transition(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
-    >>> info.diverged
-    array([False, False])
     """
     momentum = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
     phase = phase._replace(momentum=momentum)
@@ -161,19 +126,6 @@ def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.
     -------
     phase : Phase
     info : Info
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, RandomNumbers, random_walk, start
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> phase = start(energy, np.zeros((2, 3)))
-    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
-    >>> step_size, n_steps = np.full(2, 1e-3), np.ones(2, dtype=int)
-    >>> phase, info = random_walk(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
-    >>> bool(np.all(info.acceptance > 0.999))  # of tiny steps
-    True
     """
     position = moved(phase.position, step_size[:, None] * metric.velocity(noise.momentum))
     with np.errstate(all="ignore"):

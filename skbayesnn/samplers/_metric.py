@@ -17,14 +17,6 @@ class Metric(NamedTuple):
     ----------
     factor : ndarray of shape (n_chains, d, d) or (n_chains, d)
         Matrices ``F``, or the diagonals of diagonal ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric
-    >>> metric = Metric.from_precisions(np.diag([100.0, 1.0])[None])
-    >>> metric.velocity(np.ones((1, 2)))  # slower where the distribution is narrow
-    array([[0.1, 1. ]])
     """
 
     factor: np.ndarray

@@ -38,13 +38,6 @@ class Schedule(NamedTuple):
         Relative effective sample size after a change of the exponent.
     n_last_moves, n_last_steps : int
         Transitions and leapfrog steps at exponent 1.
-
-    Examples
-    --------
-    >>> from skbayesnn.samplers import Schedule
-    >>> schedule = Schedule(n_chains=16, n_moves=3)
-    >>> schedule.size  # particles of every population
-    48
     """
 
     n_populations: int = 4
@@ -73,23 +66,6 @@ class Population(NamedTuple):
         Draws from the posterior by short chains, whose starts are resampled from the populations
         with their evidences as weights.
     n_exponents : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Schedule, Stage, anneal
-    >>> class OneMeasurement:  # of 1, noise and prior standard normal
-    ...     def draw(self, rng, size):
-    ...         return rng.standard_normal((size, 1))
-    ...     def misfit(self, q):
-    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
-    ...     def stage(self, exponent, q, rngs):
-    ...         def energy(q):
-    ...             return 0.5 * q[:, 0] ** 2 + exponent * self.misfit(q), q + exponent * (q - 1)
-    ...         return Stage(q, energy)
-    >>> found = anneal(OneMeasurement(), np.random.default_rng(0), Schedule(n_chains=200))
-    >>> print(found.position.mean().round(1))  # of the posterior
-    0.5
     """
 
     log_evidences: np.ndarray
@@ -108,16 +84,6 @@ class Stage(NamedTuple):
         Energy at this exponent.
     move : callable or None
         Another transition for that energy, see `warm_up`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Stage
-    >>> def half(q):  # energy at exponent 1/2, of a standard normal prior and likelihood
-    ...     return 0.75 * q[:, 0] ** 2, 1.5 * q
-    >>> stage = Stage(np.zeros((100, 1)), half)
-    >>> stage.move is None
-    True
     """
 
     position: np.ndarray
@@ -281,14 +247,6 @@ def combine(log_evidences):
     log_evidence, standard_error : float
         Log evidence, and its error by the delta method from the spread of the estimates. The
         standard deviation of Student's t accounts for the uncertainty of this spread.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import combine
-    >>> log_evidence, error = combine(np.array([-10.1, -9.9, -10.0, -10.1, -9.9, -10.0]))
-    >>> print(round(log_evidence, 1), round(error, 2))
-    -10.0 0.05
     """
     n = len(log_evidences)
     total = log_sum_exp(log_evidences, axis=0) - np.log(n)

@@ -26,14 +26,7 @@ elif _WANTED and _core is not None:
 
 
 def instructions():
-    """Set of instructions that the compiled core uses; ``None`` without it.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import instructions
-    >>> instructions() in ("avx512", "avx2", "baseline", None)
-    True
-    """
+    """Set of instructions that the compiled core uses; ``None`` without it."""
     return None if _core is None else _core.in_use()
 
 

@@ -22,16 +22,6 @@ class CensoredGaussian(Gaussian):
     ----------
     levels, relative
         See `Gaussian`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import CensoredGaussian, Targets
-    >>> noise, sides = CensoredGaussian.per_output(1), np.array([[0.0], [1.0]])
-    >>> targets = Targets(np.zeros((2, 1)), np.ones(2), known=sides)
-    >>> gradient, curvature = noise.derivatives(np.zeros((2, 1)), targets, np.ones(1))
-    >>> gradient[:, 0].round(2), curvature[:, 0].round(2)  # the limit pulls upwards
-    (array([ 0. , -0.8]), array([1.  , 0.64]))
     """
 
     compiled = None

@@ -23,17 +23,6 @@ class CorrelatedGaussian(Gaussian):
         See `Gaussian`.
     correlation : ndarray of shape (..., n_outputs, n_outputs)
         Correlation matrix ``R``, positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import CorrelatedGaussian, Targets
-    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> noise = CorrelatedGaussian(np.arange(2), np.ones(2), R)
-    >>> targets = Targets(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
-    >>> alone = [targets._replace(weight=w) for w in np.eye(2)]
-    >>> [round(float(noise.misfit(0 * t.y, t, np.ones(2)).value), 2) for t in alone]
-    [0.56, 5.0]
     """
 
     correlation: np.ndarray

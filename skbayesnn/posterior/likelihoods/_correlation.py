@@ -18,15 +18,7 @@ def n_coordinates(n_outputs):
 
 
 def log_prior(n_outputs):
-    """Log density of the uniform distribution over correlation matrices.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import log_prior_of_correlations
-    >>> print(np.exp(-log_prior_of_correlations(2)).round(12))  # one correlation between -1 and 1
-    2.0
-    """
+    """Log density of the uniform distribution over correlation matrices."""
     a = 0.5 * (n_outputs + 1)
     return float(n_outputs * gammaln(a) - multigammaln(a, n_outputs))
 
@@ -50,14 +42,6 @@ def correlation_matrix(z, n_outputs):
     -------
     correlation : ndarray of shape (..., n_outputs, n_outputs)
     slopes : ndarray of shape (..., m, n_outputs, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import correlation_matrix
-    >>> correlation_matrix(np.array([3.0, 0.0, 0.0, 0.3, 0.4, 0.0]), 2)[0].round(6)
-    array([[1. , 0.6],
-           [0.6, 1. ]])
     """
     lead = z.shape[:-1]
     rows = z.reshape(*lead, n_outputs, n_outputs + 1)

@@ -27,13 +27,6 @@ def log_count_probability(t, log_mean, size=None):
         Counts and logarithms of their means, which broadcast with each other.
     size : ndarray, optional
         Size ``r`` of the negative binomial distribution, whose variance is ``mu + mu^2 / r``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import log_count_probability
-    >>> np.exp(log_count_probability(np.array([0.0, 1.0]), np.log(2.0))).round(3)
-    array([0.135, 0.271])
     """
     log_mean = np.minimum(log_mean, HIGHEST)
     mean = np.exp(log_mean)
@@ -49,15 +42,6 @@ class Poisson(Likelihood):
 
     The misfit leaves out ``t ln e - ln t!``, which no parameter changes. Counts of exposure ``e``
     are rates ``t / e`` of weight ``e``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Poisson, Targets
-    >>> targets = Targets(np.array([[3.0]]), np.ones(1), known=np.array([[2.0]]))  # exposure
-    >>> gradient, curvature = Poisson().derivatives(np.zeros((1, 1)), targets, np.ones(0))
-    >>> gradient, curvature
-    (array([[-1.]]), array([[2.]]))
     """
 
     compiled = "poisson"
@@ -94,15 +78,6 @@ class NegativeBinomial(Gaussian):
     ----------
     levels, relative
         Those of a single output, see `Gaussian`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import NegativeBinomial, Targets
-    >>> noise, targets = NegativeBinomial.per_output(1), Targets(np.array([[3.0]]), np.ones(1))
-    >>> gradient, curvature = noise.derivatives(np.zeros((1, 1)), targets, np.ones(1))
-    >>> gradient, curvature
-    (array([[-1.]]), array([[1.]]))
     """
 
     compiled = None

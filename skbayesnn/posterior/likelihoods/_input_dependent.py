@@ -19,15 +19,6 @@ class SquaredResiduals(Likelihood):
     chapter 6): minus the derivative of the evidence with respect to the log precision, where the
     slope of the likelihood would be ``beta E_D - 1/2``. Targets are ``q / gamma``, and their
     factors ``gamma``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import SquaredResiduals, Targets
-    >>> targets = Targets(np.full((4, 1), 0.25), np.ones(4), factors=np.ones((4, 1)))
-    >>> h = np.log([[4.0]] * 4)  # the log precision that fits these residuals
-    >>> SquaredResiduals().derivatives(h, targets, np.ones(0))[0].T
-    array([[0., 0., 0., 0.]])
     """
 
     compiled = "squared_residuals"

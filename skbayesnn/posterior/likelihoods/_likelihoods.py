@@ -138,19 +138,6 @@ class Gaussian(Likelihood):
     relative : ndarray of shape (n_outputs,)
         Relative precisions: output ``o`` has noise precision ``relative_o * beta[levels_o]``.
         Outputs measured in different units share a noise level in their own units by this factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Gaussian, Targets
-    >>> outputs, targets = np.array([[1.0], [2.0]]), Targets(np.array([[0.0], [4.0]]), np.ones(2))
-    >>> noise, beta = Gaussian.per_output(1), np.array([2.0])
-    >>> noise.misfit(outputs, targets, beta).errors
-    array([2.5])
-    >>> gradient, curvature = noise.derivatives(outputs, targets, beta)
-    >>> gradient
-    array([[ 2.],
-           [-4.]])
     """
 
     levels: np.ndarray

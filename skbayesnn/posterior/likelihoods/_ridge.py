@@ -25,15 +25,6 @@ def ridge(gram, moment, rank):
     mean : ndarray of shape (..., width)
     inverse : ndarray of shape (..., width, width)
     log_det : ndarray of shape (...)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import ridge
-    >>> Z, y = np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([1.0, 3.0])
-    >>> mean, inverse, log_det = ridge(Z.T @ Z, Z.T @ y, rank=2)
-    >>> (np.eye(2) + Z.T @ Z) @ mean, Z.T @ y
-    (array([4., 6.]), array([4., 6.]))
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
     system = (gram + np.eye(size)).reshape(-1, size, size)

@@ -197,15 +197,6 @@ class Hyperpriors(Hyperprior):
     """Hyperpriors of several precisions, one `Hyperprior` each.
 
     An index, a slice or a mask selects some of them.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
-    >>> priors = Hyperpriors.of([LogUniform(), Gamma(2.0, 1.0)])
-    >>> priors.counts
-    array([0., 4.])
-    >>> float(priors[1].rate)
-    1.0
     """
 
     shape: np.ndarray

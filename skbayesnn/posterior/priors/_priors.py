@@ -30,16 +30,6 @@ class WeightGroups:
         Whether the prior belongs to networks of one layout: no unit can be deleted or added.
     centred : bool
         Whether ``m`` is zero and ``R`` is 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import WeightGroups
-    >>> groups = WeightGroups(np.array([0, 0, 1]), ["weights", "bias"])
-    >>> groups.expand(np.array([0.1, 1.0]))
-    array([0.1, 0.1, 1. ])
-    >>> groups.sums(np.array([1.0, 2.0, 5.0]))
-    array([3., 5.])
     """
 
     labels: np.ndarray
