@@ -4,16 +4,63 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._adaptation import StepSize
-from skbayesnn.samplers._dynamics import Phase, start
+from skbayesnn.samplers._dynamics import Metric, Phase, start
 from skbayesnn.samplers._kernels import RandomNumbers, transition
-from skbayesnn.samplers._metric import Metric
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
 FIRST_STEP = 0.1
 WARM_UP_STEPS = 50  # most steps of a trajectory, as step sizes are often far too small at first
 CAREFUL = 5.0  # factor by which the steps of every fifth transition are smaller
 CURVATURES = 40  # most positions per stage whose curvature is averaged
+
+
+class StepSize(NamedTuple):
+    """State of dual averaging, one step size per chain (Hoffman & Gelman 2014, section 3.2).
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_chains,)
+        Value ``mu`` to which ``ln eps`` is shrunk at first.
+    log_step, log_average, error : ndarray of shape (n_chains,)
+    count : int
+    """
+
+    centre: np.ndarray
+    log_step: np.ndarray
+    log_average: np.ndarray
+    error: np.ndarray
+    count: int
+
+    @classmethod
+    def start(cls, step_size):
+        """Begin around the given step sizes ``(n_chains,)``."""
+        log_step = np.log(step_size)
+        zero = np.zeros_like(log_step)
+        return cls(log_step + np.log(2.0), log_step, log_step.copy(), zero, 0)
+
+    @property
+    def current(self):
+        """Step sizes of the next transition."""
+        return np.exp(self.log_step)
+
+    @property
+    def average(self):
+        """Averaged step sizes, for use after the adaptation."""
+        return np.exp(self.log_average)
+
+    def averaging(self, log_step):
+        """Replace the averages of all chains by a given value."""
+        return self._replace(log_average=np.full_like(self.log_average, log_step))
+
+    def updated(self, acceptance, target):
+        """Update the state after a transition with the given acceptance probabilities."""
+        count = self.count + 1
+        rate = 1.0 / (count + 10.0)
+        error = (1.0 - rate) * self.error + rate * (target - acceptance)
+        log_step = self.centre - np.sqrt(count) / 0.05 * error
+        share = count**-0.75
+        log_average = share * log_step + (1.0 - share) * self.log_average
+        return StepSize(self.centre, log_step, log_average, error, count)
 
 
 class Plan(NamedTuple):
@@ -165,11 +212,6 @@ def warm_up(
         Called after every transition with the chains and its `Info`.
     is_late : callable, optional
         Called after every transition; the warm-up ends when it returns True.
-
-    Returns
-    -------
-    Chains
-        Chains with adapted step sizes and metric.
     """
     if curvature is not None and n_transitions > 0:
         precisions = plan.pooled(curvature(chains.phase.position))
@@ -198,22 +240,9 @@ def warm_up(
 
 
 def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
-    """Advance the chains with their adapted settings.
+    """Advance the chains with their adapted settings, see `warm_up`.
 
-    Parameters
-    ----------
-    energy : callable
-    chains : Chains
-    plan : Plan
-    n_transitions : int
-    keep : callable
-        Called with the chains and the `Info` of every transition.
-    move, progress : callable, optional
-        See `warm_up`.
-
-    Returns
-    -------
-    Chains
+    ``keep`` is called with the chains and the `Info` of every transition.
 
     Examples
     --------

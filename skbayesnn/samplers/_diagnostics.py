@@ -27,44 +27,25 @@ def _between_and_within(chains):
 
 
 def r_hat(draws):
-    """Rank-normalised split R-hat, the larger of bulk and tails.
+    """Rank-normalised split R-hat, the larger of bulk and tails; 1 for constant quantities.
 
-    Parameters
-    ----------
-    draws : ndarray of shape (n_chains, n_draws, ...)
-        Any number of quantities in the last axes; at least 4 draws per chain.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        R-hat; 1 for constant quantities.
+    Draws have the shape ``(n_chains, n_draws, ...)``, here and below, with at least 4 draws per
+    chain, and the result has that of the quantities, ``(...)``.
     """
     chains = split(draws)
     folded = np.abs(chains - np.median(chains, axis=(0, 1)))
     values = []
     for some in (chains, folded):
         within, pooled = _between_and_within(_normalised_ranks(some))
-        values.append(_ratio(pooled, within))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values.append(np.where(pooled <= 1e-12, 1.0, pooled / within))
     return np.sqrt(np.maximum(*values))
-
-
-def _ratio(pooled, within):
-    constant = pooled <= 1e-12
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(constant, 1.0, pooled / within)
 
 
 def effective_sample_size(draws):
     """Effective number of independent draws, by Geyer's initial monotone sequence.
 
-    Parameters
-    ----------
-    draws : ndarray of shape (n_chains, n_draws, ...)
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Effective sample size of all chains together; the number of draws for constant quantities.
+    It is that of all chains together; for constant quantities the number of draws.
     """
     chains = split(draws)
     m, n = chains.shape[:2]

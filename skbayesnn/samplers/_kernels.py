@@ -64,28 +64,18 @@ class RandomNumbers(NamedTuple):
 def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
     """Make a Hamiltonian Monte Carlo transition: refresh momenta, follow the dynamics, and test.
 
+    After a rejection the momentum of the old position is reversed, which keeps the target invariant
+    if momenta persist.
+
     Parameters
     ----------
-    energy : callable
-        Function from positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by
-        row.
-    phase : Phase
-    noise : RandomNumbers
-    step_size : ndarray of shape (n_chains,)
-    n_steps : ndarray of int, shape (n_chains,)
-    metric : Metric
+    energy, phase, noise, step_size, n_steps, metric
+        See `leapfrog`; ``noise`` are `RandomNumbers`.
     persistence : float, default=0
         Coefficient ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws new momenta.
     metropolis : bool, default=True
         Make a Metropolis test. Without it the sampled distribution is biased by the step size, and
         only divergent trajectories are rejected.
-
-    Returns
-    -------
-    phase : Phase
-        End points, or after a rejection the old position with reversed momentum, which keeps the
-        target invariant if momenta persist.
-    info : Info
     """
     momentum = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
     phase = phase._replace(momentum=momentum)
@@ -104,28 +94,8 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
 def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
     """Make a random-walk Metropolis transition with a Gaussian step (Metropolis et al. 1953).
 
-    The arguments are those of `transition`.
-
-    Parameters
-    ----------
-    energy : callable
-    phase : Phase
-        Present states, whose momenta are kept.
-    noise : RandomNumbers
-        Random numbers. The step is ``eps F n`` with the factor ``F`` of the metric.
-    step_size : ndarray of shape (n_chains,)
-    n_steps : ndarray of int, shape (n_chains,)
-        Ignored, as there is a single step.
-    metric : Metric
-    persistence : float
-        Ignored.
-    metropolis : bool
-        Ignored, as the test is always made.
-
-    Returns
-    -------
-    phase : Phase
-    info : Info
+    The step is ``eps F n`` with the factor ``F`` of the metric. The arguments are those of
+    `transition`, the last two of which are ignored, as are the numbers of steps. Momenta are kept.
     """
     position = moved(phase.position, step_size[:, None] * metric.velocity(noise.momentum))
     with np.errstate(all="ignore"):

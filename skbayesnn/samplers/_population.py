@@ -11,15 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import start
+from skbayesnn.samplers._dynamics import Metric, start
 from skbayesnn.samplers._kernels import RandomNumbers, transition
-from skbayesnn.samplers._log_sum import log_sum_exp
-from skbayesnn.samplers._metric import Metric
 
 MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8
 LEAST_SCALE = 1e-3
+
+
+def log_sum_exp(values, axis):
+    """Logarithm ``ln sum exp(values)`` along an axis, without the checks of SciPy's `logsumexp`.
+
+    The checks take longer than the sum of a small array. Values are below plus infinity.
+    """
+    top = values.max(axis=axis, keepdims=True)
+    top = np.maximum(top, np.finfo(float).min)  # all may be minus infinity
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis)
 
 
 class Schedule(NamedTuple):
@@ -105,10 +114,6 @@ def anneal(path, rng, schedule):
         ``exp(-exponent * misfit)`` invariant.
     rng : numpy.random.Generator
     schedule : Schedule
-
-    Returns
-    -------
-    Population
 
     Examples
     --------
@@ -219,13 +224,7 @@ def _next_exponent(misfit, exponent, effective):
 def _systematic(weights, n_kept, rng):
     """Resample every population systematically, and return the indices of kept particles.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_populations, n)
-        Importance weights, which sum to 1 for every population.
-    n_kept : int
-        Number of particles kept in every population.
-    rng : numpy.random.Generator
+    ``weights`` ``(n_populations, n)`` sum to 1 for every population, which keeps ``n_kept``.
     """
     n, kept = weights.shape[1], []
     for i, own in enumerate(weights):
@@ -235,18 +234,10 @@ def _systematic(weights, n_kept, rng):
 
 
 def combine(log_evidences):
-    """Logarithm of the mean evidence of several populations, with its standard error.
+    """Logarithm of the mean evidence of at least 4 populations, and its standard error.
 
-    Parameters
-    ----------
-    log_evidences : ndarray of shape (n_populations,)
-        Log evidences of at least 4 populations.
-
-    Returns
-    -------
-    log_evidence, standard_error : float
-        Log evidence, and its error by the delta method from the spread of the estimates. The
-        standard deviation of Student's t accounts for the uncertainty of this spread.
+    The error is by the delta method from the spread of the estimates; the standard deviation of
+    Student's t accounts for the uncertainty of this spread.
     """
     n = len(log_evidences)
     total = log_sum_exp(log_evidences, axis=0) - np.log(n)
