@@ -13,7 +13,6 @@ from skbayesnn.network._forward import (
     outputs,
     row_blocks,
 )
-from skbayesnn.network._mixed import mixed_factors, mixed_jacobian, mixed_product, mixed_variances
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
@@ -21,6 +20,10 @@ from skbayesnn.network._products import (
     jacobian,
     jacobian_vector,
     kronecker_factors,
+    mixed_factors,
+    mixed_jacobian,
+    mixed_product,
+    mixed_variances,
     output_covariances,
     second_derivative_along,
     sensitivities,

@@ -28,7 +28,7 @@ from skbayesnn.network._products import back_propagate, tangents, transposed
 
 
 def hessian(blocks, exact=True):
-    """Hessian of a sum over rows, accumulated over blocks of rows.
+    """Hessian ``(..., k, k)`` of a sum over rows, accumulated over blocks of rows.
 
     Parameters
     ----------
@@ -39,10 +39,6 @@ def hessian(blocks, exact=True):
     exact : bool
         ``False`` leaves out the second-order contraction: the Gauss-Newton (outer product)
         approximation. A curvature of zeros leaves the second-order contraction alone.
-
-    Returns
-    -------
-    ndarray of shape (..., k, k)
     """
     sums, matrix = {}, 0.0
     for trace, residual, curvature in blocks:
@@ -60,20 +56,9 @@ def hessian(blocks, exact=True):
 
 
 def hessian_product(trace, vector, residual, curvature, exact=True):
-    """Product of the Hessian of one block of rows with a vector (Pearlmutter 1994).
+    """Product of the `hessian` of one block of rows with a vector ``(..., k)`` (Pearlmutter 1994).
 
-    Parameters
-    ----------
-    trace : Trace of order 2
-    vector : ndarray of shape (..., k)
-    residual, curvature : ndarray
-        Items of a block of `hessian`.
-    exact : bool
-        ``False`` for the Gauss-Newton approximation.
-
-    Returns
-    -------
-    ndarray of shape (..., k)
+    The arguments are those of `hessian`, with a trace of order 2 in any case.
     """
     da, dz = tangents(trace, vector)
     if curvature.ndim == da[-1].ndim + 1:

@@ -75,19 +75,10 @@ def _augment(z):
 
 
 def forward(network, theta, X, order=0):
-    """Propagate rows through the network.
+    """Propagate rows ``X`` ``(n, n_features)``, or `Inputs`, through networks: their `Trace`.
 
-    Parameters
-    ----------
-    network : Network
-    theta : ndarray of shape (..., k)
-    X : ndarray of shape (n, n_features) or Inputs
-    order : {0, 1, 2}
-        Number of derivatives of the activations that later steps need.
-
-    Returns
-    -------
-    Trace
+    ``theta`` has the shape ``(..., k)``; ``order`` (0 to 2) is the number of derivatives of the
+    activations that later steps need.
     """
     layers, given = network.layers(theta), X
     if not isinstance(X, Inputs):
@@ -106,17 +97,8 @@ def forward(network, theta, X, order=0):
 def row_blocks(n_rows, doubles_per_row):
     """Yield consecutive slices of rows that keep the arrays of a block below `BLOCK_DOUBLES`.
 
-    The blocks, and so the last bits of sums over rows, do not depend on the number of networks.
-
-    Parameters
-    ----------
-    n_rows : int
-    doubles_per_row : int
-        Width of the widest temporary array.
-
-    Yields
-    ------
-    slice
+    The widest of these has ``doubles_per_row`` numbers for each row. The blocks, and so the last
+    bits of sums over rows, do not depend on the number of networks.
     """
     step = int(max(1, BLOCK_DOUBLES // max(1, doubles_per_row)))
     for start in range(0, n_rows, step):

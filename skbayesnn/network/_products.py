@@ -1,4 +1,6 @@
-"""First derivatives: vector-Jacobian and Jacobian-vector products and the Jacobian itself."""
+"""Derivatives of outputs by weights and inputs: products with the Jacobian, and their factors."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,17 +11,9 @@ def transposed(network, weights, layer):
 
 
 def back_propagate(trace, cotangent):
-    """Gradients with respect to every layer's summed inputs, ``d (r . f) / d a_l``.
+    """Gradients ``d (r . f) / d a_l`` in the summed inputs of every layer, ``(..., n, fan_out)``.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    cotangent : ndarray of shape (..., n, n_outputs)
-
-    Returns
-    -------
-    list of ndarray of shape (..., n, fan_out)
-        Gradients, one per layer, first layer first (Rumelhart, Hinton & Williams 1986).
+    The cotangent ``r`` has the shape ``(..., n, n_outputs)`` (Rumelhart, Hinton & Williams 1986).
     """
     deltas = [cotangent]
     for layer in range(len(trace.layers) - 1, 0, -1):
@@ -29,15 +23,9 @@ def back_propagate(trace, cotangent):
 
 
 def vector_jacobian(trace, cotangent):
-    """Vector-Jacobian product ``sum_n r_n^T J_n``, of shape ``(..., k)``.
+    """Vector-Jacobian product ``sum_n r_n^T J_n``, ``(..., k)``, with ``r`` the cotangent.
 
-    It is the gradient of ``sum_n r_n^T f_n``.
-
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    cotangent : ndarray of shape (..., n, n_outputs)
-        The vector ``r``.
+    It is the gradient of ``sum_n r_n^T f_n``, for a trace of order 1 at least.
     """
     deltas = back_propagate(trace, cotangent)
     return trace.network.pack(
@@ -48,15 +36,8 @@ def vector_jacobian(trace, cotangent):
 def hidden_gradient(trace, cotangent):
     """Gradient of ``sum_n r_n^T z_n`` with respect to all weights but the last layer's.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    cotangent : ndarray of shape (..., n, width + 1)
-        The vector ``r`` for the last layer's inputs ``z`` (the one of the constant is ignored).
-
-    Returns
-    -------
-    ndarray of shape (..., n_hidden_weights)
+    The cotangent ``r`` ``(..., n, width + 1)`` belongs to the last layer's inputs ``z``; its entry
+    for the constant is ignored. The shape of the gradient is ``(..., n_hidden_weights)``.
     """
     lead = trace.outputs.shape[:-2]
     if not trace.slopes:
@@ -72,19 +53,10 @@ def hidden_gradient(trace, cotangent):
 
 
 def tangents(trace, vector):
-    """Forward derivatives along ``vector``.
+    """Forward derivatives along ``vector`` ``(..., k)``.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    vector : ndarray of shape (..., k)
-
-    Returns
-    -------
-    da : list of ndarray of shape (..., n, fan_out)
-        Derivative of every layer's summed inputs; the last one is that of the outputs.
-    dz : list of ndarray of shape (..., n, fan_in)
-        Derivative of every layer's inputs from the second layer on.
+    They are those of every layer's summed inputs ``(..., n, fan_out)``, the outputs last, and those
+    of every layer's inputs ``(..., n, fan_in)`` from the second layer on.
     """
     directions = trace.network.layers(vector)
     da, dz = [trace.inputs[0] @ directions[0]], []
@@ -103,11 +75,7 @@ def jacobian_vector(trace, vector):
 def second_derivative_along(trace, vector):
     """Second derivative ``d2 f / dh2`` at ``theta + h v``, ``h = 0``: ``(..., n, n_outputs)``.
 
-    Parameters
-    ----------
-    trace : Trace of order 2
-    vector : ndarray of shape (..., k)
-        The direction ``v``.
+    The trace is of order 2, the direction ``v`` of shape ``(..., k)``.
     """
     directions = trace.network.layers(vector)
     da, dz = tangents(trace, vector)
@@ -124,16 +92,9 @@ def second_derivative_along(trace, vector):
 
 
 def jacobian(trace):
-    """Derivatives of every output with respect to every weight.
+    """Derivatives ``g = df/dw`` of outputs by weights, ``(..., n, n_outputs, k)``.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-
-    Returns
-    -------
-    ndarray of shape (..., n, n_outputs, k)
-        The sensitivities ``g = df/dw`` of MacKay (1992, section 2.6), one per row and output.
+    They are the sensitivities of MacKay (1992, section 2.6).
     """
     *lead, n_rows, n_outputs = trace.outputs.shape
     result = np.empty((*lead, n_rows, n_outputs, trace.network.n_weights))
@@ -166,10 +127,6 @@ def input_jacobian(trace):
     """Derivatives of every output by every input, ``(..., n, n_outputs, n_features)``.
 
     They are back-propagated to the inputs (Bishop 2006, section 5.3.4).
-
-    Parameters
-    ----------
-    trace : Trace of order >= 1
     """
     *_, (_, delta) = sensitivities(trace)
     return times(delta, transposed(trace.network, trace.layers[0], 0))
@@ -180,18 +137,8 @@ def output_covariances(trace, covariance):
 
     The covariance of the summed inputs of two layers, given the inputs of these layers, is a matrix
     product; derivatives of the outputs propagate it upwards. With many outputs this is much less
-    work than a product of Jacobians.
-
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-        Trace of one network.
-    covariance : ndarray of shape (k, k)
-        Covariance ``S`` of the weights.
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs, n_outputs)
+    work than a product of Jacobians. The trace is that of one network, ``S`` ``(k, k)`` the
+    covariance of its weights, and the result ``(n, n_outputs, n_outputs)``.
     """
     network, n_layers = trace.network, len(trace.layers)
     n, n_outputs = trace.outputs.shape
@@ -216,20 +163,10 @@ def kronecker_factors(trace, curvature, sample_weight):
     Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
     Grosse 2015, "Optimizing neural networks with Kronecker-factored approximate curvature").
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-        Trace of one network.
-    curvature : ndarray of shape (n, n_outputs, n_outputs) or (n, n_outputs)
-        Curvature ``L_n`` of the misfit in the outputs, or its diagonal.
-    sample_weight : ndarray of shape (n,)
-
-    Returns
-    -------
-    list of tuple
-        Factors ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` of every layer, where ``D_n``
-        are the derivatives of the outputs by its summed inputs; the matrix is their product over
-        ``sum_n s_n``.
+    With the curvature ``L_n`` of the misfit in the outputs of one network, ``(n, n_outputs,
+    n_outputs)`` or its diagonal, they are ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` for
+    every layer, where ``D_n`` are the derivatives of the outputs by its summed inputs; the matrix
+    is their product over ``sum_n s_n``.
     """
     factors, diagonal = [None] * len(trace.layers), curvature.ndim == trace.outputs.ndim
     for layer, delta in sensitivities(trace):
@@ -241,3 +178,128 @@ def kronecker_factors(trace, curvature, sample_weight):
         z = trace.inputs[layer]
         factors[layer] = (z.T * sample_weight) @ z, 0.5 * (G + G.T)
     return factors
+
+
+class MixedFactors(NamedTuple):
+    """Factors of the second derivatives by the inputs ``x_j`` and the weights of one layer.
+
+    With the inputs ``z`` and the summed inputs ``a`` of the layer ``l``::
+
+        d2 f / dx_j dW_l = dz/dx_j  df/da + z  d2 f / dx_j da
+
+    Attributes
+    ----------
+    inputs : ndarray of shape (..., n, fan_in + 1)
+        Inputs ``z`` with the constant.
+    tangents : ndarray of shape (..., n, n_features, fan_in)
+        Derivatives ``dz/dx_j``.
+    sensitivities : ndarray of shape (..., n, n_outputs, fan_out)
+        Derivatives ``df/da``.
+    bends : ndarray of shape (..., n, n_outputs, n_features, fan_out)
+        Derivatives ``d2 f / dx_j da``.
+    """
+
+    inputs: np.ndarray
+    tangents: np.ndarray
+    sensitivities: np.ndarray
+    bends: np.ndarray
+
+    @property
+    def moving(self):
+        """Tangents and bends side by side, ``(..., n_features, fan_in + fan_out)``."""
+        shape = *self.bends.shape[:-1], self.tangents.shape[-1]
+        tangents = np.broadcast_to(self.tangents[..., None, :, :], shape)
+        return np.concatenate([tangents, self.bends], axis=-1)
+
+    def relative(self):
+        """Factors of the outputs less their mean over all outputs."""
+        return self._replace(
+            sensitivities=self.sensitivities - self.sensitivities.mean(axis=-2, keepdims=True),
+            bends=self.bends - self.bends.mean(axis=-3, keepdims=True),
+        )
+
+
+def mixed_factors(trace):
+    """`MixedFactors` of every layer, from a trace of order 2.
+
+    Tangents in the directions of the inputs are carried forward, and the derivatives of the
+    back-propagated sensitivities along them backward (Pearlmutter 1994).
+    """
+    network, top = trace.network, len(trace.layers) - 1
+    d, (*lead, n, n_outputs) = network.layer_sizes[0], trace.outputs.shape
+    tangents, sums = [np.broadcast_to(np.eye(d), (*lead, n, d, d))], []
+    for layer, slopes in enumerate(trace.slopes):
+        of_units = network.without_biases(trace.layers[layer], layer)
+        sums.append(times(tangents[-1], of_units))  # da/dx
+        tangents.append(slopes[..., None, :] * sums[-1])
+    bends, factors = np.zeros((*lead, n, n_outputs, d, n_outputs)), []
+    for layer, delta in sensitivities(trace):
+        if layer < top:
+            back = transposed(network, trace.layers[layer + 1], layer + 1)
+            along = trace.bends[layer][..., None, :] * sums[layer]
+            error = times(factors[-1].sensitivities, back)[..., None, :]
+            bends = times(bends, back) * trace.slopes[layer][..., None, None, :]
+            bends += error * along[..., None, :, :]
+        inputs = trace.inputs[layer]
+        factors.append(MixedFactors(inputs, tangents[layer], delta, bends))
+    return factors[::-1]
+
+
+def mixed_jacobian(factors):
+    """Second derivatives by inputs and the weights of layers, ``(..., n, n_outputs, d, k)``."""
+    blocks = []
+    for z, dz, delta, bend in factors:
+        block = z[..., None, None, :, None] * bend[..., None, :]
+        moved = dz[..., None, :, :, None] * delta[..., None, None, :]
+        block[..., : dz.shape[-1], :] += moved
+        blocks.append(block.reshape(*bend.shape[:-1], -1))
+    return np.concatenate(blocks, axis=-1)
+
+
+def mixed_product(factors, vector):
+    """Product of `mixed_jacobian` with a vector ``(k,)``: ``(n, n_outputs, n_features)``."""
+    result, start = 0.0, 0
+    for z, dz, delta, bend in factors:
+        end = start + z.shape[-1] * delta.shape[-1]
+        matrix = vector[start:end].reshape(z.shape[-1], -1)
+        moved = np.swapaxes(dz @ matrix[: dz.shape[-1]], -1, -2)
+        result = result + delta @ moved + (bend @ (z @ matrix)[:, None, :, None])[..., 0]
+        start = end
+    return result
+
+
+def mixed_variances(factors, covariance):
+    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``.
+
+    The covariance ``S`` of the weights of two layers is contracted with the factors that all inputs
+    share. What is left for each input is a quadratic form in its tangents and bends.
+    """
+    shapes = [(some.inputs.shape[-1], some.sensitivities.shape[-1]) for some in factors]
+    ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
+    slices = [slice(end - i * o, end) for end, (i, o) in zip(ends, shapes, strict=True)]
+    moving = [some.moving for some in factors]
+    result = 0.0
+    for upper in range(len(factors)):
+        for lower in range(upper + 1):
+            block = covariance[slices[upper], slices[lower]].reshape(*shapes[upper], *shapes[lower])
+            inner = _contracted(factors[upper], factors[lower], block)
+            part = np.sum((moving[upper] @ inner) * moving[lower], axis=-1)
+            result = result + (part if upper == lower else 2.0 * part)
+    return np.maximum(result, 0.0)
+
+
+def _contracted(upper, lower, block):
+    """Matrix between the tangents and bends of two layers, ``(n, n_outputs, p, q)``.
+
+    Each quarter is one matrix product, of pairs of factors with pairs of weights.
+    """
+    quarters, ends = [], [(some.inputs[:, None], some.sensitivities) for some in (upper, lower)]
+    kept = [(some.tangents.shape[-1], None) for some in (upper, lower)]
+    for i, j in ((1, 1), (1, 0), (0, 1), (0, 0)):  # 1: contract the units, 0: the inputs
+        pairs = ends[0][i][..., :, None] * ends[1][j][..., None, :]
+        weights = block.transpose(i, 2 + j, 1 - i, 3 - j)
+        flat = pairs.reshape(-1, pairs[0, 0].size) @ weights.reshape(pairs[0, 0].size, -1)
+        quarter = flat.reshape(*pairs.shape[:2], *weights.shape[2:])
+        quarters.append(quarter[..., : kept[0][1 - i], : kept[1][1 - j]])
+    quarters[3] = np.broadcast_to(quarters[3], (*quarters[0].shape[:2], *quarters[3].shape[2:]))
+    return np.block([quarters[:2], quarters[2:]])
