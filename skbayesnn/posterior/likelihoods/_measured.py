@@ -58,10 +58,6 @@ class MeasuredGaussian(Gaussian):
         curvature = targets.weight[:, None] * tau * F
         return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
 
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
-
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         tau, F = self.shares(targets, beta)
         curvature = targets.weight[:, None] * tau * F**2 * self.membership[:, level]

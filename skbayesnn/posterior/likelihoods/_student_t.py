@@ -101,11 +101,6 @@ class StudentT(Gaussian):
             curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, pull, pull)
         return weighted * residual, curvature
 
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        gradient = self.derivatives(outputs, targets, beta, exact=False)[0]
-        return self.misfit(outputs, targets, beta), gradient
-
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         residual, tau, u = self._parts(outputs, targets.y, beta)
         total = self.degrees_of_freedom + len(self.levels)
