@@ -57,14 +57,7 @@ class LeftOut(NamedTuple):
         (Gelfand, Dey & Chang 1992). Weights above ``m^(1/2)`` times their median are cut off there;
         truncation follows Ionides (2008), the median prevents single draws from dominating.
 
-        Parameters
-        ----------
-        draws : Draws
-        X : ndarray of shape (n, n_features)
-        y : ndarray of shape (n, n_outputs)
-            Classes one-hot (one column of 0 and 1 for two classes).
-        known : ndarray of shape (n, n_outputs), optional
-            See `Targets`.
+        Classes ``y`` are one-hot (one column of 0 and 1 for two classes), as everywhere here.
         """
         found = []
         for rows in row_blocks(len(X), draws.doubles_per_row):
@@ -92,21 +85,6 @@ def _of_drawn_rows(draws, X, y, known):
     return LeftOut(log_density, mean, cdf, np.sqrt(variance))
 
 
-def leave_one_out(member, posterior, beta):
-    """Log predictive densities without one unit of weight of each row; see `left_out`.
-
-    Parameters
-    ----------
-    member, posterior, beta
-        Arguments as for `left_out`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    return left_out(member, posterior, beta).log_density
-
-
 def left_out(member, posterior, beta):
     """Predictions without one unit of weight of each row, in closed form.
 
@@ -125,10 +103,6 @@ def left_out(member, posterior, beta):
     posterior : Posterior
         Posterior with the training rows and the likelihood of the member.
     beta : ndarray of shape (n_levels,)
-
-    Returns
-    -------
-    LeftOut
     """
     X, y = posterior.X, posterior.y
     result, n_outputs = np.empty(len(X)), member.network.n_outputs
@@ -150,9 +124,8 @@ def left_out(member, posterior, beta):
             result[rows] = log_probability(mean, inflated, y[rows])
         else:
             known = None if posterior.known is None else posterior.known[rows]
-            given = y[rows], mean[None], inflated[None], X[rows], known
-            found = (some[0] for some in member.noise.pointwise(*given))
-            result[rows], means[rows], cdf[rows], variance = found
+            found = member.noise.pointwise(y[rows], mean[None], inflated[None], X[rows], known)
+            result[rows], means[rows], cdf[rows], variance = (some[0] for some in found)
             std[rows] = np.sqrt(variance)
     return LeftOut(result, means, cdf, std)
 
@@ -175,19 +148,7 @@ def _gain_of_uncertainty(V, L):
 
 
 def log_probability(mean, covariance, y):
-    """Log moderated probability of classes given Gaussian activations.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_outputs)
-    covariance : ndarray of shape (n, n_outputs, n_outputs)
-    y : ndarray of shape (n, n_outputs)
-        Classes one-hot (one column of 0 and 1 for two classes).
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Log moderated probability ``(n,)`` of classes ``y`` given Gaussian activations."""
     if mean.shape[1] == 1:
         sign = 2.0 * y[:, 0] - 1.0
         probability = moderated_sigmoid(sign * mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))

@@ -11,19 +11,9 @@ LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 
 
 def mixture_moments(weights, means, covariances):
-    """Compute mean and covariance of a mixture.
+    """Mean ``(..., p)`` and covariance ``(..., p, p)`` of a mixture of ``m`` Gaussians.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (m,)
-    means : ndarray of shape (m, ..., p)
-    covariances : ndarray of shape (m, ..., p, p)
-
-    Returns
-    -------
-    mean : ndarray of shape (..., p)
-    covariance : ndarray of shape (..., p, p)
-        Mean of the covariances plus covariance of the means.
+    The covariance is the mean of the covariances plus the covariance of the means.
     """
     mean = np.tensordot(weights, means, 1)
     apart = means - mean

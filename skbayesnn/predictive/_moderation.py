@@ -173,17 +173,7 @@ def _independent_softmax(mean, covariance):
 def activation_moments(mean, covariance):
     """Expected class probabilities and their slopes, for two classes or more.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n, p)
-        One activation for two classes, else one per class.
-    covariance : ndarray of shape (n, p, p)
-
-    Returns
-    -------
-    probability : ndarray of shape (n, p)
-    slopes : ndarray of shape (n, p, p)
-        ``E[dp_c / da_d]``.
+    One activation for two classes, else one per class: shapes and slopes as in `softmax_slopes`.
     """
     if mean.shape[1] > 1:
         return softmax_slopes(mean, covariance)
@@ -192,18 +182,10 @@ def activation_moments(mean, covariance):
 
 
 def softmax_slopes(mean, covariance):
-    """Expectations of class probabilities and of their derivatives, by the same points.
+    """Expected class probabilities and derivatives, by the points of `moderated_softmax`.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_classes)
-    covariance : ndarray of shape (n, n_classes, n_classes)
-
-    Returns
-    -------
-    probability : ndarray of shape (n, n_classes)
-    slopes : ndarray of shape (n, n_classes, n_classes)
-        ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]``.
+    Given means ``(n, n_classes)`` and covariances ``(n, n_classes, n_classes)`` of the activations
+    the slopes ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]`` have the latter shape.
     """
     probability, products = _softmax_moments(mean, covariance)
     classes = np.arange(mean.shape[1])
@@ -215,16 +197,7 @@ def softmax_slopes(mean, covariance):
 def softmax_information(mean, covariance):
     """Mutual information between a class and its activations, in nats, by the same points.
 
-    ``H[E p] - E H[p]`` (Houlsby et al. 2011, equation 2).
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_classes)
-    covariance : ndarray of shape (n, n_classes, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    ``H[E p] - E H[p]`` (Houlsby et al. 2011, equation 2), of shape ``(n,)``.
     """
     information = np.empty(len(mean))
     for rows, p in _softmax_points(mean, covariance):

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Member, NoiseNetworks, leave_one_out
+from skbayesnn.predictive import Member, NoiseNetworks, left_out
 
 X = np.array([[0.5], [2.0]])
 SLOPE, BIAS, SD = 0.4, 1.0, 0.3  # of the log precision
@@ -90,6 +90,6 @@ def test_leave_one_out_has_the_uncertain_noise():
     groups = weight_groups(network, "single")
     posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
     uncertain, certain = (
-        leave_one_out(make_member(sd=sd), posterior, np.exp([BIAS])) for sd in (SD, 1e-8)
+        left_out(make_member(sd=sd), posterior, np.exp([BIAS])).log_density for sd in (SD, 1e-8)
     )
     assert uncertain[1] > certain[1] + 0.1  # a distant row is less of a surprise

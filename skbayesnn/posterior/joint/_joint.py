@@ -93,6 +93,8 @@ class JointPosterior(Coordinates):
     (8,)
     """
 
+    noise_network = None
+
     @cached_property
     def _row_weights(self):
         """Weights of the rows; ``None`` if all are 1."""
