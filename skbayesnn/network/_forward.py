@@ -41,29 +41,19 @@ class Inputs:
 
 
 class Trace(NamedTuple):
-    """Record of a forward pass over some rows.
+    """Record of a forward pass over some rows; lists have an item for each layer.
 
-    Attributes
-    ----------
-    network : Network
-    given : Inputs
-    layers : list of ndarray
-        Augmented weight matrices ``(..., fan_in + 1, fan_out)``.
-    inputs : list of ndarray
-        Inputs of every layer, with a column of ones where it has biases, ``(..., n, fan_in + 1)``;
-        the first one is shared by all networks and has shape ``(n, n_features + 1)``.
-    slopes, bends : list of ndarray
-        First and second derivatives of the hidden units, ``(..., n, width)``.
-    outputs : ndarray of shape (..., n, n_outputs)
+    The inputs of a layer have a column of ones where it has biases. The first ones are shared by
+    all networks, without leading axes.
     """
 
     network: object
     given: Inputs
-    layers: list
-    inputs: list
-    slopes: list
-    bends: list
-    outputs: np.ndarray
+    layers: list  # augmented weight matrices (..., fan_in + 1, fan_out)
+    inputs: list  # of every layer, (..., n, fan_in + 1)
+    slopes: list  # first derivatives of the hidden units, (..., n, width)
+    bends: list  # second derivatives
+    outputs: np.ndarray  # (..., n, n_outputs)
 
 
 def _augment(z):

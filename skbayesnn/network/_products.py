@@ -186,23 +186,12 @@ class MixedFactors(NamedTuple):
     With the inputs ``z`` and the summed inputs ``a`` of the layer ``l``::
 
         d2 f / dx_j dW_l = dz/dx_j  df/da + z  d2 f / dx_j da
-
-    Attributes
-    ----------
-    inputs : ndarray of shape (..., n, fan_in + 1)
-        Inputs ``z`` with the constant.
-    tangents : ndarray of shape (..., n, n_features, fan_in)
-        Derivatives ``dz/dx_j``.
-    sensitivities : ndarray of shape (..., n, n_outputs, fan_out)
-        Derivatives ``df/da``.
-    bends : ndarray of shape (..., n, n_outputs, n_features, fan_out)
-        Derivatives ``d2 f / dx_j da``.
     """
 
-    inputs: np.ndarray
-    tangents: np.ndarray
-    sensitivities: np.ndarray
-    bends: np.ndarray
+    inputs: np.ndarray  # z with the constant, (..., n, fan_in + 1)
+    tangents: np.ndarray  # dz/dx_j, (..., n, n_features, fan_in)
+    sensitivities: np.ndarray  # df/da, (..., n, n_outputs, fan_out)
+    bends: np.ndarray  # d2 f / dx_j da, (..., n, n_outputs, n_features, fan_out)
 
     @property
     def moving(self):

@@ -90,40 +90,22 @@ class Pooled(Member):
 class Combined(NamedTuple):
     """Combined predictions of minima.
 
-    Attributes
-    ----------
-    ensemble : Ensemble
-        Networks that predict: with ``combine="posterior"`` the networks sampled to measure the
-        evidence, if any; else the Gaussians.
-    gaussians : Ensemble
-        Gaussian approximations of the minima that have a share, one for each.
-    minima : list of Minimum
-        All minima that were considered, those of the fit's own network first.
-    shares : ndarray of shape (len(minima),)
-    leave_one_out : ndarray of shape (n,)
-        Leave-one-out log predictive density of every distinct row by the Gaussians (standardised
-        units).
-    left_out : LeftOut
-        Leave-one-out predictions of the ensemble.
+    The ensemble are the networks that predict: with ``combine="posterior"`` the networks sampled to
+    measure the evidence, if any; else the Gaussians.
     """
 
     ensemble: Ensemble
-    gaussians: Ensemble
-    minima: list
-    shares: np.ndarray
-    leave_one_out: np.ndarray
-    left_out: LeftOut
+    gaussians: Ensemble  # Gaussian approximations of the minima that have a share, one for each
+    minima: list  # all that were considered, those of the fit's own network first
+    shares: np.ndarray  # of the minima
+    leave_one_out: np.ndarray  # log densities of distinct rows by the Gaussians, standardised units
+    left_out: LeftOut  # leave-one-out predictions of the ensemble
 
 
 def combined(fit, combine):
-    """Combine the minima of a fit.
+    """Combine the minima of an `EvidenceFit`, in the ways that estimators document.
 
-    Parameters
-    ----------
-    fit : EvidenceFit
-    combine : {"posterior", "best", "evidence", "equal", "stacking", "tempered"}
-        With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take
-        part.
+    With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take part.
     """
     settings = fit.posed.settings
     pool = fit.pool if combine in ("posterior", "tempered") else fit.pool[: len(fit.minima)]
@@ -233,14 +215,9 @@ def _shares(combine, posterior, minima, densities):
 def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
     """Make the noise of networks; ``None`` for classifiers.
 
-    Parameters
-    ----------
-    likelihood : Likelihood
-    beta : ndarray of shape (m, n_levels)
-    state : ndarray of shape (m, ...), optional
-        See `JointPosterior.noise_state`; by default the noise is that of the likelihood.
-    network, log_range, precision : optional
-        Noise network with the weights ``state``, see `NoiseNetworks`.
+    With the precisions ``beta`` ``(m, n_levels)`` and the ``state`` ``(m, ...)`` of the noise, see
+    `JointPosterior.noise_state`, which by default is that of the likelihood. The network has the
+    weights ``state``; see `NoiseNetworks`.
     """
     if likelihood.classes:
         return None

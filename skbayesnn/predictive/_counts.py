@@ -28,14 +28,8 @@ OMITTED = 1e-9  # probability of the larger values that these sums leave out
 class CountLaws(NamedTuple):
     """Laws of counts under each of several networks.
 
-    Attributes
-    ----------
-    log_means : ndarray of shape (m, n, 1)
-        Means of the logarithm of the mean count.
-    variances : ndarray of shape (m, n, 1)
-        Variances of this logarithm.
-    dispersions : ndarray of shape (m, 1, 1)
-        Dispersions ``a``: the variance of a count of mean ``mu`` is ``mu + a mu^2``. 0: Poisson.
+    The logarithm of the mean count has a mean and a variance, ``(m, n, 1)``. A count of mean ``mu``
+    has the variance ``mu + a mu^2`` with the dispersion ``a``, ``(m, 1, 1)``; 0: Poisson.
     """
 
     log_means: np.ndarray

@@ -285,15 +285,7 @@ def _mean_over(marginals, function):
 
 @dataclass(frozen=True)
 class Rescaled(Part):
-    """Part that uses some columns of the inputs, in other units of the targets.
-
-    Parameters
-    ----------
-    part : Part
-    columns : slice
-    scaling : Scaling
-        Scaling of its outputs.
-    """
+    """Part that uses some columns of the inputs, in the units of a `Scaling` of its outputs."""
 
     part: Part
     columns: slice

@@ -20,16 +20,9 @@ LEAST_REST = 1e-9  # of a row's own information; guards against negative values 
 class LeftOut(NamedTuple):
     """Predictions of training rows without one unit of their weight, in standardised units.
 
-    Attributes
-    ----------
-    log_density : ndarray of shape (n,)
-    mean : ndarray of shape (n, n_outputs)
-        Mean of targets; for classes it is not defined.
-    cdf : ndarray of shape (n, n_outputs)
-        Predictive probability of a target no larger than the observed one; for classes it is not
-        defined.
-    std : ndarray of shape (n, n_outputs)
-        Standard deviation of targets; for classes it is not defined.
+    Besides log densities ``(n,)`` these are, not defined for classes, the mean and the standard
+    deviation of targets, and the probability of a target no larger than the observed one, all of
+    shape ``(n, n_outputs)``.
     """
 
     log_density: np.ndarray

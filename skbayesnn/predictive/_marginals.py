@@ -43,10 +43,6 @@ class StudentTLaw:
 
     Its distribution function is read from a table, a spline in ``v = (nu ln(1 + z^2/nu))^(1/2)``,
     in which it is nearly that of the normal distribution (Wallace 1959). The error is below 1e-10.
-
-    Parameters
-    ----------
-    degrees_of_freedom : float
     """
 
     def __init__(self, degrees_of_freedom):

@@ -165,15 +165,8 @@ class Member(Part):
     def mean_and_covariance(self, X):
         """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173).
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        mean : ndarray of shape (n, n_outputs)
-        covariance : ndarray of shape (n, n_outputs, n_outputs)
-            Covariance without noise. Rows are treated in blocks of bounded memory.
+        Their shapes are ``(n, n_outputs)`` and ``(n, n_outputs, n_outputs)``, without noise. Rows
+        are treated in blocks of bounded memory.
         """
         n_outputs = self.network.n_outputs
         mean = np.empty((len(X), n_outputs))

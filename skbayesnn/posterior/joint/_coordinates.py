@@ -30,20 +30,13 @@ class PrecisionMap(NamedTuple):
     ``psi = psi_low + (psi_high - psi_low) sigmoid(eta)`` and ``ln alpha = ln h + s psi +
     (t - s) ln(1 + exp psi)``. The slope is ``s`` where the weights determine their precision, and
     ``t`` where the prior is so strong that the data leave the precision undetermined. A sampler
-    then crosses both regions at the same pace.
-
-    Attributes
-    ----------
-    centre, fine, coarse : ndarray of shape (n_free,)
-        Parameters ``ln h``, ``s`` and ``t``.
-    low, high : ndarray of shape (n_free,)
-        Ends of the interval of ``psi``.
+    then crosses both regions at the same pace. All parameters have the shape ``(n_free,)``.
     """
 
-    centre: np.ndarray
-    fine: np.ndarray
-    coarse: np.ndarray
-    low: np.ndarray
+    centre: np.ndarray  # ln h
+    fine: np.ndarray  # s
+    coarse: np.ndarray  # t
+    low: np.ndarray  # ends of the interval of psi
     high: np.ndarray
 
     @classmethod
@@ -98,30 +91,18 @@ class PrecisionMap(NamedTuple):
 class Place(NamedTuple):
     """Weights, precisions and conditions at positions.
 
-    Attributes
-    ----------
-    v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
-        Parts of the position that move.
-    hyper : Hyperparameters
-    theta : ndarray of shape (..., n_sampled)
-        Weights.
-    white, scales : ndarray of shape (..., n_sampled)
-        Weights in units in which their prior has mean zero and ``R`` is 1, ``white = v scales``
-        with ``scales = (alpha_c + h_c)^(-1/2)``; equal to ``theta`` under centred priors.
-    share : ndarray of shape (..., n_groups)
-        Share ``alpha_c / (alpha_c + h_c)`` of the prior in the precision.
-    conditions : ndarray of shape (..., n_conditions)
-        Rest of the position.
+    The white weights are in units in which their prior has mean zero and ``R`` is 1; they are equal
+    to ``theta`` under centred priors.
     """
 
-    v: np.ndarray
-    eta: np.ndarray
+    v: np.ndarray  # (..., n_sampled)
+    eta: np.ndarray  # (..., n_free)
     hyper: Hyperparameters
-    theta: np.ndarray
-    white: np.ndarray
-    scales: np.ndarray
-    share: np.ndarray
-    conditions: np.ndarray
+    theta: np.ndarray  # weights (..., n_sampled)
+    white: np.ndarray  # v times scales, (..., n_sampled)
+    scales: np.ndarray  # (alpha_c + h_c)^(-1/2), (..., n_sampled)
+    share: np.ndarray  # of the prior in the precision, alpha_c / (alpha_c + h_c), (..., n_groups)
+    conditions: np.ndarray  # rest of the position, (..., n_conditions)
 
 
 @dataclass(frozen=True)

@@ -20,22 +20,12 @@ from skbayesnn.posterior.likelihoods._output_layer import (
 
 
 class Derivatives(NamedTuple):
-    """Minus log likelihood and its gradient in natural coordinates.
+    """Minus log likelihood and its gradient in natural coordinates."""
 
-    Attributes
-    ----------
-    value : ndarray of shape (...)
-    theta : ndarray of shape (..., m)
-        Gradient with respect to the sampled weights.
-    log_alpha : ndarray of shape (..., n_groups)
-        Gradient with respect to ``ln alpha`` at fixed sampled weights.
-    log_beta : ndarray of shape (..., n_levels)
-    """
-
-    value: np.ndarray
-    theta: np.ndarray
-    log_alpha: np.ndarray
-    log_beta: np.ndarray
+    value: np.ndarray  # (...)
+    theta: np.ndarray  # by the sampled weights, (..., n_sampled)
+    log_alpha: np.ndarray  # by ln alpha at fixed sampled weights, (..., n_groups)
+    log_beta: np.ndarray  # (..., n_levels)
 
 
 class JointEnergy(NamedTuple):

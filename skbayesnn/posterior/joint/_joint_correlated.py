@@ -23,11 +23,7 @@ class CorrelatedJoint(JointPosterior):
     weights from a unit to all outputs have the same prior, the prior is invariant under this
     rotation, so that the output layer can be integrated out for each eigenvector separately.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with `CorrelatedGaussian` noise, whose correlation is ignored, and a prior of mean
-        zero that is equal for the weights from a unit to all outputs.
+    The posterior has `CorrelatedGaussian` noise, whose correlation is ignored.
     """
 
     @cached_property

@@ -75,12 +75,8 @@ class StudentTJoint(JointPosterior):
     sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
     ``s``.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with `StudentT` noise, whose degrees of freedom affect the metric only.
-    degrees_of_freedom : tuple of float
-        Values of ``nu`` of equal prior probability.
+    The degrees of freedom of the likelihood affect the metric only; a priori all the values
+    ``degrees_of_freedom`` of ``nu`` are equally probable.
     """
 
     degrees_of_freedom: tuple = ()

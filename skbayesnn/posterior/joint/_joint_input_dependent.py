@@ -22,14 +22,8 @@ class InputDependentJoint(JointPosterior):
     Sampling averages over the weights of both networks, so that neither likelihood has to be
     integrated over the weights of the other network as in the evidence (MacKay 1992, chapter 6).
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, with `Gaussian` noise, one level per output.
-    noise_network : Network
-        Network from the inputs to the log precision of every output.
-    noise_groups : WeightGroups
-        Weight groups of the noise network, whose output biases are the last group.
+    The posterior of the means has `Gaussian` noise, one level per output. The last of
+    ``noise_groups`` are the output biases of the noise network.
     """
 
     noise_network: Network | None = None
