@@ -46,9 +46,6 @@ def hessian(blocks, exact=True):
         if network.n_outputs == 1:
             matrix = matrix + _outer_products(trace, curvature.reshape(residual.shape))
             curvature = None
-        if exact and _is_plain(network):
-            _add_plain_contraction(matrix, trace, residual)
-            continue
         if exact or curvature is not None:
             for key, value in _block_sums(trace, residual, curvature, exact):
                 sums[key] = sums[key] + value if key in sums else value
@@ -118,33 +115,6 @@ def _pairs(left, right):
         np.multiply(left[..., i : i + 1, :], right[..., i:, :], out=products[..., start:end, :])
         start = end
     return products
-
-
-def _is_plain(network):
-    """Return True for one hidden layer and one output."""
-    return len(network.layer_sizes) == 3 and network.n_outputs == 1
-
-
-def _add_plain_contraction(matrix, trace, residual):
-    """Add the second-order contraction for one hidden layer and one output, in place.
-
-    With the output weights ``v`` it is, for inputs ``a`` and ``b`` and unit ``i``::
-
-        H_(a,i),(b,i) += sum_n x_a x_b r v_i phi''_i,    H_(a,i),i += sum_n x_a r phi'_i
-    """
-    given, (n_inputs, width) = trace.given, trace.network.shapes[0]
-    n_first, units = n_inputs * width, np.arange(width)
-    bent = residual * trace.layers[1][..., None, :width, 0] * trace.bends[0]
-    own = (given.pairs @ bent).take(_triangle(n_inputs)[2], axis=-2)  # a, b, i
-    lead = own.shape[:-3]
-    block = matrix[..., :n_first, :n_first].reshape(*lead, n_inputs, width, n_inputs, width)
-    block[..., units, :, units] += np.moveaxis(own, -1, 0)
-    mixed = np.swapaxes(given.rows, 0, 1) @ (residual * trace.slopes[0])  # a, i
-    for view in (
-        matrix[..., :n_first, n_first:],
-        np.swapaxes(matrix, -1, -2)[..., :n_first, n_first:],
-    ):
-        view.reshape(*lead, n_inputs, width, -1)[..., units, units] += mixed
 
 
 def _rows_last(array):
