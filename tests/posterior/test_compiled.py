@@ -104,8 +104,8 @@ def assert_agree(likelihood, hidden, **options):
         ends, alone = np.stack([theta[0], 0.9 * theta[0], theta[1]]), hyper.select(0)
         matrix = np.cos(np.add.outer(*2 * [np.arange(theta.shape[-1])]))
         for some in (ends, np.asfortranarray(ends)):  # LAPACK leaves columns
-            given = some, alone, matrix.copy("F"), exact
-            assert_same(*([p.traces(*given)] for p in (posterior, plain)))
+            traces = [p.traces(some, alone, matrix.copy("F"), exact) for p in (posterior, plain)]
+            assert_same(traces[:1], traces[1:])
     fast, slow = (p.bending_force(theta, hyper, theta[::-1]) for p in (posterior, plain))
     assert_same([fast], [slow])
     fast, slow = (p.with_best_outputs(theta, hyper) for p in (posterior, plain))

@@ -67,24 +67,6 @@ def test_noise_stays_in_its_range():
     assert_allclose([variances.min(), variances.max()], np.exp([-2.0, 3.0]))
 
 
-def test_several_outputs():
-    member = make_member(n_outputs=2)
-    _, covariance = member.mean_and_covariance(X)
-    (shares,), (variances,) = member.noise.mixture(X)
-    assert variances.shape == (member.noise.n_gaussians, 2, 2)
-    residual = np.array([[0.3, -0.2], [1.0, 2.0]])
-    by_hand = [
-        np.log(
-            sum(
-                share * stats.multivariate_normal(cov=covariance[i] + np.diag(variance[i])).pdf(r)
-                for share, variance in zip(shares, variances, strict=True)
-            )
-        )
-        for i, r in enumerate(residual)
-    ]
-    assert_allclose(log_density(member, residual), by_hand)
-
-
 def test_leave_one_out_has_the_uncertain_noise():
     y, network = 2.0 * X + np.array([[0.1], [-3.0]]), Network((1, 1))
     groups = weight_groups(network, "single")
