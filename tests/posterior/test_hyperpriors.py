@@ -12,7 +12,7 @@ from scipy.stats import gamma, kstest, loguniform
 
 from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
-from tests.posterior.test_joint import make_joint
+from tests.posterior.joints import make_joint
 from tests.tools import assert_near, difference
 
 PRIORS = [

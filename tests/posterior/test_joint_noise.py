@@ -7,67 +7,19 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import ks_2samp, multivariate_normal, norm, t
 
-from skbayesnn.inference.noise._noise_network import NoisePlan
-from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import forward, outputs
 from skbayesnn.posterior import (
-    CorrelatedJoint,
-    Gaussian,
-    InputDependentJoint,
-    LogUniform,
-    MeasuredJoint,
-    StudentTJoint,
     correlation_coordinates,
     correlation_matrix,
     log_prior_of_correlations,
 )
-from tests.tools import assert_near, difference, make_problem
+from tests.posterior.joints import CORRELATED, DEGREES, INDEPENDENT, MEASURED, RANGE, make_joint
+from tests.tools import assert_near, difference
 
-RANGE = LogUniform(0.05, 20.0)
-DEGREES = (2.5, 5.0, 20.0)
-MEASURED = ["measured", "measured_shared"]
-CORRELATED = ["correlated", "correlated_shared"]
-INDEPENDENT = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two", *MEASURED]
-
-each_name = pytest.mark.parametrize("name", [*INDEPENDENT, *CORRELATED])
 each_independent = pytest.mark.parametrize("name", INDEPENDENT)
 each_correlated = pytest.mark.parametrize("name", CORRELATED)
 each_depth = pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
 each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
-
-
-def make_joint(name, hidden=(3,), integrate=True, fixed=False, seed=0, n=7):
-    """A joint posterior and some positions."""
-    rng = np.random.default_rng(seed + 1)
-    kind = "gaussian" if name.startswith("input_dependent") else name
-    posterior, _, hyper = make_problem(kind, hidden, n=n, seed=seed)
-    if name == "input_dependent":  # one output
-        posterior, _, hyper = make_problem("student_t", hidden, n=n, seed=seed)
-        posterior = replace(posterior, likelihood=Gaussian.per_output(1))
-    alpha, beta = (np.ones(len(values), dtype=bool) for values in hyper)
-    if fixed:
-        alpha[-1] = beta[0] = False
-    plan, own, kind = (), {"degrees_of_freedom": DEGREES}, StudentTJoint
-    if name.startswith("input_dependent"):
-        plan, own, kind = NoisePlan.build(posterior.network, (2,), "layer"), {}, InputDependentJoint
-        n_noise = len(plan.groups.names) - 1
-        alpha = np.append(alpha, np.ones(n_noise, dtype=bool))
-        hyper = hyper._replace(alpha=np.append(hyper.alpha, np.ones(n_noise)))
-    if name in MEASURED:
-        own, kind = {}, MeasuredJoint
-    if name in CORRELATED:  # the group of the correlations has precision 1
-        alpha, own, kind = np.append(alpha, False), {}, CorrelatedJoint
-        hyper = hyper._replace(alpha=np.append(hyper.alpha, 1.0))
-    information = np.exp(rng.normal(0.0, 2.0, len(alpha)))
-    if name in CORRELATED:
-        information[-1] = 0.0
-    free = FreeHyperparameters.sharing(alpha, beta, RANGE)
-    joint = kind(posterior, free, hyper, information, integrate, *plan, **own)
-    q = rng.standard_normal((3, joint.dimension + joint.n_conditions))
-    if joint.n_conditions:
-        q[:, joint.dimension :][:, :n] = rng.gamma(2.0, 0.5, (3, n))
-        q[:, joint.dimension + n] = DEGREES
-    return joint, q
 
 
 def row_precisions(joint, place):
@@ -80,29 +32,6 @@ def row_precisions(joint, place):
         return 1.0 / (1.0 / tau + posterior.known)
     v = np.append(place.theta[joint.n_mean :], np.log(tau))
     return np.exp(np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range))
-
-
-@each_name
-@each_depth
-@each_way
-@pytest.mark.parametrize("fixed", [True, False], ids=["some", "free"])
-def test_gradients(name, hidden, integrate, fixed):
-    if name in CORRELATED and not integrate:
-        return  # their output layer is always integrated out
-    joint, positions = make_joint(name, hidden, integrate, fixed)
-    d = joint.dimension
-    for q in positions:
-        terms = joint.terms(q)
-        if d == 0:  # nothing moves
-            assert terms.prior_gradient.shape == terms.data_gradient.shape == (0,)
-            continue
-
-        def both(moving, rest=q[d:]):
-            return np.stack(joint.terms(np.append(moving, rest))[::2])
-
-        expected = difference(both, q[:d])
-        assert_near(terms.prior_gradient, expected[0], 1e-6)
-        assert_near(terms.data_gradient, expected[1], 1e-6)
 
 
 @each_independent
@@ -149,7 +78,7 @@ def test_given_all_weights(name, hidden):
 @each_depth
 def test_curvature_of_the_noise_network(name, integrate, hidden):
     """What the log precisions' Jacobian makes of information s/2 per row and output."""
-    joint, positions = make_joint(name, hidden, integrate)
+    joint, positions = make_joint(name, hidden, integrate=integrate)
     s, m, n = joint.posterior.sample_weight, joint.n_mean, joint.n_sampled
     for q in positions:
         h = lambda q: np.log(row_precisions(joint, joint.place(q)))  # noqa: E731
@@ -229,18 +158,6 @@ def test_factors_and_degrees_of_freedom_given_the_weights():
     assert np.all(np.abs(found - share) < 4.0 * np.sqrt(share * (1.0 - share) / m))
     assert np.min(share) > 0.02
     np.testing.assert_array_equal(drawn[:, d + 5 :], np.tile(q[d + 5 :], (m, 1)))  # outputs
-
-
-@each_name
-def test_rows_do_not_depend_on_each_other(name):
-    joint, q = make_joint(name)
-    for i in range(3):
-        for all_of_them, own in zip(joint.terms(q), joint.terms(q[i : i + 1]), strict=True):
-            np.testing.assert_array_equal(all_of_them[i], own[0])
-    rngs = [[np.random.default_rng(i) for i in range(3)] for _ in range(2)]
-    together = joint.renewed(q, rngs[0])
-    alone = [joint.renewed(q[i : i + 1], rngs[1][i : i + 1])[0] for i in range(3)]
-    np.testing.assert_array_equal(together, alone)
 
 
 # --- correlations of outputs ----------------------------------------------------------------------
