@@ -7,7 +7,7 @@ from skbayesnn.network._activations import ACTIVATIONS
 from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
 from skbayesnn.network._forward import (
     BLOCK_DOUBLES,
-    Inputs,
+    first_inputs,
     forward,
     of_networks,
     outputs,
@@ -33,8 +33,8 @@ from skbayesnn.network._products import (
 __all__ = [
     "ACTIVATIONS",
     "BLOCK_DOUBLES",
-    "Inputs",
     "Network",
+    "first_inputs",
     "forward",
     "hessian",
     "hessian_product",

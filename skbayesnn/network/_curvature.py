@@ -15,8 +15,7 @@ sum over rows of the first term is one matrix product between the (few) pairs of
 (few) pairs of inputs; by symmetry only half of each is needed when ``l = m``. That costs less than
 ``J^T J`` alone if there are several outputs. For a single one, whose ``J^T J`` is faster, only the
 second-order contraction is found in this way; between the units of the last hidden layer its ``C``
-is diagonal. With one hidden layer it is nearly free, as pairs of inputs are the same for all
-weights (`Inputs`).
+is diagonal.
 """
 
 from functools import lru_cache
@@ -138,7 +137,6 @@ class _Layers(NamedTuple):
     ``deltas`` are the derivatives of ``sum_n r_n . f_n`` with respect to the summed inputs.
     """
 
-    given: object
     inputs: list
     slopes: list
     bends: list
@@ -152,7 +150,7 @@ class _Layers(NamedTuple):
         inputs, slopes, bends = ([_rows_last(a) for a in arrays] for arrays in lists)
         deltas = [_rows_last(d) for d in back_propagate(trace, residual)] if exact else None
         weights = [trace.network.without_biases(w, i) for i, w in enumerate(trace.layers)]
-        return cls(trace.given, inputs, slopes, bends, weights, deltas)
+        return cls(inputs, slopes, bends, weights, deltas)
 
 
 def _block_sums(trace, residual, curvature, exact):
@@ -191,7 +189,7 @@ def _own_sum(layers, own, layer):
         first, second, _ = _triangle(own.shape[-2])
         own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
     inputs = layers.inputs[layer]
-    return _over_rows(own, _pairs(inputs, inputs) if layer else layers.given.pairs)
+    return _over_rows(own, _pairs(inputs, inputs))
 
 
 def _mixed(layers, own, upper):

@@ -1,6 +1,5 @@
 """Forward propagation, and the block sizes that bound its memory."""
 
-from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -8,36 +7,6 @@ import numpy as np
 
 BLOCK_DOUBLES = 2**20  # numbers that one temporary array may hold per network (8 MiB)
 CACHED_DOUBLES = 2**14  # numbers per array if several arrays share a fast cache
-
-
-class Inputs:
-    """Rows of inputs, with derived arrays that are computed once for all networks.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    constant : bool, default=True
-        Whether there are biases, whose input is 1.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n, n_features + 1)
-        Inputs with a column of ones, if constant.
-    """
-
-    def __init__(self, X, constant=True):
-        self.rows = _augment(X) if constant else X
-
-    @cached_property
-    def columns(self):
-        """Inputs with rows last, contiguous in memory for each input."""
-        return np.ascontiguousarray(self.rows.T)
-
-    @cached_property
-    def pairs(self):
-        """Products of all pairs of inputs, each once: ``((d + 1) (d + 2) / 2, n)``."""
-        first, second = np.triu_indices(len(self.columns))
-        return self.columns[first] * self.columns[second]
 
 
 class Trace(NamedTuple):
@@ -48,7 +17,6 @@ class Trace(NamedTuple):
     """
 
     network: object
-    given: Inputs
     layers: list  # augmented weight matrices (..., fan_in + 1, fan_out)
     inputs: list  # of every layer, (..., n, fan_in + 1)
     slopes: list  # first derivatives of the hidden units, (..., n, width)
@@ -64,16 +32,19 @@ def _augment(z):
     return augmented
 
 
+def first_inputs(network, X):
+    """Inputs of the first layer, ``X`` with a column of ones if it has biases, ``(n, fan_in)``."""
+    return _augment(X) if network.has_biases(0) else X
+
+
 def forward(network, theta, X, order=0):
-    """Propagate rows ``X`` ``(n, n_features)``, or `Inputs`, through networks: their `Trace`.
+    """Propagate rows ``X`` ``(n, n_features)`` through networks: their `Trace`.
 
     ``theta`` has the shape ``(..., k)``; ``order`` (0 to 2) is the number of derivatives of the
     activations that later steps need.
     """
-    layers, given = network.layers(theta), X
-    if not isinstance(X, Inputs):
-        given = Inputs(X, network.has_biases(0))
-    inputs, slopes, bends = [given.rows], [], []
+    layers = network.layers(theta)
+    inputs, slopes, bends = [first_inputs(network, X)], [], []
     for layer, weights in enumerate(layers[:-1]):
         z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
         inputs.append(_augment(z) if network.has_biases(layer + 1) else z)
@@ -81,7 +52,7 @@ def forward(network, theta, X, order=0):
             slopes.append(derivatives[0])
         if order > 1:
             bends.append(derivatives[1])
-    return Trace(network, given, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
+    return Trace(network, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
 
 
 def row_blocks(n_rows, doubles_per_row):
@@ -117,11 +88,10 @@ def of_networks(function, network, theta, X, order=0):
     """
     networks, width, result = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes), None
     for rows in row_blocks(len(X), width):
-        given = Inputs(X[rows], network.has_biases(0))
-        step = max(1, CACHED_DOUBLES // (width * len(given.rows)))
+        step = max(1, CACHED_DOUBLES // (width * (rows.stop - rows.start)))
         for first in range(0, max(1, len(networks)), step):
             some = slice(first, first + step)
-            values = function(forward(network, networks[some], given, order))
+            values = function(forward(network, networks[some], X[rows], order))
             if result is None:
                 result = np.empty((len(networks), len(X), *values.shape[2:]))
             result[some, rows] = values

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.network import (
-    Inputs,
     Network,
     forward,
     hessian,
@@ -125,11 +124,6 @@ class Posterior:
     known: np.ndarray | None = None
 
     @cached_property
-    def _inputs(self):
-        """Inputs prepared once, if the rows are few."""
-        return Inputs(self.X, self.network.has_biases(0))
-
-    @cached_property
     def compiled(self):
         """Compiled twin of the time-critical methods, or ``None``."""
         return compiled_model(self)
@@ -141,7 +135,7 @@ class Posterior:
 
     def __getstate__(self):
         """State without derived arrays."""
-        made = "_inputs", "compiled", "kept"
+        made = "compiled", "kept"
         return {name: value for name, value in vars(self).items() if name not in made}
 
     @property
@@ -413,9 +407,7 @@ class Posterior:
     def _traces(self, theta, order, doubles_per_row):
         """Iterate over `Targets` and traces, block by block."""
         for rows in row_blocks(len(self.X), doubles_per_row):
-            whole = rows.stop - rows.start == len(self.X)
-            inputs = self._inputs if whole else self.X[rows]
-            yield self.targets(rows), forward(self.network, theta, inputs, order)
+            yield self.targets(rows), forward(self.network, theta, self.X[rows], order)
 
     def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
         """Iterate over traces with gradient and curvature of the misfit, block by block."""
