@@ -154,13 +154,18 @@ def member_of(posterior, minimum, settings):
 
     The posterior is that of the network before pruning, with the training rows.
     """
-    beta, noise = minimum.hyper.beta[None], minimum.noise
-    if noise is None:
+    beta, network = minimum.hyper.beta[None], minimum.noise
+    if network is None:
         noise = noise_of(minimum.likelihood, beta)
     else:
-        log_range = settings.free.beta_prior.log_range
-        state = noise.theta[None]
-        noise = noise_of(minimum.likelihood, beta, state, noise.network, log_range, noise.precision)
+        noise = noise_of(
+            minimum.likelihood,
+            beta,
+            state=network.theta[None],
+            network=network.network,
+            log_range=settings.free.beta_prior.log_range,
+            precision=network.precision,
+        )
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member

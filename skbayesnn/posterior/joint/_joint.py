@@ -83,7 +83,7 @@ class JointPosterior(Coordinates):
     (8,)
     """
 
-    noise_network = None
+    noise_network = None  # of input-dependent noise
 
     @cached_property
     def _row_weights(self):
