@@ -7,13 +7,12 @@ from skbayesnn.network._activations import ACTIVATIONS
 from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
 from skbayesnn.network._forward import (
     BLOCK_DOUBLES,
-    Inputs,
+    first_inputs,
     forward,
     of_networks,
     outputs,
     row_blocks,
 )
-from skbayesnn.network._mixed import mixed_factors, mixed_jacobian, mixed_product, mixed_variances
 from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
@@ -21,6 +20,10 @@ from skbayesnn.network._products import (
     jacobian,
     jacobian_vector,
     kronecker_factors,
+    mixed_factors,
+    mixed_jacobian,
+    mixed_product,
+    mixed_variances,
     output_covariances,
     second_derivative_along,
     sensitivities,
@@ -30,8 +33,8 @@ from skbayesnn.network._products import (
 __all__ = [
     "ACTIVATIONS",
     "BLOCK_DOUBLES",
-    "Inputs",
     "Network",
+    "first_inputs",
     "forward",
     "hessian",
     "hessian_product",

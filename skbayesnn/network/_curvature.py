@@ -15,8 +15,7 @@ sum over rows of the first term is one matrix product between the (few) pairs of
 (few) pairs of inputs; by symmetry only half of each is needed when ``l = m``. That costs less than
 ``J^T J`` alone if there are several outputs. For a single one, whose ``J^T J`` is faster, only the
 second-order contraction is found in this way; between the units of the last hidden layer its ``C``
-is diagonal. With one hidden layer it is nearly free, as pairs of inputs are the same for all
-weights (`Inputs`).
+is diagonal.
 """
 
 from functools import lru_cache
@@ -28,7 +27,7 @@ from skbayesnn.network._products import back_propagate, tangents, transposed
 
 
 def hessian(blocks, exact=True):
-    """Hessian of a sum over rows, accumulated over blocks of rows.
+    """Hessian ``(..., k, k)`` of a sum over rows, accumulated over blocks of rows.
 
     Parameters
     ----------
@@ -39,19 +38,6 @@ def hessian(blocks, exact=True):
     exact : bool
         ``False`` leaves out the second-order contraction: the Gauss-Newton (outer product)
         approximation. A curvature of zeros leaves the second-order contraction alone.
-
-    Returns
-    -------
-    ndarray of shape (..., k, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, hessian
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [2.0]]), order=2)
-    >>> hessian([(trace, np.zeros((2, 1)), np.ones((2, 1)))])  # linear regression: X^T X
-    array([[5., 3.],
-           [3., 2.]])
     """
     sums, matrix = {}, 0.0
     for trace, residual, curvature in blocks:
@@ -59,9 +45,6 @@ def hessian(blocks, exact=True):
         if network.n_outputs == 1:
             matrix = matrix + _outer_products(trace, curvature.reshape(residual.shape))
             curvature = None
-        if exact and _is_plain(network):
-            _add_plain_contraction(matrix, trace, residual)
-            continue
         if exact or curvature is not None:
             for key, value in _block_sums(trace, residual, curvature, exact):
                 sums[key] = sums[key] + value if key in sums else value
@@ -69,28 +52,9 @@ def hessian(blocks, exact=True):
 
 
 def hessian_product(trace, vector, residual, curvature, exact=True):
-    """Product of the Hessian of one block of rows with a vector (Pearlmutter 1994).
+    """Product of the `hessian` of one block of rows with a vector ``(..., k)`` (Pearlmutter 1994).
 
-    Parameters
-    ----------
-    trace : Trace of order 2
-    vector : ndarray of shape (..., k)
-    residual, curvature : ndarray
-        Items of a block of `hessian`.
-    exact : bool
-        ``False`` for the Gauss-Newton approximation.
-
-    Returns
-    -------
-    ndarray of shape (..., k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, hessian_product
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [2.0]]), order=2)
-    >>> hessian_product(trace, np.array([1.0, 0.0]), np.zeros((2, 1)), np.ones((2, 1)))
-    array([5., 3.])
+    The arguments are those of `hessian`, with a trace of order 2 in any case.
     """
     da, dz = tangents(trace, vector)
     if curvature.ndim == da[-1].ndim + 1:
@@ -119,14 +83,7 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
 
 
 def hessian_width(network):
-    """Doubles per row that `hessian` needs in its widest temporary array.
-
-    Examples
-    --------
-    >>> from skbayesnn.network import Network, hessian_width
-    >>> hessian_width(Network((2, 8, 1)))
-    33
-    """
+    """Doubles per row that `hessian` needs in its widest temporary array."""
     shapes = network.shapes
     single = network.n_outputs == 1
     widths = [network.n_weights] if single else []
@@ -159,33 +116,6 @@ def _pairs(left, right):
     return products
 
 
-def _is_plain(network):
-    """Return True for one hidden layer and one output."""
-    return len(network.layer_sizes) == 3 and network.n_outputs == 1
-
-
-def _add_plain_contraction(matrix, trace, residual):
-    """Add the second-order contraction for one hidden layer and one output, in place.
-
-    With the output weights ``v`` it is, for inputs ``a`` and ``b`` and unit ``i``::
-
-        H_(a,i),(b,i) += sum_n x_a x_b r v_i phi''_i,    H_(a,i),i += sum_n x_a r phi'_i
-    """
-    given, (n_inputs, width) = trace.given, trace.network.shapes[0]
-    n_first, units = n_inputs * width, np.arange(width)
-    bent = residual * trace.layers[1][..., None, :width, 0] * trace.bends[0]
-    own = (given.pairs @ bent).take(_triangle(n_inputs)[2], axis=-2)  # a, b, i
-    lead = own.shape[:-3]
-    block = matrix[..., :n_first, :n_first].reshape(*lead, n_inputs, width, n_inputs, width)
-    block[..., units, :, units] += np.moveaxis(own, -1, 0)
-    mixed = np.swapaxes(given.rows, 0, 1) @ (residual * trace.slopes[0])  # a, i
-    for view in (
-        matrix[..., :n_first, n_first:],
-        np.swapaxes(matrix, -1, -2)[..., :n_first, n_first:],
-    ):
-        view.reshape(*lead, n_inputs, width, -1)[..., units, units] += mixed
-
-
 def _rows_last(array):
     """Reorder ``(..., n, d)`` to ``(..., d, n)``, contiguous in memory for each unit."""
     return np.ascontiguousarray(np.swapaxes(array, -1, -2))
@@ -207,7 +137,6 @@ class _Layers(NamedTuple):
     ``deltas`` are the derivatives of ``sum_n r_n . f_n`` with respect to the summed inputs.
     """
 
-    given: object
     inputs: list
     slopes: list
     bends: list
@@ -221,7 +150,7 @@ class _Layers(NamedTuple):
         inputs, slopes, bends = ([_rows_last(a) for a in arrays] for arrays in lists)
         deltas = [_rows_last(d) for d in back_propagate(trace, residual)] if exact else None
         weights = [trace.network.without_biases(w, i) for i, w in enumerate(trace.layers)]
-        return cls(trace.given, inputs, slopes, bends, weights, deltas)
+        return cls(inputs, slopes, bends, weights, deltas)
 
 
 def _block_sums(trace, residual, curvature, exact):
@@ -260,7 +189,7 @@ def _own_sum(layers, own, layer):
         first, second, _ = _triangle(own.shape[-2])
         own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
     inputs = layers.inputs[layer]
-    return _over_rows(own, _pairs(inputs, inputs) if layer else layers.given.pairs)
+    return _over_rows(own, _pairs(inputs, inputs))
 
 
 def _mixed(layers, own, upper):

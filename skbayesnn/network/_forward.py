@@ -1,6 +1,5 @@
 """Forward propagation, and the block sizes that bound its memory."""
 
-from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -10,67 +9,19 @@ BLOCK_DOUBLES = 2**20  # numbers that one temporary array may hold per network (
 CACHED_DOUBLES = 2**14  # numbers per array if several arrays share a fast cache
 
 
-class Inputs:
-    """Rows of inputs, with derived arrays that are computed once for all networks.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    constant : bool, default=True
-        Whether there are biases, whose input is 1.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n, n_features + 1)
-        Inputs with a column of ones, if constant.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Inputs
-    >>> Inputs(np.array([[2.0]])).pairs.T  # 2 times 2, 2 times 1, 1 times 1
-    array([[4., 2., 1.]])
-    """
-
-    def __init__(self, X, constant=True):
-        self.rows = _augment(X) if constant else X
-
-    @cached_property
-    def columns(self):
-        """Inputs with rows last, contiguous in memory for each input."""
-        return np.ascontiguousarray(self.rows.T)
-
-    @cached_property
-    def pairs(self):
-        """Products of all pairs of inputs, each once: ``((d + 1) (d + 2) / 2, n)``."""
-        first, second = np.triu_indices(len(self.columns))
-        return self.columns[first] * self.columns[second]
-
-
 class Trace(NamedTuple):
-    """Record of a forward pass over some rows.
+    """Record of a forward pass over some rows; lists have an item for each layer.
 
-    Attributes
-    ----------
-    network : Network
-    given : Inputs
-    layers : list of ndarray
-        Augmented weight matrices ``(..., fan_in + 1, fan_out)``.
-    inputs : list of ndarray
-        Inputs of every layer, with a column of ones where it has biases, ``(..., n, fan_in + 1)``;
-        the first one is shared by all networks and has shape ``(n, n_features + 1)``.
-    slopes, bends : list of ndarray
-        First and second derivatives of the hidden units, ``(..., n, width)``.
-    outputs : ndarray of shape (..., n, n_outputs)
+    The inputs of a layer have a column of ones where it has biases. The first ones are shared by
+    all networks, without leading axes.
     """
 
     network: object
-    given: Inputs
-    layers: list
-    inputs: list
-    slopes: list
-    bends: list
-    outputs: np.ndarray
+    layers: list  # augmented weight matrices (..., fan_in + 1, fan_out)
+    inputs: list  # of every layer, (..., n, fan_in + 1)
+    slopes: list  # first derivatives of the hidden units, (..., n, width)
+    bends: list  # second derivatives
+    outputs: np.ndarray  # (..., n, n_outputs)
 
 
 def _augment(z):
@@ -81,35 +32,19 @@ def _augment(z):
     return augmented
 
 
+def first_inputs(network, X):
+    """Inputs of the first layer, ``X`` with a column of ones if it has biases, ``(n, fan_in)``."""
+    return _augment(X) if network.has_biases(0) else X
+
+
 def forward(network, theta, X, order=0):
-    """Propagate rows through the network.
+    """Propagate rows ``X`` ``(n, n_features)`` through networks: their `Trace`.
 
-    Parameters
-    ----------
-    network : Network
-    theta : ndarray of shape (..., k)
-    X : ndarray of shape (n, n_features) or Inputs
-    order : {0, 1, 2}
-        Number of derivatives of the activations that later steps need.
-
-    Returns
-    -------
-    Trace
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward
-    >>> network = Network((1, 1), "identity")
-    >>> trace = forward(network, theta=np.array([2.0, 1.0]), X=np.array([[0.0], [3.0]]))
-    >>> trace.outputs
-    array([[1.],
-           [7.]])
+    ``theta`` has the shape ``(..., k)``; ``order`` (0 to 2) is the number of derivatives of the
+    activations that later steps need.
     """
-    layers, given = network.layers(theta), X
-    if not isinstance(X, Inputs):
-        given = Inputs(X, network.has_biases(0))
-    inputs, slopes, bends = [given.rows], [], []
+    layers = network.layers(theta)
+    inputs, slopes, bends = [first_inputs(network, X)], [], []
     for layer, weights in enumerate(layers[:-1]):
         z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
         inputs.append(_augment(z) if network.has_biases(layer + 1) else z)
@@ -117,29 +52,14 @@ def forward(network, theta, X, order=0):
             slopes.append(derivatives[0])
         if order > 1:
             bends.append(derivatives[1])
-    return Trace(network, given, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
+    return Trace(network, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
 
 
 def row_blocks(n_rows, doubles_per_row):
     """Yield consecutive slices of rows that keep the arrays of a block below `BLOCK_DOUBLES`.
 
-    The blocks, and so the last bits of sums over rows, do not depend on the number of networks.
-
-    Parameters
-    ----------
-    n_rows : int
-    doubles_per_row : int
-        Width of the widest temporary array.
-
-    Yields
-    ------
-    slice
-
-    Examples
-    --------
-    >>> from skbayesnn.network import row_blocks
-    >>> list(row_blocks(5, doubles_per_row=2**19))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    The widest of these has ``doubles_per_row`` numbers for each row. The blocks, and so the last
+    bits of sums over rows, do not depend on the number of networks.
     """
     step = int(max(1, BLOCK_DOUBLES // max(1, doubles_per_row)))
     for start in range(0, n_rows, step):
@@ -168,11 +88,10 @@ def of_networks(function, network, theta, X, order=0):
     """
     networks, width, result = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes), None
     for rows in row_blocks(len(X), width):
-        given = Inputs(X[rows], network.has_biases(0))
-        step = max(1, CACHED_DOUBLES // (width * len(given.rows)))
+        step = max(1, CACHED_DOUBLES // (width * (rows.stop - rows.start)))
         for first in range(0, max(1, len(networks)), step):
             some = slice(first, first + step)
-            values = function(forward(network, networks[some], given, order))
+            values = function(forward(network, networks[some], X[rows], order))
             if result is None:
                 result = np.empty((len(networks), len(X), *values.shape[2:]))
             result[some, rows] = values

@@ -1,4 +1,6 @@
-"""First derivatives: vector-Jacobian and Jacobian-vector products and the Jacobian itself."""
+"""Derivatives of outputs by weights and inputs: products with the Jacobian, and their factors."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,17 +11,9 @@ def transposed(network, weights, layer):
 
 
 def back_propagate(trace, cotangent):
-    """Gradients with respect to every layer's summed inputs, ``d (r . f) / d a_l``.
+    """Gradients ``d (r . f) / d a_l`` in the summed inputs of every layer, ``(..., n, fan_out)``.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    cotangent : ndarray of shape (..., n, n_outputs)
-
-    Returns
-    -------
-    list of ndarray of shape (..., n, fan_out)
-        Gradients, one per layer, first layer first (Rumelhart, Hinton & Williams 1986).
+    The cotangent ``r`` has the shape ``(..., n, n_outputs)`` (Rumelhart, Hinton & Williams 1986).
     """
     deltas = [cotangent]
     for layer in range(len(trace.layers) - 1, 0, -1):
@@ -29,23 +23,9 @@ def back_propagate(trace, cotangent):
 
 
 def vector_jacobian(trace, cotangent):
-    """Vector-Jacobian product ``sum_n r_n^T J_n``, of shape ``(..., k)``.
+    """Vector-Jacobian product ``sum_n r_n^T J_n``, ``(..., k)``, with ``r`` the cotangent.
 
-    It is the gradient of ``sum_n r_n^T f_n``.
-
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    cotangent : ndarray of shape (..., n, n_outputs)
-        The vector ``r``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, vector_jacobian
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> vector_jacobian(trace, np.ones((2, 1)))
-    array([4., 2.])
+    It is the gradient of ``sum_n r_n^T f_n``, for a trace of order 1 at least.
     """
     deltas = back_propagate(trace, cotangent)
     return trace.network.pack(
@@ -56,27 +36,8 @@ def vector_jacobian(trace, cotangent):
 def hidden_gradient(trace, cotangent):
     """Gradient of ``sum_n r_n^T z_n`` with respect to all weights but the last layer's.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    cotangent : ndarray of shape (..., n, width + 1)
-        The vector ``r`` for the last layer's inputs ``z`` (the one of the constant is ignored).
-
-    Returns
-    -------
-    ndarray of shape (..., n_hidden_weights)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, hidden_gradient, vector_jacobian
-    >>> network = Network((1, 2, 1))
-    >>> theta = np.arange(1.0, 8.0)
-    >>> trace = forward(network, theta, np.array([[0.2], [0.5]]), order=1)
-    >>> weights = network.layers(theta)[-1].T  # of the output unit: its gradient, in two ways
-    >>> gradient = hidden_gradient(trace, np.repeat(weights, 2, axis=0))
-    >>> np.allclose(gradient, vector_jacobian(trace, np.ones((2, 1)))[:4])
-    True
+    The cotangent ``r`` ``(..., n, width + 1)`` belongs to the last layer's inputs ``z``; its entry
+    for the constant is ignored. The shape of the gradient is ``(..., n_hidden_weights)``.
     """
     lead = trace.outputs.shape[:-2]
     if not trace.slopes:
@@ -92,19 +53,10 @@ def hidden_gradient(trace, cotangent):
 
 
 def tangents(trace, vector):
-    """Forward derivatives along ``vector``.
+    """Forward derivatives along ``vector`` ``(..., k)``.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-    vector : ndarray of shape (..., k)
-
-    Returns
-    -------
-    da : list of ndarray of shape (..., n, fan_out)
-        Derivative of every layer's summed inputs; the last one is that of the outputs.
-    dz : list of ndarray of shape (..., n, fan_in)
-        Derivative of every layer's inputs from the second layer on.
+    They are those of every layer's summed inputs ``(..., n, fan_out)``, the outputs last, and those
+    of every layer's inputs ``(..., n, fan_in)`` from the second layer on.
     """
     directions = trace.network.layers(vector)
     da, dz = [trace.inputs[0] @ directions[0]], []
@@ -116,38 +68,14 @@ def tangents(trace, vector):
 
 
 def jacobian_vector(trace, vector):
-    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, jacobian_vector
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> jacobian_vector(trace, np.array([1.0, 10.0]))
-    array([[11.],
-           [13.]])
-    """
+    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``."""
     return tangents(trace, vector)[0][-1]
 
 
 def second_derivative_along(trace, vector):
     """Second derivative ``d2 f / dh2`` at ``theta + h v``, ``h = 0``: ``(..., n, n_outputs)``.
 
-    Parameters
-    ----------
-    trace : Trace of order 2
-    vector : ndarray of shape (..., k)
-        The direction ``v``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, second_derivative_along
-    >>> network = Network((1, 1, 1))
-    >>> theta = np.array([0.0, 0.0, 1.0, 0.0])  # f = tanh(0)
-    >>> trace = forward(network, theta, np.array([[2.0]]), order=2)
-    >>> second_derivative_along(trace, np.array([1.0, 0.0, 1.0, 0.0]))  # of (1 + h) tanh(2 h)
-    array([[4.]])
+    The trace is of order 2, the direction ``v`` of shape ``(..., k)``.
     """
     directions = trace.network.layers(vector)
     da, dz = tangents(trace, vector)
@@ -164,24 +92,9 @@ def second_derivative_along(trace, vector):
 
 
 def jacobian(trace):
-    """Derivatives of every output with respect to every weight.
+    """Derivatives ``g = df/dw`` of outputs by weights, ``(..., n, n_outputs, k)``.
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-
-    Returns
-    -------
-    ndarray of shape (..., n, n_outputs, k)
-        The sensitivities ``g = df/dw`` of MacKay (1992, section 2.6), one per row and output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, jacobian
-    >>> network = Network((2, 1))  # linear: derivatives are the inputs, and 1 for the bias
-    >>> jacobian(forward(network, np.zeros(3), np.array([[5.0, 7.0]]), order=1))
-    array([[[5., 7., 1.]]])
+    They are the sensitivities of MacKay (1992, section 2.6).
     """
     *lead, n_rows, n_outputs = trace.outputs.shape
     result = np.empty((*lead, n_rows, n_outputs, trace.network.n_weights))
@@ -214,10 +127,6 @@ def input_jacobian(trace):
     """Derivatives of every output by every input, ``(..., n, n_outputs, n_features)``.
 
     They are back-propagated to the inputs (Bishop 2006, section 5.3.4).
-
-    Parameters
-    ----------
-    trace : Trace of order >= 1
     """
     *_, (_, delta) = sensitivities(trace)
     return times(delta, transposed(trace.network, trace.layers[0], 0))
@@ -228,27 +137,8 @@ def output_covariances(trace, covariance):
 
     The covariance of the summed inputs of two layers, given the inputs of these layers, is a matrix
     product; derivatives of the outputs propagate it upwards. With many outputs this is much less
-    work than a product of Jacobians.
-
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-        Trace of one network.
-    covariance : ndarray of shape (k, k)
-        Covariance ``S`` of the weights.
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, output_covariances
-    >>> trace = forward(Network((1, 2)), np.zeros(4), np.array([[3.0]]), order=1)
-    >>> output_covariances(trace, np.diag([1.0, 2.0, 3.0, 4.0]))
-    array([[[12.,  0.],
-            [ 0., 22.]]])
+    work than a product of Jacobians. The trace is that of one network, ``S`` ``(k, k)`` the
+    covariance of its weights, and the result ``(n, n_outputs, n_outputs)``.
     """
     network, n_layers = trace.network, len(trace.layers)
     n, n_outputs = trace.outputs.shape
@@ -273,30 +163,10 @@ def kronecker_factors(trace, curvature, sample_weight):
     Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
     Grosse 2015, "Optimizing neural networks with Kronecker-factored approximate curvature").
 
-    Parameters
-    ----------
-    trace : Trace of order >= 1
-        Trace of one network.
-    curvature : ndarray of shape (n, n_outputs, n_outputs) or (n, n_outputs)
-        Curvature ``L_n`` of the misfit in the outputs, or its diagonal.
-    sample_weight : ndarray of shape (n,)
-
-    Returns
-    -------
-    list of tuple
-        Factors ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` of every layer, where ``D_n``
-        are the derivatives of the outputs by its summed inputs; the matrix is their product over
-        ``sum_n s_n``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, forward, kronecker_factors
-    >>> trace = forward(Network((1, 1)), np.zeros(2), np.array([[1.0], [3.0]]), order=1)
-    >>> ((F, G),) = kronecker_factors(trace, np.ones((2, 1)), np.ones(2))
-    >>> F, G
-    (array([[10.,  4.],
-           [ 4.,  2.]]), array([[2.]]))
+    With the curvature ``L_n`` of the misfit in the outputs of one network, ``(n, n_outputs,
+    n_outputs)`` or its diagonal, they are ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` for
+    every layer, where ``D_n`` are the derivatives of the outputs by its summed inputs; the matrix
+    is their product over ``sum_n s_n``.
     """
     factors, diagonal = [None] * len(trace.layers), curvature.ndim == trace.outputs.ndim
     for layer, delta in sensitivities(trace):
@@ -308,3 +178,117 @@ def kronecker_factors(trace, curvature, sample_weight):
         z = trace.inputs[layer]
         factors[layer] = (z.T * sample_weight) @ z, 0.5 * (G + G.T)
     return factors
+
+
+class MixedFactors(NamedTuple):
+    """Factors of the second derivatives by the inputs ``x_j`` and the weights of one layer.
+
+    With the inputs ``z`` and the summed inputs ``a`` of the layer ``l``::
+
+        d2 f / dx_j dW_l = dz/dx_j  df/da + z  d2 f / dx_j da
+    """
+
+    inputs: np.ndarray  # z with the constant, (..., n, fan_in + 1)
+    tangents: np.ndarray  # dz/dx_j, (..., n, n_features, fan_in)
+    sensitivities: np.ndarray  # df/da, (..., n, n_outputs, fan_out)
+    bends: np.ndarray  # d2 f / dx_j da, (..., n, n_outputs, n_features, fan_out)
+
+    @property
+    def moving(self):
+        """Tangents and bends side by side, ``(..., n_features, fan_in + fan_out)``."""
+        shape = *self.bends.shape[:-1], self.tangents.shape[-1]
+        tangents = np.broadcast_to(self.tangents[..., None, :, :], shape)
+        return np.concatenate([tangents, self.bends], axis=-1)
+
+    def relative(self):
+        """Factors of the outputs less their mean over all outputs."""
+        return self._replace(
+            sensitivities=self.sensitivities - self.sensitivities.mean(axis=-2, keepdims=True),
+            bends=self.bends - self.bends.mean(axis=-3, keepdims=True),
+        )
+
+
+def mixed_factors(trace):
+    """`MixedFactors` of every layer, from a trace of order 2.
+
+    Tangents in the directions of the inputs are carried forward, and the derivatives of the
+    back-propagated sensitivities along them backward (Pearlmutter 1994).
+    """
+    network, top = trace.network, len(trace.layers) - 1
+    d, (*lead, n, n_outputs) = network.layer_sizes[0], trace.outputs.shape
+    tangents, sums = [np.broadcast_to(np.eye(d), (*lead, n, d, d))], []
+    for layer, slopes in enumerate(trace.slopes):
+        of_units = network.without_biases(trace.layers[layer], layer)
+        sums.append(times(tangents[-1], of_units))  # da/dx
+        tangents.append(slopes[..., None, :] * sums[-1])
+    bends, factors = np.zeros((*lead, n, n_outputs, d, n_outputs)), []
+    for layer, delta in sensitivities(trace):
+        if layer < top:
+            back = transposed(network, trace.layers[layer + 1], layer + 1)
+            along = trace.bends[layer][..., None, :] * sums[layer]
+            error = times(factors[-1].sensitivities, back)[..., None, :]
+            bends = times(bends, back) * trace.slopes[layer][..., None, None, :]
+            bends += error * along[..., None, :, :]
+        inputs = trace.inputs[layer]
+        factors.append(MixedFactors(inputs, tangents[layer], delta, bends))
+    return factors[::-1]
+
+
+def mixed_jacobian(factors):
+    """Second derivatives by inputs and the weights of layers, ``(..., n, n_outputs, d, k)``."""
+    blocks = []
+    for z, dz, delta, bend in factors:
+        block = z[..., None, None, :, None] * bend[..., None, :]
+        moved = dz[..., None, :, :, None] * delta[..., None, None, :]
+        block[..., : dz.shape[-1], :] += moved
+        blocks.append(block.reshape(*bend.shape[:-1], -1))
+    return np.concatenate(blocks, axis=-1)
+
+
+def mixed_product(factors, vector):
+    """Product of `mixed_jacobian` with a vector ``(k,)``: ``(n, n_outputs, n_features)``."""
+    result, start = 0.0, 0
+    for z, dz, delta, bend in factors:
+        end = start + z.shape[-1] * delta.shape[-1]
+        matrix = vector[start:end].reshape(z.shape[-1], -1)
+        moved = np.swapaxes(dz @ matrix[: dz.shape[-1]], -1, -2)
+        result = result + delta @ moved + (bend @ (z @ matrix)[:, None, :, None])[..., 0]
+        start = end
+    return result
+
+
+def mixed_variances(factors, covariance):
+    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``.
+
+    The covariance ``S`` of the weights of two layers is contracted with the factors that all inputs
+    share. What is left for each input is a quadratic form in its tangents and bends.
+    """
+    shapes = [(some.inputs.shape[-1], some.sensitivities.shape[-1]) for some in factors]
+    ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
+    slices = [slice(end - i * o, end) for end, (i, o) in zip(ends, shapes, strict=True)]
+    moving = [some.moving for some in factors]
+    result = 0.0
+    for upper in range(len(factors)):
+        for lower in range(upper + 1):
+            block = covariance[slices[upper], slices[lower]].reshape(*shapes[upper], *shapes[lower])
+            inner = _contracted(factors[upper], factors[lower], block)
+            part = np.sum((moving[upper] @ inner) * moving[lower], axis=-1)
+            result = result + (part if upper == lower else 2.0 * part)
+    return np.maximum(result, 0.0)
+
+
+def _contracted(upper, lower, block):
+    """Matrix between the tangents and bends of two layers, ``(n, n_outputs, p, q)``.
+
+    Each quarter is one matrix product, of pairs of factors with pairs of weights.
+    """
+    quarters, ends = [], [(some.inputs[:, None], some.sensitivities) for some in (upper, lower)]
+    kept = [(some.tangents.shape[-1], None) for some in (upper, lower)]
+    for i, j in ((1, 1), (1, 0), (0, 1), (0, 0)):  # 1: contract the units, 0: the inputs
+        pairs = ends[0][i][..., :, None] * ends[1][j][..., None, :]
+        weights = block.transpose(i, 2 + j, 1 - i, 3 - j)
+        flat = pairs.reshape(-1, pairs[0, 0].size) @ weights.reshape(pairs[0, 0].size, -1)
+        quarter = flat.reshape(*pairs.shape[:2], *weights.shape[2:])
+        quarters.append(quarter[..., : kept[0][1 - i], : kept[1][1 - j]])
+    quarters[3] = np.broadcast_to(quarters[3], (*quarters[0].shape[:2], *quarters[3].shape[2:]))
+    return np.block([quarters[:2], quarters[2:]])

@@ -3,34 +3,33 @@
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.joint._joint_correlated import CorrelatedJoint
+from skbayesnn.posterior.joint._joint_factors import MeasuredJoint, StudentTJoint
 from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
-from skbayesnn.posterior.joint._joint_measured import MeasuredJoint
-from skbayesnn.posterior.joint._joint_student_t import StudentTJoint
 from skbayesnn.posterior.kernels._compiled import instructions
 from skbayesnn.posterior.likelihoods._censored import CensoredGaussian
-from skbayesnn.posterior.likelihoods._correlated import CorrelatedGaussian
-from skbayesnn.posterior.likelihoods._correlation import (
+from skbayesnn.posterior.likelihoods._correlated import (
+    CorrelatedGaussian,
     correlation_coordinates,
     correlation_matrix,
     correlation_of,
+    log_prior_of_correlations,
 )
-from skbayesnn.posterior.likelihoods._correlation import log_prior as log_prior_of_correlations
 from skbayesnn.posterior.likelihoods._counts import (
     NegativeBinomial,
     Poisson,
     log_count_probability,
 )
-from skbayesnn.posterior.likelihoods._input_dependent import SquaredResiduals
 from skbayesnn.posterior.likelihoods._likelihoods import (
     Bernoulli,
     Categorical,
     Gaussian,
     Likelihood,
     Misfit,
+    SquaredResiduals,
     Targets,
 )
 from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
-from skbayesnn.posterior.likelihoods._ridge import ridge
+from skbayesnn.posterior.likelihoods._output_layer import ridge
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
 from skbayesnn.posterior.priors._gaussian_prior import GaussianPrior
 from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.network import (
-    Inputs,
     Network,
     forward,
     hessian,
@@ -21,8 +20,7 @@ from skbayesnn.network import (
 )
 from skbayesnn.posterior.kernels._compiled import compiled_model
 from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
-from skbayesnn.posterior.likelihoods._output_layer import regression_system
-from skbayesnn.posterior.likelihoods._ridge import ridge
+from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge
 from skbayesnn.posterior.priors._priors import WeightGroups
 
 
@@ -126,11 +124,6 @@ class Posterior:
     known: np.ndarray | None = None
 
     @cached_property
-    def _inputs(self):
-        """Inputs prepared once, if the rows are few."""
-        return Inputs(self.X, self.network.has_biases(0))
-
-    @cached_property
     def compiled(self):
         """Compiled twin of the time-critical methods, or ``None``."""
         return compiled_model(self)
@@ -142,7 +135,7 @@ class Posterior:
 
     def __getstate__(self):
         """State without derived arrays."""
-        made = "_inputs", "compiled", "kept"
+        made = "compiled", "kept"
         return {name: value for name, value in vars(self).items() if name not in made}
 
     @property
@@ -169,8 +162,10 @@ class Posterior:
 
     def of_rows(self, rows):
         """Posterior of a subset of the rows."""
-        given = self.targets(rows)._asdict()
-        return replace(self, X=self.X[rows], sample_weight=given.pop("weight"), **given)
+        y, weight, factors, known = self.targets(rows)
+        return replace(
+            self, X=self.X[rows], y=y, sample_weight=weight, factors=factors, known=known
+        )
 
     def scaled(self, factor):
         """Posterior with the weights of the rows multiplied by ``factor``."""
@@ -178,9 +173,8 @@ class Posterior:
 
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
-        given = self.factors, self.known
-        given = (None if some is None else some[rows] for some in given)
-        return Targets(self.y[rows], self.sample_weight[rows], *given)
+        factors, known = (None if a is None else a[rows] for a in (self.factors, self.known))
+        return Targets(self.y[rows], self.sample_weight[rows], factors, known)
 
     def energies(self, theta, beta):
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
@@ -242,19 +236,29 @@ class Posterior:
         if self.compiled and self.compiled.is_small:
             value, errors, gradient, matrix = self.compiled.evaluate(theta, beta, 2, exact)
             return Misfit(value, errors), gradient, matrix
-        total, gradient = None, 0.0
+        total = None
+
+        def derivatives(outputs, targets):
+            nonlocal total
+            total = _plus(total, self.likelihood.misfit(outputs, targets, beta))
+            return self.likelihood.derivatives(outputs, targets, beta, exact)
+
+        gradient, matrix = self._gradient_and_hessian(theta, derivatives, exact)
+        return total, gradient, matrix
+
+    def _gradient_and_hessian(self, theta, derivatives, exact):
+        """Sums over rows, from a function that gives ``derivatives`` in the outputs."""
+        gradient = 0.0
 
         def blocks():
-            nonlocal total, gradient
-            width = hessian_width(self.network)
-            for targets, trace in self._traces(theta, 1 + exact, width):
-                total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
-                given = self.likelihood.derivatives(trace.outputs, targets, beta, exact)
-                gradient = gradient + vector_jacobian(trace, given[0])
-                yield trace, *given
+            nonlocal gradient
+            for targets, trace in self._traces(theta, 1 + exact, hessian_width(self.network)):
+                residual, curvature = derivatives(trace.outputs, targets)
+                gradient = gradient + vector_jacobian(trace, residual)
+                yield trace, residual, curvature
 
         matrix = hessian(blocks(), exact)
-        return total, gradient, matrix
+        return gradient, matrix
 
     def level_hessian(self, theta, beta, level):
         """Gauss-Newton Hessian of the misfit for the outputs of one noise level."""
@@ -267,29 +271,15 @@ class Posterior:
         return hessian(blocks, False)
 
     def level_derivatives(self, theta, beta, level, exact=True):
-        """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``.
-
-        Returns
-        -------
-        gradient : ndarray of shape (k,)
-        hessian : ndarray of shape (k, k)
-        """
+        """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``."""
         if self.likelihood.linear and self.compiled and self.compiled.is_small:
             alone = beta * (np.arange(len(beta)) == level)
             return self._data_expansion(theta, alone, exact)[1:]
-        gradient = np.zeros_like(theta)
 
-        def blocks():
-            nonlocal gradient
-            for targets, trace in self._traces(theta, 1 + exact, hessian_width(self.network)):
-                block = self.likelihood.level_derivatives(
-                    trace.outputs, targets, beta, level, exact
-                )
-                gradient = gradient + vector_jacobian(trace, block[0])
-                yield trace, *block
+        def derivatives(outputs, targets):
+            return self.likelihood.level_derivatives(outputs, targets, beta, level, exact)
 
-        matrix = hessian(blocks(), exact)
-        return gradient, matrix
+        return self._gradient_and_hessian(theta, derivatives, exact)
 
     def level_information(self, theta, beta):
         """Second derivatives of the misfit in ``ln beta``, ``(n_levels, n_levels)``."""
@@ -329,7 +319,8 @@ class Posterior:
         ``theta`` is returned unchanged. Shape ``(..., k)``.
         """
         network, system = self.network, None
-        linear = network.hidden_layer_sizes and self.likelihood.n_levels
+        likelihood = self.likelihood
+        linear = network.hidden_layer_sizes and likelihood.n_levels and likelihood.conjugate
         if not (linear and self.groups.centred):
             return theta
         alpha = self.groups.expand(hyper.alpha)
@@ -339,7 +330,7 @@ class Posterior:
                 return best
         sd = np.swapaxes(network.layers(alpha)[-1], -1, -2) ** -0.5
         for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
-            rows = self.likelihood.output_rows(trace.outputs, targets, hyper.beta)
+            rows = likelihood.output_rows(trace.outputs, targets, hyper.beta)
             if rows is None:
                 return theta
             system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
@@ -367,24 +358,17 @@ class Posterior:
         return result
 
     def weighted_jacobian(self, theta, hyper):
-        """Matrix ``S`` with ``S^T S`` the Gauss-Newton data Hessian, for the dual form.
+        """Matrix ``S`` with ``S^T S`` the Gauss-Newton data Hessian, ``(..., n * n_outputs, k)``.
 
-        Returns
-        -------
-        ndarray of shape (..., n * n_outputs, k)
-            Matrix ``S`` of all rows at once, intended for fewer rows than weights.
+        The dual form needs it for all rows at once, which are fewer than weights.
         """
         return np.concatenate(list(self._roots(theta, hyper)), axis=-2)
 
     def triangular_root(self, theta, hyper):
-        """Matrix ``R`` with ``R^T R = S^T S`` that is no larger than the Hessian.
+        """Matrix ``R`` with ``R^T R = S^T S`` that is no larger than the Hessian, ``(..., m, k)``.
 
-        It is computed from `weighted_jacobian` by orthogonal transformations, block by block.
-
-        Returns
-        -------
-        ndarray of shape (..., m, k)
-            Matrix ``R``; ``m`` is the smaller of ``k`` and ``n * n_outputs``.
+        It is computed from `weighted_jacobian` by orthogonal transformations, block by block; ``m``
+        is the smaller of ``k`` and ``n * n_outputs``.
         """
         R = np.empty((*np.shape(theta)[:-1], 0, self.network.n_weights))
         for S in self._roots(theta, hyper):
@@ -401,16 +385,13 @@ class Posterior:
     def kronecker_factors(self, theta, hyper):
         """Kronecker factors of the Gauss-Newton matrix of every layer, the prior included.
 
-        Returns
-        -------
-        list of tuple
-            See `KroneckerPrecision`. If weights from one input have several precisions, their mean
-            is used.
+        See `KroneckerPrecision`. If weights from one input have several precisions, their mean is
+        used.
         """
         total, width = None, sum(self.network.layer_sizes) * self.network.n_outputs
         for targets, trace in self._traces(theta, 1, width):
-            given = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, False)
-            found = kronecker_factors(trace, given[1], targets.weight)
+            _, curvature = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, False)
+            found = kronecker_factors(trace, curvature, targets.weight)
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]
             total = found
@@ -426,9 +407,7 @@ class Posterior:
     def _traces(self, theta, order, doubles_per_row):
         """Iterate over `Targets` and traces, block by block."""
         for rows in row_blocks(len(self.X), doubles_per_row):
-            whole = rows.stop - rows.start == len(self.X)
-            inputs = self._inputs if whole else self.X[rows]
-            yield self.targets(rows), forward(self.network, theta, inputs, order)
+            yield self.targets(rows), forward(self.network, theta, self.X[rows], order)
 
     def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
         """Iterate over traces with gradient and curvature of the misfit, block by block."""

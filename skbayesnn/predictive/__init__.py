@@ -1,10 +1,14 @@
 """Predictive distributions from posteriors: error bars, moderated outputs, mixtures."""
 
-from skbayesnn.predictive._combination import combined, ensemble_of_draws, ensemble_of_models
-from skbayesnn.predictive._count_ensemble import CountEnsemble
-from skbayesnn.predictive._counts import CountLaws
+from skbayesnn.predictive._combination import (
+    Pooled,
+    combined,
+    ensemble_of_draws,
+    ensemble_of_models,
+)
+from skbayesnn.predictive._counts import CountEnsemble, CountLaws, CountNoise
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
-from skbayesnn.predictive._leave_one_out import LeftOut, leave_one_out, left_out
+from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
 from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
 from skbayesnn.predictive._mixture import (
@@ -27,13 +31,12 @@ from skbayesnn.predictive._moderation import (
 from skbayesnn.predictive._noise import (
     CensoredNoise,
     CorrelatedNoise,
-    CountNoise,
     GaussianNoise,
     NoiseNetworks,
     StudentTNoise,
+    log_scale_mixture_density,
+    noise_scales,
 )
-from skbayesnn.predictive._pooling import Pooled
-from skbayesnn.predictive._scale_mixture import log_scale_mixture_density, noise_scales
 from skbayesnn.predictive._variational import closest_gaussian
 
 __all__ = [
@@ -62,7 +65,6 @@ __all__ = [
     "ensemble_of_draws",
     "ensemble_of_models",
     "evidence_weights",
-    "leave_one_out",
     "left_out",
     "log_normal_density",
     "log_scale_mixture_density",

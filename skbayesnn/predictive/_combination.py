@@ -1,53 +1,106 @@
 """Combination of the minima of a fit into one predictive distribution."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
+from skbayesnn.posterior import (
+    CensoredGaussian,
+    CorrelatedGaussian,
+    NegativeBinomial,
+    Poisson,
+    StudentT,
+)
+from skbayesnn.predictive._counts import CountNoise
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
-from skbayesnn.predictive._noise import noise_of_draws, noise_of_minimum
-from skbayesnn.predictive._pooling import Pooled
+from skbayesnn.predictive._noise import (
+    CensoredNoise,
+    CorrelatedNoise,
+    GaussianNoise,
+    NoiseNetworks,
+    StudentTNoise,
+)
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 NEGLIGIBLE_MODEL = 0.005  # share of a sampled model below which it is left out
+STEP = 1e-5  # of standardised inputs, near the best step of central differences
+
+
+@dataclass(frozen=True)
+class Pooled(Member):
+    """Network with input-dependent noise whose mean is pooled with that of other networks.
+
+    Where a network expects much noise, its training rows count for little, and the mean of networks
+    with constant noise is more accurate. Two forecasts with variances ``v`` and ``v'`` of their
+    errors are combined with weights proportional to ``1/v`` and ``1/v'`` (Bates and Granger 1969,
+    "The combination of forecasts", Operational Research Quarterly 20). Variances here are those of
+    a target, noise included. Error bars remain those of the network.
+
+    ``others`` are the `Ensemble` of networks with constant noise; see `Member` for all else.
+    """
+
+    others: Ensemble | None = None
+
+    @property
+    def doubles_per_row(self):
+        """Memory that a row to predict takes."""
+        return super().doubles_per_row + self.others.doubles_per_row
+
+    def outputs(self, X):
+        """Pooled means ``(1, n, n_outputs)``."""
+        return self.mean_and_covariance(X)[0][None]
+
+    def mean_and_covariance(self, X):
+        """Pooled means, and the covariances of the network itself."""
+        mean, covariance = super().mean_and_covariance(X)
+        return self._pooled(mean, covariance, X), covariance
+
+    def linearised(self, X):
+        """Pooled means ``(n, n_outputs)``, and the derivatives of the network itself."""
+        mean, J = super().linearised(X)
+        return self._pooled(mean, self.precision.project(J), X), J
+
+    def _pooled(self, mean, covariance, X):
+        """Means of the network and of the others, weighted by their inverse variances."""
+        own = np.diagonal(covariance, axis1=1, axis2=2) + self.noise.variances(X)[0]
+        others, covariance = self.others.moments(X)
+        theirs = np.diagonal(covariance, axis1=1, axis2=2)
+        return mean + own / (own + theirs) * (others - mean)
+
+    def gradients(self, X):
+        """Derivatives of the pooled means, by central differences."""
+        steps = STEP * np.eye(X.shape[1])
+        slopes = [(self.outputs(X + h) - self.outputs(X - h)) / (2.0 * STEP) for h in steps]
+        return np.stack(slopes, axis=-1)
+
+    def _slopes(self, X):
+        start = 0
+        for slopes, factors in super()._slopes(X):
+            rows = slice(start, start + len(slopes))
+            yield self.gradients(X[rows])[0], factors
+            start = rows.stop
 
 
 class Combined(NamedTuple):
-    """Combined predictions of minima.
+    """Combined predictions of minima."""
 
-    Attributes
-    ----------
-    gaussians : Ensemble
-        Gaussian approximations of the minima that have a share, one for each.
-    minima : list of Minimum
-        All minima that were considered, those of the fit's own network first.
-    shares : ndarray of shape (len(minima),)
-    left_out : LeftOut
-        Leave-one-out predictions.
-    """
-
-    gaussians: Ensemble
-    minima: list
-    shares: np.ndarray
-    left_out: LeftOut
+    gaussians: Ensemble  # Gaussian approximations of the minima that have a share, one for each
+    minima: list  # all that were considered, those of the fit's own network first
+    shares: np.ndarray  # of the minima
+    left_out: LeftOut  # leave-one-out predictions
 
 
 def combined(fit, combine):
-    """Combine the minima of a fit.
+    """Combine the minima of an `EvidenceFit`, in the ways that estimators document.
 
-    Parameters
-    ----------
-    fit : EvidenceFit
-    combine : {"posterior", "best", "evidence", "equal", "stacking", "tempered"}
-        With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take
-        part.
+    With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take part.
     """
     settings = fit.posed.settings
     pool = fit.pool if combine in ("posterior", "tempered") else fit.pool[: len(fit.minima)]
@@ -78,23 +131,30 @@ def _pooled(fit, minima, used, member, densities):
     shares = _shares("tempered", fit.posed.posterior, some, lambda j: densities(plain[j]))
     kept = np.flatnonzero(shares)
     others = Ensemble(tuple(member(plain[j]) for j in kept), tuple(shares[[j]] for j in kept))
-    return tuple(
-        member(i) if minima[i].noise is None else Pooled(**vars(member(i)), others=others)
-        for i in used
-    )
+
+    def pooled(own):
+        return Pooled(own.network, own.theta, own.precision, own.noise, others=others)
+
+    return tuple(member(i) if minima[i].noise is None else pooled(member(i)) for i in used)
 
 
 def member_of(posterior, minimum, settings):
     """Make the member of one minimum: its Gaussian, or the closest Gaussian for classes.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the network before pruning, with the training rows.
-    minimum : Minimum
-    settings : Settings
+    The posterior is that of the network before pruning, with the training rows.
     """
-    noise = noise_of_minimum(minimum, settings.free.beta_prior.log_range)
+    beta, network = minimum.hyper.beta[None], minimum.noise
+    if network is None:
+        noise = noise_of(minimum.likelihood, beta)
+    else:
+        noise = noise_of(
+            minimum.likelihood,
+            beta,
+            state=network.theta[None],
+            network=network.network,
+            log_range=settings.free.beta_prior.log_range,
+            precision=network.precision,
+        )
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member
@@ -146,6 +206,34 @@ def _shares(combine, posterior, minima, densities):
     return weights / weights.sum()
 
 
+def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
+    """Make the noise of networks; ``None`` for classifiers.
+
+    With the precisions ``beta`` ``(m, n_levels)`` and the ``state`` ``(m, ...)`` of the noise, see
+    `JointPosterior.noise_state`, which by default is that of the likelihood. The network has the
+    weights ``state``; see `NoiseNetworks`.
+    """
+    if likelihood.classes:
+        return None
+    if isinstance(likelihood, Poisson):
+        return CountNoise(np.zeros((len(beta), 1)))
+    squared_scales = 1.0 / likelihood.precisions(beta)
+    if network is not None:
+        return NoiseNetworks(squared_scales, 1.0, network, state, log_range, precision)
+    if isinstance(likelihood, CorrelatedGaussian):
+        if state is None:
+            return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
+        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
+        rows, columns = np.tril_indices(beta.shape[-1], -1)
+        correlation[:, rows, columns] = correlation[:, columns, rows] = state
+        return CorrelatedNoise(squared_scales, 1.0, correlation)
+    if isinstance(likelihood, StudentT):
+        degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
+        return StudentTNoise(squared_scales, 1.0, degrees)
+    kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
+    return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
+
+
 def ensemble_of_models(fit):
     """Networks drawn from the posteriors of several models, weighted by their evidences.
 
@@ -162,9 +250,7 @@ def ensemble_of_models(fit):
     kept = [some for some in fit.drawn if some.share >= NEGLIGIBLE_MODEL]
     shares = np.array([some.share for some in kept])
     shares = shares / shares.sum()
-    parts = tuple(
-        _draws_of(some.noise, some.joint, some.theta, some.beta, some.state) for some in kept
-    )
+    parts = tuple(_draws_of(some.joint, some.theta, some.beta, some.state) for some in kept)
     weights = [
         np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]
@@ -173,10 +259,11 @@ def ensemble_of_models(fit):
     return Ensemble(parts, tuple(weights)), LeftOut.mixed(left, shares)
 
 
-def _draws_of(noise, joint, theta, beta, state, best=0):
+def _draws_of(joint, theta, beta, state, best=0):
     """Networks drawn from the posterior of one model."""
-    law = noise_of_draws(noise, joint, beta, state)
-    return Draws(joint.posterior.network, theta, law, best)
+    likelihood, log_range = joint.posterior.likelihood, joint.free.beta_prior.log_range
+    noise = noise_of(likelihood, beta, state, joint.noise_network, log_range)
+    return Draws(joint.posterior.network, theta, noise, best)
 
 
 def _is_plain(fit, minimum):
@@ -192,4 +279,4 @@ def ensemble_of_draws(fit):
         for some in (draws.theta, draws.beta, draws.noise)
     )
     best = int(np.argmin(draws.energy))
-    return Ensemble.of_draws(_draws_of(fit.noise, joint, theta, beta, state, best))
+    return Ensemble.of_draws(_draws_of(joint, theta, beta, state, best))

@@ -146,14 +146,8 @@ class Ensemble:
     def function_moments(self, X, function, errors=None):
         """Mean and variance of a function of each target, ``(n, p)``, by Gauss-Hermite quadrature.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        function : callable
-            Elementwise function of targets ``(m, n, p)``. Its moments must
-            exist, see `with_moments`.
-        errors : ndarray of shape (n, p), optional
-            Variances as in `moments`.
+        The function maps targets ``(m, n, p)`` one by one. Its moments must exist, see
+        `with_moments`.
         """
 
         def moments(X, errors=None):
@@ -210,8 +204,8 @@ class Ensemble:
         totals = np.array([weights.sum() for weights in self.weights])
         chosen = rng.choice(len(self.parts), size=size, p=totals / totals.sum())
         counts = np.bincount(chosen, minlength=len(self.parts))
-        given = zip(self.parts, counts, strict=True)
-        draws = np.concatenate([draw(part, count) for part, count in given if count])
+        pairs = zip(self.parts, counts, strict=True)
+        draws = np.concatenate([draw(part, count) for part, count in pairs if count])
         return draws[np.argsort(np.argsort(chosen, kind="stable"))]
 
     def gradient(self, X):
@@ -291,15 +285,7 @@ def _mean_over(marginals, function):
 
 @dataclass(frozen=True)
 class Rescaled(Part):
-    """Part that uses some columns of the inputs, in other units of the targets.
-
-    Parameters
-    ----------
-    part : Part
-    columns : slice
-    scaling : Scaling
-        Scaling of its outputs.
-    """
+    """Part that uses some columns of the inputs, in the units of a `Scaling` of its outputs."""
 
     part: Part
     columns: slice

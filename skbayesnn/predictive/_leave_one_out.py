@@ -20,16 +20,9 @@ LEAST_REST = 1e-9  # of a row's own information; guards against negative values 
 class LeftOut(NamedTuple):
     """Predictions of training rows without one unit of their weight, in standardised units.
 
-    Attributes
-    ----------
-    log_density : ndarray of shape (n,)
-    mean : ndarray of shape (n, n_outputs)
-        Mean of targets; for classes it is not defined.
-    cdf : ndarray of shape (n, n_outputs)
-        Predictive probability of a target no larger than the observed one; for classes it is not
-        defined.
-    std : ndarray of shape (n, n_outputs)
-        Standard deviation of targets; for classes it is not defined.
+    Besides log densities ``(n,)`` these are, not defined for classes, the mean and the standard
+    deviation of targets, and the probability of a target no larger than the observed one, all of
+    shape ``(n, n_outputs)``.
     """
 
     log_density: np.ndarray
@@ -57,14 +50,7 @@ class LeftOut(NamedTuple):
         (Gelfand, Dey & Chang 1992). Weights above ``m^(1/2)`` times their median are cut off there;
         truncation follows Ionides (2008), the median prevents single draws from dominating.
 
-        Parameters
-        ----------
-        draws : Draws
-        X : ndarray of shape (n, n_features)
-        y : ndarray of shape (n, n_outputs)
-            Classes one-hot (one column of 0 and 1 for two classes).
-        known : ndarray of shape (n, n_outputs), optional
-            See `Targets`.
+        Classes ``y`` are one-hot (one column of 0 and 1 for two classes), as everywhere here.
         """
         found = []
         for rows in row_blocks(len(X), draws.doubles_per_row):
@@ -92,21 +78,6 @@ def _of_drawn_rows(draws, X, y, known):
     return LeftOut(log_density, mean, cdf, np.sqrt(variance))
 
 
-def leave_one_out(member, posterior, beta):
-    """Log predictive densities without one unit of weight of each row; see `left_out`.
-
-    Parameters
-    ----------
-    member, posterior, beta
-        Arguments as for `left_out`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    return left_out(member, posterior, beta).log_density
-
-
 def left_out(member, posterior, beta):
     """Predictions without one unit of weight of each row, in closed form.
 
@@ -125,26 +96,6 @@ def left_out(member, posterior, beta):
     posterior : Posterior
         Posterior with the training rows and the likelihood of the member.
     beta : ndarray of shape (n_levels,)
-
-    Returns
-    -------
-    LeftOut
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-    >>> from skbayesnn.predictive import GaussianNoise, Member, left_out
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
-    >>> A = np.eye(2) + np.array([[5.0, 3.0], [3.0, 3.0]])  # noise of standard deviation 1
-    >>> theta, network = np.linalg.solve(A, np.array([11.0, 6.0])), Network((1, 1))
-    >>> member = Member(network, theta, DensePrecision(A), GaussianNoise(np.ones((1, 1))))
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(3))
-    >>> left_out(member, posterior, np.ones(1)).log_density.round(1)
-    array([-1.2, -1.7, -4.1])
     """
     X, y = posterior.X, posterior.y
     result, n_outputs = np.empty(len(X)), member.network.n_outputs
@@ -166,9 +117,8 @@ def left_out(member, posterior, beta):
             result[rows] = log_probability(mean, inflated, y[rows])
         else:
             known = None if posterior.known is None else posterior.known[rows]
-            given = y[rows], mean[None], inflated[None], X[rows], known
-            found = (some[0] for some in member.noise.pointwise(*given))
-            result[rows], means[rows], cdf[rows], variance = found
+            found = member.noise.pointwise(y[rows], mean[None], inflated[None], X[rows], known)
+            result[rows], means[rows], cdf[rows], variance = (some[0] for some in found)
             std[rows] = np.sqrt(variance)
     return LeftOut(result, means, cdf, std)
 
@@ -191,19 +141,7 @@ def _gain_of_uncertainty(V, L):
 
 
 def log_probability(mean, covariance, y):
-    """Log moderated probability of classes given Gaussian activations.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_outputs)
-    covariance : ndarray of shape (n, n_outputs, n_outputs)
-    y : ndarray of shape (n, n_outputs)
-        Classes one-hot (one column of 0 and 1 for two classes).
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Log moderated probability ``(n,)`` of classes ``y`` given Gaussian activations."""
     if mean.shape[1] == 1:
         sign = 2.0 * y[:, 0] - 1.0
         probability = moderated_sigmoid(sign * mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))

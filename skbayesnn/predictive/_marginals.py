@@ -9,10 +9,8 @@ from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
-THINNINGS = 61, 7  # first pass: every 61st, then 7th component; primes avoid periods
-FEWEST = 32  # number of components that is not thinned further
 CLOSE = 0.1  # largest relative correction to a Newton step that is accepted
-ROUGH, FINE = 1e-3, 1e-7  # largest change by the last order of a step, in standard deviations
+FINE = 1e-7  # largest change by the last order of a step, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
@@ -43,10 +41,6 @@ class StudentTLaw:
 
     Its distribution function is read from a table, a spline in ``v = (nu ln(1 + z^2/nu))^(1/2)``,
     in which it is nearly that of the normal distribution (Wallace 1959). The error is below 1e-10.
-
-    Parameters
-    ----------
-    degrees_of_freedom : float
     """
 
     def __init__(self, degrees_of_freedom):
@@ -130,10 +124,7 @@ class Marginals(NamedTuple):
 
 
 def mixture_quantiles(tables, probabilities):
-    """Quantiles of a mixture.
-
-    Each row is solved by itself: first for some of its components, then for all of them, from where
-    these have led to. So a single evaluation of the mixture is enough for most rows.
+    """Quantiles of a mixture, each row solved by itself.
 
     Parameters
     ----------
@@ -166,9 +157,11 @@ def mixture_quantiles(tables, probabilities):
     step = max(1, BLOCK // (n_components * int(np.prod(shape[1:]))))
     for start in range(0, shape[0], step):
         rows = slice(start, start + step)
-        levels = _levels(_Components.of(tables, rows))
+        components = _Components.of(tables, rows)
+        centre, spread = _moments(components)
         for values, probability in zip(found, probabilities, strict=True):
-            values[rows] = _quantile(levels, probability).reshape(values[rows].shape)
+            quantiles = _quantile(components, centre, spread, probability)
+            values[rows] = quantiles.reshape(values[rows].shape)
     return found
 
 
@@ -199,13 +192,6 @@ class _Components(NamedTuple):
         """Select the components of some rows."""
         return self._replace(means=self.means[rows], inverse_scales=self.inverse_scales[rows])
 
-    def thinned(self, step):
-        """Select components at a regular step, with the total weight unchanged."""
-        step = max(1, min(step, len(self.weights) // FEWEST))
-        weights = self.weights[::step]
-        weights = weights * (self.weights.sum() / weights.sum())
-        return _Components(weights, self.means[:, ::step], self.inverse_scales[:, ::step], self.law)
-
     def bracket(self, probability):
         """Bounds ``(r,)`` of the quantiles of all components."""
         score = self.law.quantile(probability)
@@ -214,46 +200,22 @@ class _Components(NamedTuple):
         return self.means.min(axis=1) + least, self.means.max(axis=1) + most
 
 
-class _Level(NamedTuple):
-    """Thinned components of rows, with their mean and standard deviation ``(r,)``.
-
-    Scales count as standard deviations.
-    """
-
-    components: list
-    centre: np.ndarray
-    spread: np.ndarray
-
-    @classmethod
-    def of(cls, components):
-        """Make a level with the moments of these components."""
-        centre, square = sum(some.means @ some.weights for some in components), 0.0
-        for weights, means, inverse, _ in components:
-            apart = means - centre[:, None]
-            square = square + (apart * apart + 1.0 / (inverse * inverse)) @ weights
-        return cls(components, centre, np.sqrt(square))
+def _moments(components):
+    """Mean and standard deviation ``(r,)`` of mixtures; scales count as standard deviations."""
+    centre, square = sum(some.means @ some.weights for some in components), 0.0
+    for weights, means, inverse, _ in components:
+        apart = means - centre[:, None]
+        square = square + (apart * apart + 1.0 / (inverse * inverse)) @ weights
+    return centre, np.sqrt(square)
 
 
-def _levels(components):
-    """Levels from few components to all."""
-    largest = max(len(some.weights) for some in components)
-    steps = [step for step in THINNINGS if largest >= step * FEWEST]
-    thinned = [_Level.of([some.thinned(step) for some in components]) for step in steps]
-    return [*thinned, _Level.of(components)]
-
-
-def _quantile(levels, probability):
-    """Compute quantiles of rows ``(r,)``, level by level."""
-    brackets = [some.bracket(probability) for some in levels[-1].components]
+def _quantile(components, centre, spread, probability):
+    """Compute quantiles of rows ``(r,)``, from those of normal distributions."""
+    brackets = [some.bracket(probability) for some in components]
     low = np.min([some for some, _ in brackets], axis=0)
     high = np.max([some for _, some in brackets], axis=0)
-    standard = ndtri(probability)
-    for level in levels:
-        tolerance = (FINE if level is levels[-1] else ROUGH) * level.spread
-        x = np.clip(level.centre + level.spread * standard, low, high)
-        x = _solved(level.components, probability, x, low, high, tolerance)
-        standard = (x - level.centre) / level.spread
-    return x
+    x = np.clip(centre + spread * ndtri(probability), low, high)
+    return _solved(components, probability, x, low, high, FINE * spread)
 
 
 def _solved(components, probability, x, low, high, tolerance):

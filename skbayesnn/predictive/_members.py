@@ -165,15 +165,8 @@ class Member(Part):
     def mean_and_covariance(self, X):
         """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173).
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        mean : ndarray of shape (n, n_outputs)
-        covariance : ndarray of shape (n, n_outputs, n_outputs)
-            Covariance without noise. Rows are treated in blocks of bounded memory.
+        Their shapes are ``(n, n_outputs)`` and ``(n, n_outputs, n_outputs)``, without noise. Rows
+        are treated in blocks of bounded memory.
         """
         n_outputs = self.network.n_outputs
         mean = np.empty((len(X), n_outputs))
@@ -310,15 +303,6 @@ class Draws(Part):
         Noise of every draw; ``None`` for classifiers.
     best : int, default=0
         Index of the draw of highest density.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Draws
-    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]))
-    >>> draws.outputs(np.array([[2.0]]))[:, 0, 0]
-    array([2., 6.])
     """
 
     network: Network

@@ -11,27 +11,9 @@ LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 
 
 def mixture_moments(weights, means, covariances):
-    """Compute mean and covariance of a mixture.
+    """Mean ``(..., p)`` and covariance ``(..., p, p)`` of a mixture of ``m`` Gaussians.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (m,)
-    means : ndarray of shape (m, ..., p)
-    covariances : ndarray of shape (m, ..., p, p)
-
-    Returns
-    -------
-    mean : ndarray of shape (..., p)
-    covariance : ndarray of shape (..., p, p)
-        Mean of the covariances plus covariance of the means.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import mixture_moments
-    >>> means, covariances = np.array([[-1.0], [1.0]]), np.ones((2, 1, 1))
-    >>> mixture_moments(np.array([0.5, 0.5]), means, covariances)
-    (array([0.]), array([[2.]]))
+    The covariance is the mean of the covariances plus the covariance of the means.
     """
     mean = np.tensordot(weights, means, 1)
     apart = means - mean
@@ -67,14 +49,6 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     -------
     ndarray of shape (m,)
         Weights, non-negative and summing to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import stacking_weights
-    >>> densities = np.array([[0.2, 0.2, 0.8], [0.8, 0.8, 0.2]])  # each is better at some rows
-    >>> stacking_weights(np.log(densities), np.ones(3)).round(2)
-    array([0.22, 0.78])
     """
     n_members = len(log_densities)
     weights = np.full(n_members, 1.0 / n_members)
@@ -111,13 +85,6 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     -------
     ndarray of shape (m,)
         Weights, non-negative and summing to 1; those below 1 % of the largest are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import tempered_weights
-    >>> tempered_weights(np.array([-100.0, -102.0, -160.0]), np.ones(100)).round(2)
-    array([0.6, 0.4, 0. ])
     """
     score = log_evidences / sample_weight.sum()
     if log_densities is not None:
@@ -129,13 +96,5 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
 
 
 def evidence_weights(log_evidences):
-    """Posterior ``P(H_i | D)`` of models with equal prior probability (MacKay 1992, section 2.2).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import evidence_weights
-    >>> evidence_weights(np.array([-100.0, -102.0])).round(2)
-    array([0.88, 0.12])
-    """
+    """Posterior ``P(H_i | D)`` of equally probable models (MacKay 1992, section 2.2)."""
     return np.exp(log_evidences - logsumexp(log_evidences))

@@ -29,17 +29,10 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
         Quadrature is exact to about 1e-12. The closed form ``sigmoid(kappa a)`` with
         ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with
         the largest relative errors for ``|a| >> s``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import moderated_sigmoid
-    >>> moderated_sigmoid(np.array([2.0, 2.0]), np.array([0.0, 9.0])).round(2)
-    array([0.88, 0.72])
     """
     if method == "closed_form":
         return expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))
-    return _sigmoid_moments(mean, variance)[0]
+    return _average(expit, mean, variance, wide=_wide_sigmoid)
 
 
 def sigmoid_variance(mean, variance):
@@ -53,35 +46,29 @@ def sigmoid_information(mean, variance):
 
     ``h(E p) - E h(p)`` with the binary entropy ``h``, ``p = sigmoid(x)`` and ``x ~ N(mean,
     variance)`` (Lindley 1956; Houlsby et al. 2011, equation 2); exact to about 1e-12.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import sigmoid_information
-    >>> sigmoid_information(np.zeros(2), np.array([0.0, 1e6])).round(2)  # at most ln 2
-    array([0.  , 0.69])
     """
-    entropy = _averages((_narrow_entropy, _wide_entropy), 1, mean, variance)[0]
+    entropy = _average(_binary_entropy, mean, variance)
     p, q = moderated_sigmoid(mean, variance), moderated_sigmoid(-mean, variance)
     return np.maximum(entr(p) + entr(q) - entropy, 0.0)
 
 
 def _sigmoid_moments(mean, variance):
     """Expectations of ``sigmoid`` and of its derivative under ``N(mean, variance)``."""
-    return _averages((_narrow_moments, _wide_moments), 2, mean, variance)
+    first = _average(expit, mean, variance, wide=_wide_sigmoid)
+    return first, _average(_slope, mean, variance)
 
 
-def _averages(rules, n_results, mean, variance):
-    """Expectations by a rule for narrow and one for wide Gaussians, in blocks."""
+def _average(function, mean, variance, wide=None):
+    """Expectation of a function under Gaussians, in blocks, by a rule for narrow and wide ones."""
     shape = np.shape(mean)
     mean, sd = np.ravel(mean), np.sqrt(np.ravel(variance))
-    results = np.empty((n_results, len(mean)))
+    result = np.empty(len(mean))
     for rows in row_blocks(len(mean), 200):
         narrow = sd[rows] < 1.0
-        for wide, rule in enumerate(rules):
-            chosen = np.flatnonzero(narrow != wide) + rows.start
-            results[:, chosen] = rule(mean[chosen], sd[chosen])
-    return results.reshape(n_results, *shape)
+        for rule, chosen in ((_narrow, narrow), (wide or _wide, ~narrow)):
+            at = np.flatnonzero(chosen) + rows.start
+            result[at] = rule(function, mean[at], sd[at])
+    return result.reshape(shape)
 
 
 @lru_cache(maxsize=1)
@@ -90,38 +77,31 @@ def _hermite():
     return nodes, weights / weights.sum()
 
 
-def _narrow_moments(mean, sd):
-    """Expectations by Gauss-Hermite quadrature, for sigmoids smooth on the Gaussian's scale."""
+def _narrow(function, mean, sd):
+    """Expectation by Gauss-Hermite quadrature, of a function smooth on the Gaussian's scale."""
     nodes, weights = _hermite()
-    x = mean[:, None] + sd[:, None] * nodes
-    p = expit(x)
-    return p @ weights, (p * expit(-x)) @ weights
+    return function(mean[:, None] + sd[:, None] * nodes) @ weights
 
 
-def _wide_moments(mean, sd):
-    """Expectations by the trapezoidal rule over the exponentially decaying sigmoid derivative.
+def _wide(function, mean, sd):
+    """Expectation by the trapezoidal rule over a function that decays exponentially.
 
-    ``E sigmoid = int sigmoid'(u) Phi((a - u)/s) du``; for analytic integrands the error falls
-    exponentially with the number of points.
+    For analytic integrands the error falls exponentially with the number of points.
     """
     u = np.linspace(-40.0, 40.0, 161)
-    density = expit(u) * expit(-u) * (u[1] - u[0])
     z = (mean[:, None] - u) / sd[:, None]
     normal = np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * sd[:, None])
-    return ndtr(z) @ density, normal @ density
+    return normal @ (function(u) * (u[1] - u[0]))
 
 
-def _narrow_entropy(mean, sd):
-    nodes, weights = _hermite()
-    return (_binary_entropy(mean[:, None] + sd[:, None] * nodes) @ weights)[None]
-
-
-def _wide_entropy(mean, sd):
-    """Expected entropy by the trapezoidal rule, as in `_wide_moments`."""
+def _wide_sigmoid(_, mean, sd):
+    """Expectation ``E sigmoid = int sigmoid'(u) Phi((a - u)/s) du``, as by `_wide`."""
     u = np.linspace(-40.0, 40.0, 161)
-    z = (mean[:, None] - u) / sd[:, None]
-    normal = np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * sd[:, None])
-    return (normal @ (_binary_entropy(u) * (u[1] - u[0])))[None]
+    return ndtr((mean[:, None] - u) / sd[:, None]) @ (_slope(u) * (u[1] - u[0]))
+
+
+def _slope(activation):
+    return expit(activation) * expit(-activation)
 
 
 def _binary_entropy(activation):
@@ -187,17 +167,7 @@ def _independent_softmax(mean, covariance):
 def activation_moments(mean, covariance):
     """Expected class probabilities and their slopes, for two classes or more.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n, p)
-        One activation for two classes, else one per class.
-    covariance : ndarray of shape (n, p, p)
-
-    Returns
-    -------
-    probability : ndarray of shape (n, p)
-    slopes : ndarray of shape (n, p, p)
-        ``E[dp_c / da_d]``.
+    One activation for two classes, else one per class: shapes and slopes as in `softmax_slopes`.
     """
     if mean.shape[1] > 1:
         return softmax_slopes(mean, covariance)
@@ -206,18 +176,10 @@ def activation_moments(mean, covariance):
 
 
 def softmax_slopes(mean, covariance):
-    """Expectations of class probabilities and of their derivatives, by the same points.
+    """Expected class probabilities and derivatives, by the points of `moderated_softmax`.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_classes)
-    covariance : ndarray of shape (n, n_classes, n_classes)
-
-    Returns
-    -------
-    probability : ndarray of shape (n, n_classes)
-    slopes : ndarray of shape (n, n_classes, n_classes)
-        ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]``.
+    Given means ``(n, n_classes)`` and covariances ``(n, n_classes, n_classes)`` of the activations
+    the slopes ``E[dp_c / da_d] = E[p_c (delta_cd - p_d)]`` have the latter shape.
     """
     probability, products = _softmax_moments(mean, covariance)
     classes = np.arange(mean.shape[1])
@@ -229,16 +191,7 @@ def softmax_slopes(mean, covariance):
 def softmax_information(mean, covariance):
     """Mutual information between a class and its activations, in nats, by the same points.
 
-    ``H[E p] - E H[p]`` (Houlsby et al. 2011, equation 2).
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_classes)
-    covariance : ndarray of shape (n, n_classes, n_classes)
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    ``H[E p] - E H[p]`` (Houlsby et al. 2011, equation 2), of shape ``(n,)``.
     """
     information = np.empty(len(mean))
     for rows, p in _softmax_points(mean, covariance):

@@ -5,25 +5,20 @@ is that of the networks.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
+from scipy.optimize import brentq
 from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import (
-    CensoredGaussian,
-    CorrelatedGaussian,
-    NegativeBinomial,
-    Poisson,
-    StudentT,
-    squared_scales,
-)
-from skbayesnn.predictive._counts import CountLaws
+from skbayesnn.posterior import FARTHEST, squared_scales
 from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
 from skbayesnn.predictive._mixture import log_normal_density
-from skbayesnn.predictive._scale_mixture import N_SCALES, log_scale_mixture_density, noise_scales
 
+N_SCALES = 80  # Gaussians that make Student-t noise
+LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out
 NODES, SHARES = hermegauss(15)  # for the standard normal; densities are accurate up to 8 sd
 SHARES = SHARES / SHARES.sum()
 NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles ignore it
@@ -96,19 +91,10 @@ class GaussianNoise:
         return rng.standard_normal(shape) * self.scales(X)
 
     def log_density(self, residual, covariance, X):
-        """Log density of targets, jointly over the outputs.
+        """Log density of targets, jointly over the outputs, ``(m, n)``.
 
-        Parameters
-        ----------
-        residual : ndarray of shape (m, n, n_outputs)
-            Targets less outputs.
-        covariance : ndarray of shape (m, n, n_outputs, n_outputs), or None
-            Covariance of the outputs, without noise; ``None`` if they are certain.
-        X : ndarray of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (m, n)
+        Residuals ``(m, n, n_outputs)`` are targets less outputs. The ``covariance`` ``(m, n,
+        n_outputs, n_outputs)`` is that of the outputs, without noise; ``None`` if they are certain.
         """
         if covariance is None:
             return self._of_certain(residual / self.scales(X), np.log(self.scales(X)))
@@ -120,15 +106,8 @@ class GaussianNoise:
     def pointwise(self, y, outputs, covariances, X, known=None):
         """Predictions of targets under each network.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n, n_outputs)
-        outputs : ndarray of shape (m, n, n_outputs)
-        covariances : ndarray of shape (m, n, n_outputs, n_outputs), or None
-            Covariance of the outputs; ``None`` if they are certain.
-        X : ndarray of shape (n, n_features)
-        known : ndarray of shape (n, n_outputs), optional
-            Variances of known errors, see `Targets`.
+        Outputs and covariances are as in `log_density`; ``known`` ``(n, n_outputs)`` are variances
+        of known errors, see `Targets`.
 
         Returns
         -------
@@ -156,6 +135,45 @@ class GaussianNoise:
         return -0.5 * (squares + p * np.log(2.0 * np.pi)) - np.sum(log_scales, axis=-1)
 
 
+@lru_cache(maxsize=64)
+def noise_scales(degrees_of_freedom):
+    """Finite scale mixture of Gaussians for Student-t noise.
+
+    Student-t noise is Gaussian noise of variance ``1 / (tau u)`` with ``u`` from a Gamma
+    distribution of shape and rate ``nu/2`` (Lange, Little & Taylor 1989). The integral over ``ln
+    u`` is done by the trapezoidal rule, which converges exponentially for such functions; added to
+    Gaussian outputs the noise stays a mixture of Gaussians, so that densities, probabilities and
+    quantiles follow at once.
+
+    Returned are the weights of the Gaussians ``(m,)``, which sum to 1, and the factors ``1/u``
+    ``(m,)`` of the squared scale ``1/tau`` of the noise. Infinite ``nu`` is Gaussian noise.
+    """
+    if np.isinf(degrees_of_freedom):
+        return np.ones(1), np.ones(1)
+    half = 0.5 * degrees_of_freedom
+    low = np.log(degrees_of_freedom) - 2.0 * np.log(FARTHEST) - 6.0
+    high = brentq(lambda x: half * (np.expm1(x) - x) - LEFT_OUT, 1e-6, 50.0)
+    x, step = np.linspace(low, high, N_SCALES, retstep=True)
+    log_weights = half * (x - np.exp(x)) + half * np.log(half) - gammaln(half) + np.log(step)
+    return np.exp(log_weights - logsumexp(log_weights)), np.exp(-x)
+
+
+def log_scale_mixture_density(residual, covariance, variances, degrees_of_freedom):
+    """Log density ``(n,)`` of Gaussian outputs with multivariate Student-t noise.
+
+    ``residual`` ``(n, p)`` are targets less means, ``covariance`` ``(n, p, p)`` is that of the
+    outputs without noise, ``variances`` ``(n, p)`` are the squared scales ``1/tau`` of the noise.
+    """
+    weights, factors = noise_scales(degrees_of_freedom)
+    scale = np.sqrt(variances)
+    white = covariance / (scale[:, :, None] * scale[:, None, :])
+    values, vectors = np.linalg.eigh(white)
+    along = (np.swapaxes(vectors, 1, 2) @ (residual / scale)[..., None])[..., 0]
+    total = np.maximum(values, 0.0) + factors[:, None, None]  # (m, n, p)
+    density = -0.5 * np.sum(along**2 / total + np.log(2.0 * np.pi * total), axis=-1)
+    return logsumexp(density, axis=0, b=weights[:, None]) - np.sum(np.log(scale), axis=-1)
+
+
 @dataclass(frozen=True)
 class StudentTNoise(GaussianNoise):
     """Student-t noise; a row is an outlier in all its outputs.
@@ -163,14 +181,6 @@ class StudentTNoise(GaussianNoise):
     Parameters
     ----------
     degrees_of_freedom : ndarray of shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import StudentTNoise
-    >>> noise = StudentTNoise(np.array([[0.01], [0.04]]), degrees_of_freedom=np.array([4.0, 4.0]))
-    >>> noise.typical_variances[:, 0]  # squared scales times nu / (nu - 2)
-    array([0.02, 0.08])
     """
 
     degrees_of_freedom: np.ndarray | None = None
@@ -205,8 +215,10 @@ class StudentTNoise(GaussianNoise):
         if covariance is None:
             return super().log_density(residual, None, X)
         variances = np.broadcast_to(self.scales(X) ** 2, residual.shape)
-        given = zip(residual, covariance, variances, self.degrees_of_freedom, strict=True)
-        return np.stack([log_scale_mixture_density(*some) for some in given])
+        densities = map(
+            log_scale_mixture_density, residual, covariance, variances, self.degrees_of_freedom
+        )
+        return np.stack(list(densities))
 
     def _of_certain(self, z, log_scales):
         nu, p = self.degrees_of_freedom[:, None], z.shape[-1]
@@ -293,16 +305,6 @@ class CorrelatedNoise(GaussianNoise):
     Parameters
     ----------
     correlation : ndarray of shape (m, n_outputs, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import CorrelatedNoise
-    >>> correlation = np.array([[[1.0, 0.5], [0.5, 1.0]]])
-    >>> noise = CorrelatedNoise(np.array([[1.0, 4.0]]), correlation=correlation)
-    >>> noise.covariances(np.zeros((1, 1)))[0, 0]
-    array([[1., 1.],
-           [1., 4.]])
     """
 
     correlation: np.ndarray | None = None
@@ -340,103 +342,3 @@ class CensoredNoise(GaussianNoise):
         inside = np.where(known < 0.0, np.maximum(mean, y), np.minimum(mean, y))
         mean = np.where(limit, inside, mean)
         return logs, mean, np.where(limit, 0.5 * (cdf + (known > 0.0)), cdf), variance
-
-
-@dataclass(frozen=True)
-class CountNoise(GaussianNoise):
-    """Variation of counts about their mean; ``squared_scales`` are the dispersions, 0 for Poisson.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import CountNoise
-    >>> noise, f = CountNoise(np.zeros((1, 1))), np.log(np.array([[[2.0]]]))
-    >>> logs, mean, cdf, variance = noise.pointwise(np.array([[1.0]]), f, None, None)
-    >>> np.exp(logs).round(3), variance[0]
-    (array([[0.271]]), array([[2.]]))
-    """
-
-    def laws_at(self, outputs, covariances, exposures=None):
-        """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
-        log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = 0.0 * log_means if covariances is None else covariances[..., 0]
-        return CountLaws(log_means, variances, self.squared_scales[:, None])
-
-    def draw(self, X, shape, rng):
-        """Draw the logarithms of the Gamma-distributed factors of negative binomial means."""
-        if not self.squared_scales.any():
-            return np.zeros(shape)
-        size = np.broadcast_to(1.0 / self.squared_scales[:, None], shape)
-        return np.log(np.maximum(rng.gamma(size) / size, np.finfo(float).tiny))
-
-    def pointwise(self, y, outputs, covariances, X, known=None):
-        """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
-
-        The distribution function leaves out half of the probability of ``y``, so that it is
-        centred at 1/2 for a calibrated model.
-        """
-        laws = self.laws_at(outputs, covariances, known)
-        logs, (mean, spread, within) = laws.log_probability(y), laws.moments()
-        return logs[..., 0], mean, laws.cdf(y) - 0.5 * np.exp(logs), spread + within
-
-
-def noise_of_minimum(minimum, log_range):
-    """Make the noise of a minimum; ``None`` for classifiers.
-
-    Parameters
-    ----------
-    minimum : Minimum
-    log_range : tuple of float, or of ndarray of shape (n_outputs,)
-        Bounds of the log precision.
-    """
-    likelihood, network = minimum.likelihood, minimum.noise
-    if likelihood.classes:
-        return None
-    if isinstance(likelihood, Poisson):
-        return CountNoise(np.zeros((1, 1)))
-    squared_scales = 1.0 / likelihood.precisions(minimum.hyper.beta)[None]
-    if network is not None:
-        given = network.network, network.theta[None], log_range, network.precision
-        return NoiseNetworks(squared_scales, 1.0, *given)
-    if isinstance(likelihood, CorrelatedGaussian):
-        return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
-    if isinstance(likelihood, StudentT):
-        return StudentTNoise(squared_scales, 1.0, np.array([likelihood.degrees_of_freedom]))
-    return _plain(likelihood)(squared_scales)
-
-
-def noise_of_draws(noise, joint, beta, state):
-    """Make the noise of drawn networks; ``None`` for classifiers.
-
-    Parameters
-    ----------
-    noise : str
-        Name of the noise model, one of `NOISE_MODELS`.
-    joint : JointPosterior
-    beta : ndarray of shape (m, n_levels)
-    state : ndarray of shape (m, ...)
-        State of the noise, see `JointPosterior.noise_state`.
-    """
-    likelihood = joint.posterior.likelihood
-    if likelihood.classes:
-        return None
-    if isinstance(likelihood, Poisson):
-        return CountNoise(np.zeros((len(beta), 1)))
-    squared_scales = 1.0 / likelihood.precisions(beta)
-    if noise == "input_dependent":
-        given = joint.noise_network, state, joint.free.beta_prior.log_range
-        return NoiseNetworks(squared_scales, 1.0, *given)
-    if noise == "correlated":
-        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
-        rows, columns = np.tril_indices(beta.shape[-1], -1)
-        correlation[:, rows, columns] = correlation[:, columns, rows] = state
-        return CorrelatedNoise(squared_scales, 1.0, correlation)
-    if noise == "student_t":
-        return StudentTNoise(squared_scales, 1.0, state[:, 0])
-    return _plain(likelihood)(squared_scales)
-
-
-def _plain(likelihood):
-    """Class of noise that has nothing but levels."""
-    kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
-    return kinds.get(type(likelihood), GaussianNoise)

@@ -36,36 +36,8 @@ def closest_gaussian(member, posterior, settings, hyper):
     Natural-gradient steps converge to it (Khan & Lin 2017); a step is shortened after an overshoot.
     In large networks (`Limits.moderation_work`) only the output weights get a Gaussian.
 
-    Parameters
-    ----------
-    member : Member
-        Network with any Gaussian.
-    posterior : Posterior
-        Posterior of the weights of a classifier, with its training rows.
-    settings : Settings
-    hyper : Hyperparameters
-
-    Returns
-    -------
-    Member
-        Member with a ``shift``; unchanged if the curvature is numerically singular, there are too
-        many rows and classes, or the deadline has passed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, Problem
-    >>> from skbayesnn.posterior import Bernoulli, Hyperparameters
-    >>> from skbayesnn.predictive import Member, closest_gaussian
-    >>> X, y = np.array([[-1.0], [1.0]]), np.array([[0.0], [1.0]])  # classes can be separated
-    >>> posterior, settings = Problem(X, y, np.ones(2), Bernoulli(), prior="single").posed(())
-    >>> hyper = Hyperparameters(np.array([0.1]), np.ones(0))
-    >>> theta = np.array([2.1, 0.0])  # nearly the most probable weights
-    >>> precision = DensePrecision(posterior.hessian(theta, hyper))
-    >>> member = Member(posterior.network, theta, precision)
-    >>> member = closest_gaussian(member, posterior, settings, hyper)
-    >>> bool(member.shift[0] > 0.5)  # larger weights explain the targets as well
-    True
+    The member that is returned has a ``shift``; it is unchanged if the curvature is numerically
+    singular, there are too many rows and classes, or the deadline has passed.
     """
     network = posterior.network
     if len(posterior.X) * network.n_outputs**2 > MANY or settings.deadline.passed:
@@ -78,8 +50,8 @@ def closest_gaussian(member, posterior, settings, hyper):
     z = forward(network, member.theta, posterior.X).inputs[-1][:, :width]
     groups = posterior.groups.conditional(part, member.theta)
     layer = Network((width, network.n_outputs), output_bias=network.output_bias)
-    given = posterior.y, posterior.sample_weight
-    above = Posterior(layer, posterior.likelihood, groups, z, *given)
+    weight = posterior.sample_weight
+    above = Posterior(layer, posterior.likelihood, groups, z, posterior.y, weight)
     own = replace(member, network=layer, theta=member.theta[part])
     found = _closest(own, above, settings, hyper)
     if found is own:

@@ -6,14 +6,18 @@ further entries, on which the energy is conditional: the dynamics keeps them fix
 update them.
 """
 
-from skbayesnn.samplers._adaptation import StepSize
-from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
+from skbayesnn.samplers._chains import Chains, Plan, StepSize, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
-from skbayesnn.samplers._dynamics import Phase, leapfrog, start
+from skbayesnn.samplers._dynamics import Metric, Phase, leapfrog, start
 from skbayesnn.samplers._kernels import Info, RandomNumbers, random_walk, transition
-from skbayesnn.samplers._log_sum import log_sum_exp
-from skbayesnn.samplers._metric import Metric
-from skbayesnn.samplers._population import Population, Schedule, Stage, anneal, combine
+from skbayesnn.samplers._population import (
+    Population,
+    Schedule,
+    Stage,
+    anneal,
+    combine,
+    log_sum_exp,
+)
 
 __all__ = [
     "Chains",

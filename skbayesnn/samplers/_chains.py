@@ -4,16 +4,63 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._adaptation import StepSize
-from skbayesnn.samplers._dynamics import Phase, start
+from skbayesnn.samplers._dynamics import Metric, Phase, start
 from skbayesnn.samplers._kernels import RandomNumbers, transition
-from skbayesnn.samplers._metric import Metric
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
 FIRST_STEP = 0.1
 WARM_UP_STEPS = 50  # most steps of a trajectory, as step sizes are often far too small at first
 CAREFUL = 5.0  # factor by which the steps of every fifth transition are smaller
 CURVATURES = 40  # most positions per stage whose curvature is averaged
+
+
+class StepSize(NamedTuple):
+    """State of dual averaging, one step size per chain (Hoffman & Gelman 2014, section 3.2).
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_chains,)
+        Value ``mu`` to which ``ln eps`` is shrunk at first.
+    log_step, log_average, error : ndarray of shape (n_chains,)
+    count : int
+    """
+
+    centre: np.ndarray
+    log_step: np.ndarray
+    log_average: np.ndarray
+    error: np.ndarray
+    count: int
+
+    @classmethod
+    def start(cls, step_size):
+        """Begin around the given step sizes ``(n_chains,)``."""
+        log_step = np.log(step_size)
+        zero = np.zeros_like(log_step)
+        return cls(log_step + np.log(2.0), log_step, log_step.copy(), zero, 0)
+
+    @property
+    def current(self):
+        """Step sizes of the next transition."""
+        return np.exp(self.log_step)
+
+    @property
+    def average(self):
+        """Averaged step sizes, for use after the adaptation."""
+        return np.exp(self.log_average)
+
+    def averaging(self, log_step):
+        """Replace the averages of all chains by a given value."""
+        return self._replace(log_average=np.full_like(self.log_average, log_step))
+
+    def updated(self, acceptance, target):
+        """Update the state after a transition with the given acceptance probabilities."""
+        count = self.count + 1
+        rate = 1.0 / (count + 10.0)
+        error = (1.0 - rate) * self.error + rate * (target - acceptance)
+        log_step = self.centre - np.sqrt(count) / 0.05 * error
+        share = count**-0.75
+        log_average = share * log_step + (1.0 - share) * self.log_average
+        return StepSize(self.centre, log_step, log_average, error, count)
 
 
 class Plan(NamedTuple):
@@ -39,13 +86,6 @@ class Plan(NamedTuple):
         Transition kernel: `transition`, or another one with its arguments.
     group : int
         Number of consecutive chains that adapt together: they share step sizes and metric.
-
-    Examples
-    --------
-    >>> from skbayesnn.samplers import Plan
-    >>> langevin = Plan(step_size=0.1, n_steps=1)
-    >>> langevin.metropolis
-    True
     """
 
     step_size: float | None = None
@@ -79,17 +119,6 @@ class Chains(NamedTuple):
         Generators, one per chain, so that a chain does not depend on the others.
     count : int
         Transitions made so far.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains.phase.position.shape
-    (4, 3)
     """
 
     phase: Phase
@@ -131,20 +160,6 @@ def advance(energy, chains, plan, step_size, move=None):
     Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
     next, to prevent periodic trajectories (Neal 2011, section 5.4.2.2). The variation is
     quasi-random and common to all chains, except for drawn numbers of steps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan, advance
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains, info = advance(energy, chains, Plan(), step_size=np.full(4, 0.1))
-    >>> chains.count
-    1
-    >>> info.acceptance.shape
-    (4,)
     """
     count = chains.count + 1
     u = van_der_corput(count)
@@ -197,23 +212,6 @@ def warm_up(
         Called after every transition with the chains and its `Info`.
     is_late : callable, optional
         Called after every transition; the warm-up ends when it returns True.
-
-    Returns
-    -------
-    Chains
-        Chains with adapted step sizes and metric.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan, warm_up
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains = warm_up(energy, chains, Plan(), n_transitions=200)
-    >>> bool(np.all((0.5 < chains.steps.average) & (chains.steps.average < 2.5)))
-    True
     """
     if curvature is not None and n_transitions > 0:
         precisions = plan.pooled(curvature(chains.phase.position))
@@ -242,22 +240,9 @@ def warm_up(
 
 
 def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
-    """Advance the chains with their adapted settings.
+    """Advance the chains with their adapted settings, see `warm_up`.
 
-    Parameters
-    ----------
-    energy : callable
-    chains : Chains
-    plan : Plan
-    n_transitions : int
-    keep : callable
-        Called with the chains and the `Info` of every transition.
-    move, progress : callable, optional
-        See `warm_up`.
-
-    Returns
-    -------
-    Chains
+    ``keep`` is called with the chains and the `Info` of every transition.
 
     Examples
     --------

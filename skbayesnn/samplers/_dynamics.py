@@ -4,7 +4,61 @@ from typing import NamedTuple
 
 import numpy as np
 
+ROUNDING = 1e-12
 UNSTABLE = 1000.0  # rise of the total energy, in nats, at which a trajectory counts as divergent
+
+
+class Metric(NamedTuple):
+    """Metric by which positions move with velocity ``F p`` for standard normal momenta ``p``.
+
+    This is equivalent to a mass matrix ``(F F^T)^-1``, without linear systems to solve (Neal 2011,
+    section 5.4.2.4).
+
+    Attributes
+    ----------
+    factor : ndarray of shape (n_chains, d, d) or (n_chains, d)
+        Matrices ``F``, or the diagonals of diagonal ones.
+    """
+
+    factor: np.ndarray
+
+    @classmethod
+    def identity(cls, n_chains, dimension):
+        """Build identity metrics."""
+        return cls(np.ones((n_chains, dimension)))
+
+    @classmethod
+    def from_precisions(cls, precisions, power=1.0):
+        """Build ``F = A^(-power/2)`` from positive definite ``A`` of shape (n_chains, d, d).
+
+        Power 1 whitens a Gaussian of this precision; power 0 is the identity. Intermediate powers
+        suit distributions whose precision varies with the position: directions that are narrow in
+        one region and wide in another are then not restricted to the narrowest width.
+
+        Eigenvalues below `ROUNDING` times the largest, which are dominated by rounding, are raised
+        to that bound; any metric leaves the target invariant.
+        """
+        values, vectors = np.linalg.eigh(precisions)
+        largest = np.max(values, axis=-1, initial=0.0)
+        values = np.maximum(values, ROUNDING * largest[:, None])
+        scaled = vectors * (values ** (-0.5 * power))[:, None, :]
+        return cls(scaled @ np.swapaxes(vectors, -1, -2))
+
+    def select(self, chains):
+        """Select the metrics of some chains."""
+        return Metric(self.factor[chains])
+
+    def velocity(self, momentum):
+        """Velocity ``F p``, shape (n_chains, d)."""
+        if self.factor.ndim == 2:
+            return self.factor * momentum
+        return (self.factor @ momentum[..., None])[..., 0]
+
+    def force(self, gradient):
+        """Gradient ``F^T g`` in the coordinates of the momenta, shape (n_chains, d)."""
+        if self.factor.ndim == 2:
+            return self.factor * gradient
+        return (gradient[..., None, :] @ self.factor)[..., 0, :]
 
 
 class Phase(NamedTuple):
@@ -20,15 +74,6 @@ class Phase(NamedTuple):
     value : ndarray of shape (n_chains,)
         Potential energy, minus log density up to a constant.
     gradient : ndarray of shape (n_chains, d)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Phase
-    >>> momentum = np.array([[3.0, 4.0]])
-    >>> phase = Phase(np.zeros((1, 2)), momentum, value=np.array([1.0]), gradient=np.zeros((1, 2)))
-    >>> phase.total
-    array([13.5])
     """
 
     position: np.ndarray
@@ -54,17 +99,7 @@ class Phase(NamedTuple):
 
 
 def start(energy, position):
-    """Evaluate the energy at given positions, with zero momenta.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import start
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> start(energy, np.array([[1.0, 2.0]])).value
-    array([2.5])
-    """
+    """Evaluate the energy at given positions, with zero momenta."""
     value, gradient = energy(position)
     return Phase(position, np.zeros_like(gradient), value, gradient)
 
@@ -85,33 +120,10 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     algorithm 41.8; Neal 2011, equations 5.18-5.20), which is reversible and preserves volume. A
     chain stops if its energy has risen by more than `UNSTABLE` or is not a number.
 
-    Parameters
-    ----------
-    energy : callable
-        Function from positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by
-        row. Its optional method ``trajectories`` moves the chains of a phase in place, all steps at
-        once, and returns the chains that it has left out.
-    phase : Phase
-    step_size : ndarray of shape (n_chains,)
-    n_steps : ndarray of int, shape (n_chains,)
-    metric : Metric
-
-    Returns
-    -------
-    Phase
-        Ends of the trajectories, with infinite value where a trajectory diverged.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, leapfrog, start
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> phase = start(energy, np.array([[1.0]]))
-    >>> steps = np.array([0.01]), np.array([314])  # to time 3.14, half a period
-    >>> end = leapfrog(energy, phase, *steps, Metric.identity(1, 1))
-    >>> end.position.round(2)
-    array([[-1.]])
+    The energy maps positions ``(m, d + n_conditions)`` to values ``(m,)`` and gradients ``(m, d)``,
+    row by row. Its optional method ``trajectories`` moves the chains of a phase in place, all steps
+    at once, and returns the chains that it has left out. ``step_size`` and ``n_steps`` have one
+    entry per chain. The ends of trajectories that diverged have infinite value.
     """
     initial = phase.total
     result, taken = Phase(*(field.copy() for field in phase)), 0

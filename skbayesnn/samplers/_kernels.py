@@ -28,20 +28,6 @@ class Info(NamedTuple):
         Whether the trajectory diverged, see `leapfrog`.
     n_steps : ndarray of int
         Leapfrog steps, each costing one gradient.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Chains, Plan, advance
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> rngs = [np.random.default_rng(seed) for seed in range(4)]
-    >>> chains = Chains.start(energy, np.zeros((4, 3)), rngs, Plan())
-    >>> chains, info = advance(energy, chains, Plan(n_steps=5), step_size=np.full(4, 0.1))
-    >>> info.n_steps
-    array([5, 5, 5, 5])
-    >>> bool(np.all(info.acceptance > 0.99))  # small steps keep the total energy
-    True
     """
 
     acceptance: np.ndarray
@@ -59,14 +45,6 @@ class RandomNumbers(NamedTuple):
         Standard normal numbers.
     uniform : ndarray of shape (n_chains,)
         Uniform numbers for the Metropolis test.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import RandomNumbers
-    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(4)], dimension=3)
-    >>> noise.momentum.shape, noise.uniform.shape
-    ((4, 3), (4,))
     """
 
     momentum: np.ndarray
@@ -86,41 +64,18 @@ class RandomNumbers(NamedTuple):
 def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
     """Make a Hamiltonian Monte Carlo transition: refresh momenta, follow the dynamics, and test.
 
+    After a rejection the momentum of the old position is reversed, which keeps the target invariant
+    if momenta persist.
+
     Parameters
     ----------
-    energy : callable
-        Function from positions (m, d + n_conditions) to values (m,) and gradients (m, d), row by
-        row.
-    phase : Phase
-    noise : RandomNumbers
-    step_size : ndarray of shape (n_chains,)
-    n_steps : ndarray of int, shape (n_chains,)
-    metric : Metric
+    energy, phase, noise, step_size, n_steps, metric
+        See `leapfrog`; ``noise`` are `RandomNumbers`.
     persistence : float, default=0
         Coefficient ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws new momenta.
     metropolis : bool, default=True
         Make a Metropolis test. Without it the sampled distribution is biased by the step size, and
         only divergent trajectories are rejected.
-
-    Returns
-    -------
-    phase : Phase
-        End points, or after a rejection the old position with reversed momentum, which keeps the
-        target invariant if momenta persist.
-    info : Info
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, RandomNumbers, start, transition
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> phase = start(energy, np.zeros((2, 3)))
-    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
-    >>> step_size, n_steps = np.full(2, 0.1), np.full(2, 10)
-    >>> phase, info = transition(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
-    >>> info.diverged
-    array([False, False])
     """
     momentum = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
     phase = phase._replace(momentum=momentum)
@@ -139,41 +94,8 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
 def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
     """Make a random-walk Metropolis transition with a Gaussian step (Metropolis et al. 1953).
 
-    The arguments are those of `transition`.
-
-    Parameters
-    ----------
-    energy : callable
-    phase : Phase
-        Present states, whose momenta are kept.
-    noise : RandomNumbers
-        Random numbers. The step is ``eps F n`` with the factor ``F`` of the metric.
-    step_size : ndarray of shape (n_chains,)
-    n_steps : ndarray of int, shape (n_chains,)
-        Ignored, as there is a single step.
-    metric : Metric
-    persistence : float
-        Ignored.
-    metropolis : bool
-        Ignored, as the test is always made.
-
-    Returns
-    -------
-    phase : Phase
-    info : Info
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Metric, RandomNumbers, random_walk, start
-    >>> def energy(q):  # standard normal distribution
-    ...     return 0.5 * np.sum(q**2, axis=-1), q
-    >>> phase = start(energy, np.zeros((2, 3)))
-    >>> noise = RandomNumbers.draw([np.random.default_rng(seed) for seed in range(2)], dimension=3)
-    >>> step_size, n_steps = np.full(2, 1e-3), np.ones(2, dtype=int)
-    >>> phase, info = random_walk(energy, phase, noise, step_size, n_steps, Metric.identity(2, 3))
-    >>> bool(np.all(info.acceptance > 0.999))  # of tiny steps
-    True
+    The step is ``eps F n`` with the factor ``F`` of the metric. The arguments are those of
+    `transition`, the last two of which are ignored, as are the numbers of steps. Momenta are kept.
     """
     position = moved(phase.position, step_size[:, None] * metric.velocity(noise.momentum))
     with np.errstate(all="ignore"):

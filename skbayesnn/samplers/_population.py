@@ -11,15 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import start
+from skbayesnn.samplers._dynamics import Metric, start
 from skbayesnn.samplers._kernels import RandomNumbers, transition
-from skbayesnn.samplers._log_sum import log_sum_exp
-from skbayesnn.samplers._metric import Metric
 
 MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8
 LEAST_SCALE = 1e-3
+
+
+def log_sum_exp(values, axis):
+    """Logarithm ``ln sum exp(values)`` along an axis, without the checks of SciPy's `logsumexp`.
+
+    The checks take longer than the sum of a small array. Values are below plus infinity.
+    """
+    top = values.max(axis=axis, keepdims=True)
+    top = np.maximum(top, np.finfo(float).min)  # all may be minus infinity
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis)
 
 
 class Schedule(NamedTuple):
@@ -38,13 +47,6 @@ class Schedule(NamedTuple):
         Relative effective sample size after a change of the exponent.
     n_last_moves, n_last_steps : int
         Transitions and leapfrog steps at exponent 1.
-
-    Examples
-    --------
-    >>> from skbayesnn.samplers import Schedule
-    >>> schedule = Schedule(n_chains=16, n_moves=3)
-    >>> schedule.size  # particles of every population
-    48
     """
 
     n_populations: int = 4
@@ -73,23 +75,6 @@ class Population(NamedTuple):
         Draws from the posterior by short chains, whose starts are resampled from the populations
         with their evidences as weights.
     n_exponents : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Schedule, Stage, anneal
-    >>> class OneMeasurement:  # of 1, noise and prior standard normal
-    ...     def draw(self, rng, size):
-    ...         return rng.standard_normal((size, 1))
-    ...     def misfit(self, q):
-    ...         return 0.5 * (q[:, 0] - 1) ** 2 + 0.5 * np.log(2 * np.pi)
-    ...     def stage(self, exponent, q, rngs):
-    ...         def energy(q):
-    ...             return 0.5 * q[:, 0] ** 2 + exponent * self.misfit(q), q + exponent * (q - 1)
-    ...         return Stage(q, energy)
-    >>> found = anneal(OneMeasurement(), np.random.default_rng(0), Schedule(n_chains=200))
-    >>> print(found.position.mean().round(1))  # of the posterior
-    0.5
     """
 
     log_evidences: np.ndarray
@@ -108,16 +93,6 @@ class Stage(NamedTuple):
         Energy at this exponent.
     move : callable or None
         Another transition for that energy, see `warm_up`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import Stage
-    >>> def half(q):  # energy at exponent 1/2, of a standard normal prior and likelihood
-    ...     return 0.75 * q[:, 0] ** 2, 1.5 * q
-    >>> stage = Stage(np.zeros((100, 1)), half)
-    >>> stage.move is None
-    True
     """
 
     position: np.ndarray
@@ -139,10 +114,6 @@ def anneal(path, rng, schedule):
         ``exp(-exponent * misfit)`` invariant.
     rng : numpy.random.Generator
     schedule : Schedule
-
-    Returns
-    -------
-    Population
 
     Examples
     --------
@@ -253,13 +224,7 @@ def _next_exponent(misfit, exponent, effective):
 def _systematic(weights, n_kept, rng):
     """Resample every population systematically, and return the indices of kept particles.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_populations, n)
-        Importance weights, which sum to 1 for every population.
-    n_kept : int
-        Number of particles kept in every population.
-    rng : numpy.random.Generator
+    ``weights`` ``(n_populations, n)`` sum to 1 for every population, which keeps ``n_kept``.
     """
     n, kept = weights.shape[1], []
     for i, own in enumerate(weights):
@@ -269,26 +234,10 @@ def _systematic(weights, n_kept, rng):
 
 
 def combine(log_evidences):
-    """Logarithm of the mean evidence of several populations, with its standard error.
+    """Logarithm of the mean evidence of at least 4 populations, and its standard error.
 
-    Parameters
-    ----------
-    log_evidences : ndarray of shape (n_populations,)
-        Log evidences of at least 4 populations.
-
-    Returns
-    -------
-    log_evidence, standard_error : float
-        Log evidence, and its error by the delta method from the spread of the estimates. The
-        standard deviation of Student's t accounts for the uncertainty of this spread.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.samplers import combine
-    >>> log_evidence, error = combine(np.array([-10.1, -9.9, -10.0, -10.1, -9.9, -10.0]))
-    >>> print(round(log_evidence, 1), round(error, 2))
-    -10.0 0.05
+    The error is by the delta method from the spread of the estimates; the standard deviation of
+    Student's t accounts for the uncertainty of this spread.
     """
     n = len(log_evidences)
     total = log_sum_exp(log_evidences, axis=0) - np.log(n)

@@ -13,7 +13,7 @@ from skbayesnn.inference.sampling._unit_moves import UnitMoves
 from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.posterior.test_joint_noise import make_joint
+from tests.posterior.joints import make_joint
 from tests.tools import difference, make_problem
 
 ROW_FACTORS = ["student_t", "input_dependent", "input_dependent_two", "measured"]
@@ -26,7 +26,7 @@ each_integrate = pytest.mark.parametrize("integrate", [True, False], ids=["integ
 def made(likelihood, hidden, integrate=True):
     """A joint posterior, a density where annealing begins, and positions."""
     if likelihood in ROW_FACTORS:
-        joint, q = make_joint(likelihood, hidden, integrate, n=23)
+        joint, q = make_joint(likelihood, hidden, integrate=integrate, n=23)
         q = np.concatenate([q, q])
         moving = slice(joint.n_sampled, joint.dimension)
         return joint, near(joint, q[:, moving]), q

@@ -23,23 +23,6 @@ def test_weights_lie_row_by_row_with_the_biases_last():
     np.testing.assert_array_equal(second, [[9], [10], [11], [12]])
 
 
-def test_sizes_and_slices():
-    network = Network((2, 3, 4, 5), "relu")
-    assert network.slices == [slice(0, 9), slice(9, 25), slice(25, 50)]
-    assert network.n_weights == 50
-    assert network.n_outputs == 5
-    assert network.hidden_layer_sizes == (3, 4)
-    assert network == Network((2, 3, 4, 5), "relu")
-    assert network != Network((2, 3, 4, 5), "tanh")
-
-
-def test_layers_are_views():
-    network = Network((2, 3, 1))
-    theta = np.zeros((2, network.n_weights))
-    network.layers(theta)[1][1, 0, 0] = 7.0
-    assert theta[1, 9] == 7.0
-
-
 def test_without_units():
     network = Network((2, 3, 4, 5), "relu")
     assert network.without_units(0, [1]) == Network((2, 2, 4, 5), "relu")

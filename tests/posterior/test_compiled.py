@@ -10,27 +10,19 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skbayesnn.inference.noise._noise_network import NoisePlan
 from skbayesnn.inference.sampling._scale_moves import ScaleMoves
 from skbayesnn.inference.sampling._unit_moves import UnitMoves
-from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     Gamma,
-    Gaussian,
-    Hyperparameters,
     Hyperpriors,
-    InputDependentJoint,
-    JointPosterior,
     LogUniform,
-    MeasuredJoint,
     SquaredResiduals,
-    StudentTJoint,
     instructions,
-    weight_groups,
 )
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
+from tests.posterior.joints import INDEPENDENT, make_joint
 from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, make_problem
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -104,8 +96,8 @@ def assert_agree(likelihood, hidden, **options):
         ends, alone = np.stack([theta[0], 0.9 * theta[0], theta[1]]), hyper.select(0)
         matrix = np.cos(np.add.outer(*2 * [np.arange(theta.shape[-1])]))
         for some in (ends, np.asfortranarray(ends)):  # LAPACK leaves columns
-            given = some, alone, matrix.copy("F"), exact
-            assert_same(*([p.traces(*given)] for p in (posterior, plain)))
+            traces = [p.traces(some, alone, matrix.copy("F"), exact) for p in (posterior, plain)]
+            assert_same(traces[:1], traces[1:])
     fast, slow = (p.bending_force(theta, hyper, theta[::-1]) for p in (posterior, plain))
     assert_same([fast], [slow])
     fast, slow = (p.with_best_outputs(theta, hyper) for p in (posterior, plain))
@@ -178,60 +170,21 @@ def test_large_networks_have_their_hessian_from_matrix_products():
 # --- positions of samplers ------------------------------------------------------------------------
 
 
-ROW_FACTORS = ["student_t", "student_t_shared", "measured", "measured_shared", "input_dependent"]
-JOINTS = [*LIKELIHOODS, *ROW_FACTORS, "input_dependent_one"]
-
-
-KINDS = {"student": StudentTJoint, "measured": MeasuredJoint, "input": InputDependentJoint}
-
-
-def one_output(posterior, plain, hyper, prior):
-    """The same with the first output alone."""
-    network = replace(posterior.network, layer_sizes=(*posterior.network.layer_sizes[:-1], 1))
-    groups = weight_groups(network, prior)
-    own = {"network": network, "groups": groups, "y": posterior.y[:, :1]}
-    own["likelihood"] = Gaussian.per_output(1)
-    some = replace(posterior, **own)
-    hyper = Hyperparameters(hyper.alpha[: len(groups.names)], hyper.beta[:1])
-    return some, without_core(some), hyper
+JOINTS = [*LIKELIHOODS, *INDEPENDENT]
 
 
 def both_joints(
-    likelihood, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False, **options
+    name, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False, **options
 ):
     """A joint posterior with the compiled core and one without, and positions."""
-    network = likelihood.startswith("input_dependent")
-    source = "gaussian" if network else likelihood
-    posterior, plain, _, hyper = both(source, hidden, prior=prior, n=n, **options)
-    if likelihood.endswith("_one"):
-        posterior, plain, hyper = one_output(posterior, plain, hyper, prior)
-    rng, plan = np.random.default_rng(3), ()
-    masks = [np.ones(len(some), dtype=bool) for some in hyper]
-    if network:
-        plan = NoisePlan.build(posterior.network, (2,), prior)
-        own = np.ones(len(plan.groups.names) - 1)
-        masks[0], hyper = (
-            np.append(masks[0], own > 0),
-            hyper._replace(alpha=np.append(hyper.alpha, own)),
-        )
-    if fixed:
-        masks[0][0] = masks[0][-1] = masks[1][:1] = False
-    information = np.exp(rng.normal(0.0, 2.0, len(hyper.alpha)))
+    joint, q = make_joint(name, hidden, prior, integrate, fixed=fixed, n=n, size=5, **options)
     kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
-    n_precisions = sum(map(len, masks))
-    free = FreeHyperparameters(*masks, Hyperpriors.of((kinds * n_precisions)[:n_precisions]))
-    degrees = (2.5, 5.0, 20.0)
-    kind, own = KINDS.get(likelihood.split("_")[0], JointPosterior), plan
-    if kind is StudentTJoint:
-        own = [degrees]
-    joints = [kind(some, free, hyper, information, integrate, *own) for some in (posterior, plain)]
-    vars(joints[1])["compiled"] = None
-    q = rng.standard_normal((5, joints[0].dimension))
-    if not joints[0].n_conditions:
-        return *joints, q
-    factors, nu = rng.gamma(1.5, 1.0 / 1.5, (5, n)), rng.choice(degrees, (5, 1))
-    outer = rng.standard_normal((5, joints[0].n_conditions - n - 1))
-    return *joints, np.concatenate([q, factors, nu, outer], axis=1)
+    size = len(joint.free.alpha) + len(joint.free.beta)
+    free = joint.free._replace(prior=Hyperpriors.of((kinds * size)[:size]))
+    joint = replace(joint, free=free)
+    plain = replace(joint, posterior=without_core(joint.posterior))
+    vars(plain)["compiled"] = None
+    return joint, plain, q
 
 
 each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
@@ -261,11 +214,11 @@ def test_terms_without_output_biases(likelihood, hidden, integrate):
     assert_same(joint.terms(q), plain.terms(q), 1e-7 if integrate else 1e-11)
 
 
-@pytest.mark.parametrize("likelihood", ["input_dependent", "input_dependent_one"])
+@pytest.mark.parametrize("likelihood", ["input_dependent", "input_dependent_two"])
 @each_way
 def test_log_precisions_beyond_their_interval(likelihood, integrate):
     joint, plain, q = both_joints(likelihood, integrate=integrate)
-    q[:, joint.n_mean : joint.n_sampled] *= 20.0
+    q[:, joint.n_mean : joint.n_sampled] *= 8.0
     state, X = joint.noise_state(q), joint.posterior.X
     beyond = outputs(joint.noise_network, state, X) != joint.noise_functions(state, X)
     assert 0.1 < np.mean(beyond) < 0.9
@@ -321,7 +274,7 @@ def test_trajectories(used, likelihood, integrate, dense):
     step_size, n_steps = np.array([1e-4, 2e-4, 3e-4, 2e-4, 30.0]), np.array([5, 0, 9, 1, 50])
     fast, slow = (leapfrog(one, phase, step_size, n_steps, metric) for one in (joint, plain))
     single = joint.integrated or likelihood in ("bernoulli", "categorical", "poisson")
-    tol = 1e-4 if likelihood == "poisson" else 1e-6 if single else 1e-9  # some rates are large
+    tol = 1e-4 if likelihood == "poisson" else 1e-5 if single else 1e-9  # some rates are large
     assert_same([f[:-1] for f in fast], [f[:-1] for f in slow], tol)
     if single:  # the energy of where it ends is exact
         assert_same([fast.value[:-1]], [plain.energy(fast.position[:-1])[0]], 1e-9)

@@ -12,7 +12,7 @@ from scipy.stats import gamma, kstest, loguniform
 
 from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
-from tests.posterior.test_joint import make_joint
+from tests.posterior.joints import make_joint
 from tests.tools import assert_near, difference
 
 PRIORS = [
@@ -76,9 +76,9 @@ def test_default_range_of_the_precisions():
 def test_several_are_as_each_alone():
     several, x = Hyperpriors.of(PRIORS), np.linspace(-0.5, 0.5, len(PRIORS))
     for name in ("log_density", "log_kernel", "slope", "clip", "quantile"):
-        given = np.full(len(PRIORS), 0.3) if name == "quantile" else x
-        alone = [getattr(p, name)(v) for p, v in zip(PRIORS, given, strict=True)]
-        assert_array_equal(getattr(several, name)(given), alone)
+        at = np.full(len(PRIORS), 0.3) if name == "quantile" else x
+        alone = [getattr(p, name)(v) for p, v in zip(PRIORS, at, strict=True)]
+        assert_array_equal(getattr(several, name)(at), alone)
     assert several[2].log_density(0.1) == PRIORS[2].log_density(0.1)
     assert_array_equal(several[1:3].shape, [0.0, 5.0])
     assert_array_equal(several.informative, [False, False, True, True, True, True])

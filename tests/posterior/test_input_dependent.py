@@ -33,19 +33,6 @@ def test_log_density_of_rows():
     assert likelihood.log_normaliser(beta, weight.sum()) - misfit == pytest.approx(expected)
 
 
-def test_equal_rows_are_gaussian():
-    likelihood, f, targets, beta = draw("rows", lead=(3,))
-    equal = targets._replace(factors=np.ones_like(targets.factors))
-    plain = targets._replace(factors=None)
-    pairs = zip(
-        (*likelihood.misfit(f, equal, beta), *likelihood.derivatives(f, equal, beta)),
-        (*likelihood.misfit(f, plain, beta), *likelihood.derivatives(f, plain, beta)),
-        strict=True,
-    )
-    for mine, other in pairs:
-        assert_near(mine, other, 1e-14)
-
-
 def test_misfit_of_squares():
     """One half of ``exp(h) q - gamma h`` for every squared residual ``q``."""
     likelihood, h, targets, beta = draw("squares")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -6,24 +8,22 @@ from scipy.special import expit, gammaln, softmax
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
+    CensoredGaussian,
+    CorrelatedGaussian,
     Gaussian,
+    MeasuredGaussian,
     NegativeBinomial,
     Poisson,
     StudentT,
     Targets,
 )
 from tests.tools import (
+    ALL_LIKELIHOODS,
     assert_near,
     make_likelihood,
     make_targets,
     make_variances,
 )
-
-GAUSSIANS = {
-    "own": Gaussian.per_output(3),
-    "shared": Gaussian(np.zeros(3, dtype=int), np.ones(3)),
-    "in their units": Gaussian(np.array([0, 1, 0]), np.array([1.0, 0.5, 9.0])),
-}
 
 
 def draw(name, n=6, lead=(), seed=0):
@@ -37,33 +37,55 @@ def draw(name, n=6, lead=(), seed=0):
     return likelihood, f, Targets(y, weight, None, make_variances(name, y.shape, rng)), beta
 
 
-@pytest.mark.parametrize("likelihood", GAUSSIANS.values(), ids=GAUSSIANS)
-def test_gaussian_log_density(likelihood):
-    rng = np.random.default_rng(0)
-    f, y = rng.standard_normal((2, 5, 3))
-    weight = rng.uniform(0.5, 3.0, 5)
-    beta = np.exp(rng.uniform(-2, 2, likelihood.n_levels))
-    sd = (beta[likelihood.levels] * likelihood.relative) ** -0.5
-    expected = weight @ np.sum(stats.norm.logpdf(y, f, sd), axis=1)
-    misfit = likelihood.misfit(f, Targets(y, weight), beta)
-    actual = likelihood.log_normaliser(beta, weight.sum()) - misfit.value
-    np.testing.assert_allclose(actual, expected, rtol=1e-13)
-    np.testing.assert_allclose(beta @ misfit.errors, misfit.value, rtol=1e-13)
+def log_probability(likelihood, f, targets, beta):
+    """Log probability of every row, by SciPy's distributions."""
+    y, known = targets.y, targets.known
+    if isinstance(likelihood, Bernoulli):
+        return stats.bernoulli.logpmf(y, expit(f))[:, 0]
+    if isinstance(likelihood, Categorical):
+        return stats.multinomial.logpmf(y, 1, softmax(f, axis=1))
+    if isinstance(likelihood, Poisson):
+        return stats.poisson.logpmf(y, known * np.exp(f))[:, 0]
+    if isinstance(likelihood, NegativeBinomial):
+        return stats.nbinom.logpmf(y, beta, beta / (beta + known * np.exp(f)))[:, 0]
+    variance = 1.0 / (beta[likelihood.levels] * likelihood.relative)
+    if isinstance(likelihood, StudentT):
+        degrees = likelihood.degrees_of_freedom
+        return stats.multivariate_t(shape=np.diag(variance), df=degrees).logpdf(y - f)
+    if isinstance(likelihood, CorrelatedGaussian):
+        sd = np.sqrt(variance)
+        covariance = sd[:, None] * likelihood.correlation * sd
+        return stats.multivariate_normal(cov=covariance).logpdf(y - f)
+    if isinstance(likelihood, CensoredGaussian):
+        z = (y - f) / np.sqrt(variance)
+        limits = np.where(known > 0, stats.norm.logsf(z), stats.norm.logcdf(z))
+        measured = stats.norm.logpdf(y, f, np.sqrt(variance))
+        return np.where(known == 0, measured, limits).sum(axis=1)
+    if isinstance(likelihood, MeasuredGaussian):
+        variance = variance + known
+    return stats.norm.logpdf(y, f, np.sqrt(variance)).sum(axis=1)
 
 
-@pytest.mark.parametrize("gaussian", GAUSSIANS.values(), ids=GAUSSIANS)
-@pytest.mark.parametrize("degrees", [1.0, 3.0, 40.0])
-def test_student_t_log_density(gaussian, degrees):
-    rng = np.random.default_rng(0)
-    likelihood = StudentT(gaussian.levels, gaussian.relative, degrees)
-    f, y = 2.0 * rng.standard_normal((2, 5, 3))
-    weight = rng.uniform(0.5, 3.0, 5)
-    beta = np.exp(rng.uniform(-2, 2, likelihood.n_levels))
-    shape = np.diag(1.0 / likelihood.precisions(beta))
-    density = stats.multivariate_t(shape=shape, df=degrees)
-    misfit = likelihood.misfit(f, Targets(y, weight), beta).value
-    actual = likelihood.log_normaliser(beta, weight.sum()) - misfit
-    np.testing.assert_allclose(actual, weight @ density.logpdf(y - f), rtol=1e-12)
+@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
+def test_log_probability(name):
+    likelihood, f, targets, beta = draw(name, lead=(2,))
+    misfits = likelihood.misfit(f, targets, beta).value
+    for i in range(2):
+        expected = targets.weight @ log_probability(likelihood, f[i], targets, beta[i])
+        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfits[i]
+        if name == "poisson":
+            actual += left_out_by_poisson(targets)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 40.0])
+def test_student_t_of_other_degrees(degrees):
+    likelihood, f, targets, beta = draw("student_t_shared")
+    likelihood = replace(likelihood, degrees_of_freedom=degrees)
+    expected = targets.weight @ log_probability(likelihood, f, targets, beta)
+    misfit = likelihood.misfit(f, targets, beta).value
+    actual = likelihood.log_normaliser(beta, targets.weight.sum()) - misfit
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 def test_student_t_becomes_gaussian():
@@ -97,34 +119,6 @@ def test_student_t_outliers_have_no_weight_and_negative_curvature():
     assert exact[1, 0] < 0 < steps[1, 0] < 1e-3
 
 
-@pytest.mark.parametrize("name", ["correlated", "correlated_shared"])
-def test_correlated_log_density(name):
-    likelihood, f, targets, beta = draw(name, lead=(2,))
-    for i in range(2):
-        covariance = likelihood.covariance(beta[i])
-        np.testing.assert_allclose(np.diag(covariance), 1.0 / likelihood.precisions(beta[i]))
-        sd = np.sqrt(np.diag(covariance))
-        np.testing.assert_allclose(covariance / np.outer(sd, sd), likelihood.correlation)
-        rows = stats.multivariate_normal(cov=covariance).logpdf(targets.y - f[i])
-        misfit = likelihood.misfit(f[i], targets, beta[i]).value
-        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfit
-        np.testing.assert_allclose(actual, targets.weight @ rows, rtol=1e-13)
-
-
-@pytest.mark.parametrize("name", ["measured", "measured_shared"])
-def test_measured_log_density(name):
-    likelihood, f, targets, beta = draw(name, lead=(2,))
-    for i in range(2):
-        variance = 1.0 / likelihood.precisions(beta[i]) + targets.known
-        log_density = stats.norm.logpdf(targets.y, f[i], np.sqrt(variance))
-        expected = targets.weight @ np.sum(log_density, axis=1)
-        misfit = likelihood.misfit(f[i], targets, beta[i]).value
-        actual = likelihood.log_normaliser(beta[i], targets.weight.sum()) - misfit
-        np.testing.assert_allclose(actual, expected, rtol=1e-13)
-        rows = likelihood.output_rows(f[i], targets, beta[i])
-        np.testing.assert_allclose(rows.precision * rows.factors, 1.0 / variance, rtol=1e-13)
-
-
 def test_measured_without_errors_is_gaussian():
     likelihood, f, targets, beta = draw("measured_shared")
     targets = targets._replace(known=0.0 * targets.y)
@@ -151,7 +145,7 @@ def test_measured_without_noise_stays_finite():
 
 
 def test_gaussian_levels():
-    likelihood = GAUSSIANS["in their units"]
+    likelihood = Gaussian(np.array([0, 1, 0]), np.array([1.0, 0.5, 9.0]))
     assert likelihood.n_levels == 2
     np.testing.assert_array_equal(likelihood.level_sizes(), [2, 1])
     np.testing.assert_array_equal(likelihood.precisions(np.array([2.0, 3.0])), [2.0, 1.5, 18.0])
@@ -160,20 +154,6 @@ def test_gaussian_levels():
     misfit = likelihood.misfit(residual, targets, np.array([2.0, 3.0]))
     np.testing.assert_allclose(misfit.errors, [1.0 + 9 * 9.0, 0.5 * 2.0 * 2.0])
     np.testing.assert_allclose(misfit.value, 2.0 * 82.0 + 3.0 * 2.0)
-
-
-def test_bernoulli_log_probability():
-    likelihood, f, targets, beta = draw("bernoulli")
-    expected = targets.weight @ stats.bernoulli.logpmf(targets.y[:, 0], expit(f[:, 0]))
-    np.testing.assert_allclose(-likelihood.misfit(f, targets, beta).value, expected, rtol=1e-13)
-    assert likelihood.log_normaliser(beta, targets.weight.sum()) == 0
-
-
-def test_categorical_log_probability():
-    likelihood, f, targets, beta = draw("categorical")
-    expected = targets.weight @ stats.multinomial.logpmf(targets.y, 1, softmax(f, axis=1))
-    np.testing.assert_allclose(-likelihood.misfit(f, targets, beta).value, expected, rtol=1e-12)
-    assert likelihood.log_normaliser(beta, targets.weight.sum()) == 0
 
 
 def test_two_classes_by_softmax_and_by_sigmoid_agree():
@@ -226,22 +206,6 @@ def left_out_by_poisson(targets):
     """Constants of the log probability that the misfit lacks."""
     t, known = targets.y[:, 0], targets.known[:, 0]
     return targets.weight @ (t * np.log(known) - gammaln(t + 1.0))
-
-
-@pytest.mark.parametrize("name", ["poisson", "negative_binomial"])
-def test_log_probability_of_counts(name):
-    likelihood, f, targets, beta = draw(name, lead=(2,))
-    mean, y = targets.known * np.exp(f), targets.y
-    for i in range(2):
-        if name == "poisson":
-            rows = stats.poisson.logpmf(y, mean[i])
-        else:
-            rows = stats.nbinom.logpmf(y, beta[i], beta[i] / (beta[i] + mean[i]))
-        misfit = likelihood.misfit(f[i], targets, beta[i]).value
-        if name == "poisson":
-            misfit -= left_out_by_poisson(targets)
-        np.testing.assert_allclose(-misfit, targets.weight @ rows[:, 0], rtol=1e-12)
-        assert likelihood.log_normaliser(beta[i], 3.0) == 0
 
 
 def test_negative_binomial_becomes_poisson():

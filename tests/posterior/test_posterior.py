@@ -260,18 +260,6 @@ def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hi
                 np.testing.assert_array_equal(two[key][i - 1], value, err_msg=key)
 
 
-def test_with_network_replaces_only_layout_and_groups():
-    posterior, _, _ = make_problem("gaussian", (4,))
-    smaller = posterior.network.without_units(0, [2])
-    labels = np.arange(smaller.n_weights) % 3
-    other = posterior.with_network(smaller, labels)
-    assert other.network == smaller
-    np.testing.assert_array_equal(other.groups.labels, labels)
-    assert other.groups.names == posterior.groups.names
-    assert other.X is posterior.X
-    assert other.likelihood is posterior.likelihood
-
-
 @each_likelihood
 @each_depth
 @pytest.mark.parametrize("prior", ["layer", "ard"])

@@ -73,13 +73,6 @@ def test_stacking_against_a_general_optimiser(seed):
     assert reached < best + 1e-5
 
 
-def test_stacking_drops_a_member_that_never_helps():
-    rng = np.random.default_rng(0)
-    good = norm.logpdf(rng.standard_normal(50))
-    weights = stacking_weights(np.array([good - 2.0, good, good - 500.0]), np.ones(50))
-    assert_allclose(weights, [0.0, 1.0, 0.0], atol=1e-6)
-
-
 class TestTemperedWeights:
     def test_evidence_alone(self):
         weights = tempered_weights(np.array([-100.0, -110.0]), np.full(50, 2.0))

@@ -17,13 +17,11 @@ NETWORK = Network((1, 2))
 def member(rng, variances, pooled_with=None):
     """A linear model of two outputs with some posterior and noise."""
     root = rng.standard_normal((4, 8))
-    given = (
-        NETWORK,
-        rng.standard_normal(4),
-        DensePrecision(root @ root.T),
-        GaussianNoise(variances[None]),
-    )
-    return Member(*given) if pooled_with is None else Pooled(*given, others=pooled_with)
+    theta, precision = rng.standard_normal(4), DensePrecision(root @ root.T)
+    noise = GaussianNoise(variances[None])
+    if pooled_with is None:
+        return Member(NETWORK, theta, precision, noise)
+    return Pooled(NETWORK, theta, precision, noise, others=pooled_with)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from skbayesnn.posterior import Posterior, StudentT, weight_groups
 from skbayesnn.predictive import (
     Member,
     StudentTNoise,
-    leave_one_out,
+    left_out,
     log_scale_mixture_density,
     noise_scales,
 )
@@ -87,7 +87,8 @@ def test_leave_one_out():
         theta = np.linalg.solve(Phi.T * tau @ Phi + np.eye(2), Phi.T @ (tau * y[:, 0]))
     A = Phi.T * tau @ Phi + np.eye(2)
     noise = StudentTNoise(np.array([[1 / 9.0]]), degrees_of_freedom=np.array([4.0]))
-    found = leave_one_out(Member(network, theta, DensePrecision(A), noise), posterior, beta)
+    member = Member(network, theta, DensePrecision(A), noise)
+    found = left_out(member, posterior, beta).log_density
     for i in range(12):
         rest = np.arange(12) != i
         A = Phi[rest].T * tau[rest] @ Phi[rest] + np.eye(2)

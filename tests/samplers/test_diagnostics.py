@@ -49,36 +49,6 @@ def test_against_another_program(name):
     np.testing.assert_allclose(tail_ess(x), case["tail_ess"], rtol=0.008)
 
 
-def plain_effective_sample_size(x):
-    """Equations 10 and 11 of Vehtari et al. (2021), sum by sum."""
-    half = x.shape[1] // 2
-    chains = [*x[:, :half], *x[:, -half:]]
-    m, n = len(chains), half
-    means, variances = np.mean(chains, axis=1), np.var(chains, axis=1, ddof=1)
-    pooled = variances.mean() * (n - 1) / n + np.var(means, ddof=1)
-
-    def rho(lag):
-        total = 0.0
-        for chain, mean in zip(chains, means, strict=True):
-            total += np.sum((chain[: n - lag] - mean) * (chain[lag:] - mean)) / (n - 1)
-        return 1.0 - (variances.mean() - total / m) / pooled
-
-    time, last = -1.0, np.inf
-    for lag in range(0, n - 1, 2):
-        pair = (1.0 if lag == 0 else rho(lag)) + rho(lag + 1)
-        if pair <= 0:
-            break
-        last = min(last, pair)
-        time += 2.0 * last
-    return m * n / max(time, 1.0 / np.log10(m * n))
-
-
-@pytest.mark.parametrize(("n_draws", "rho"), [(50, -0.5), (51, 0.8), (200, 0.0)], ids=str)
-def test_effective_sample_size_is_the_sum_of_autocorrelations(rho, n_draws):
-    x = chains_of_ar1(rho, 3, n_draws)
-    np.testing.assert_allclose(effective_sample_size(x), plain_effective_sample_size(x), rtol=1e-10)
-
-
 @pytest.mark.parametrize("rho", [0.5, 0.97], ids=str)
 def test_autoregressive_chains(rho):
     n_sets, n_chains, n_draws = 200, 4, 1000
@@ -108,14 +78,6 @@ def test_antithetic_chains_count_for_more_than_independent_draws():
 def test_ranks_do_not_see_monotone_transformations(transform):
     x = chains_of_ar1(0.7, 4, 200)
     np.testing.assert_allclose(bulk_ess(transform(x)), bulk_ess(x), rtol=1e-12)
-
-
-def test_r_hat_of_independent_draws():
-    x = np.random.default_rng(0).standard_normal((4, 1000, 50))
-    values = r_hat(x)
-    assert values.shape == (50,)
-    assert np.all(values < 1.01)
-    assert np.all(values > 0.995)
 
 
 @pytest.mark.parametrize(

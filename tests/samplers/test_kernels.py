@@ -9,7 +9,6 @@ from skbayesnn.samplers import (
     Metric,
     Plan,
     RandomNumbers,
-    StepSize,
     advance,
     effective_sample_size,
     r_hat,
@@ -156,13 +155,6 @@ def test_trajectories_given_up_are_rejected(metropolis):
     np.testing.assert_array_equal(end.position, phase.position)
     np.testing.assert_array_equal(end.value, phase.value)
     np.testing.assert_array_equal(end.momentum, -noise.momentum)
-
-
-def test_every_chain_has_its_own_random_numbers():
-    noise = RandomNumbers.draw(generators(3), 4)
-    for i, rng in enumerate(generators(3)):
-        np.testing.assert_array_equal(noise.momentum[i], rng.standard_normal(4))
-        assert noise.uniform[i] == rng.random()
 
 
 # --- distributions -------------------------------------------------------------------------------
@@ -499,21 +491,3 @@ def test_another_kind_of_move():
     assert len(calls) == 7
     np.testing.assert_array_equal(x[1, :, 2], [5.0, 6.0, 7.0])
     np.testing.assert_array_equal(chains.phase.value, energy(np.full((2, 3), 7.0))[0])
-
-
-# --- step sizes ----------------------------------------------------------------------------------
-
-
-def test_dual_averaging_as_published():
-    # algorithm 5 of Hoffman & Gelman (2014), with gamma = 0.05, t0 = 10, kappa = 0.75
-    rng = np.random.default_rng(0)
-    acceptance = rng.uniform(size=(30, 1))
-    steps, mu = StepSize.start(np.array([0.4])), np.log(2.0 * 0.4)
-    error, log_average = 0.0, 0.0
-    for m, alpha in enumerate(acceptance[:, 0], start=1):
-        steps = steps.updated(np.array([alpha]), 0.8)
-        error = (1.0 - 1.0 / (m + 10.0)) * error + (0.8 - alpha) / (m + 10.0)
-        log_step = mu - np.sqrt(m) / 0.05 * error
-        log_average = m**-0.75 * log_step + (1.0 - m**-0.75) * log_average
-    np.testing.assert_allclose(steps.current, np.exp(log_step), rtol=1e-12)
-    np.testing.assert_allclose(steps.average, np.exp(log_average), rtol=1e-12)

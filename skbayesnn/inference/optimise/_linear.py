@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.network import Inputs
+from skbayesnn.network import first_inputs
 from skbayesnn.posterior import Hyperparameters
 
 GRID_STEP = 0.5 * np.log(10.0)  # spacing of the grid in ln alpha and ln beta
@@ -95,7 +95,7 @@ def _sheets(posterior, levels):
     precision.
     """
     likelihood, weight = posterior.likelihood, posterior.sample_weight
-    rows = Inputs(posterior.X, posterior.network.has_biases(0)).rows
+    rows = first_inputs(posterior.network, posterior.X)
     if posterior.known is None:
         given = zip(*_compressed(rows, posterior.y, weight), strict=True)
         betas = [r * levels[i] for r, i in zip(likelihood.relative, likelihood.levels, strict=True)]

@@ -15,40 +15,94 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from skbayesnn.posterior._posterior import Hyperparameters
-from skbayesnn.posterior.joint._precision_map import COARSE, PrecisionMap
+from skbayesnn.posterior.priors._priors import WeightGroups
 
+COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
 EDGE = 7.0  # coordinate at which positions made from precisions at a bound are put
+
+
+class PrecisionMap(NamedTuple):
+    """Map from unbounded coordinates ``eta`` to log precisions in their interval.
+
+    ``psi = psi_low + (psi_high - psi_low) sigmoid(eta)`` and ``ln alpha = ln h + s psi +
+    (t - s) ln(1 + exp psi)``. The slope is ``s`` where the weights determine their precision, and
+    ``t`` where the prior is so strong that the data leave the precision undetermined. A sampler
+    then crosses both regions at the same pace. All parameters have the shape ``(n_free,)``.
+    """
+
+    centre: np.ndarray  # ln h
+    fine: np.ndarray  # s
+    coarse: np.ndarray  # t
+    low: np.ndarray  # ends of the interval of psi
+    high: np.ndarray
+
+    @classmethod
+    def build(cls, log_range, centre, fine, coarse):
+        """Build the map for intervals of ``ln alpha``, given their lower and upper ends."""
+        bare = cls(centre, fine, coarse, centre, centre)
+        low, high = (bare._invert(end) for end in log_range)
+        return bare._replace(low=low, high=high)
+
+    def select(self, index):
+        """Select the map of some of the precisions."""
+        return PrecisionMap(*(field[index] for field in self))
+
+    def _curve(self, psi):
+        return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
+
+    def _invert(self, log_precision):
+        """Solve `_curve` for ``psi`` by Newton's method, from the right."""
+        # both asymptotes of the convex curve are below it
+        psi = np.minimum(
+            (log_precision - self.centre) / self.fine, (log_precision - self.centre) / self.coarse
+        )
+        for _ in range(100):
+            slope = self.fine + (self.coarse - self.fine) * expit(psi)
+            step = (self._curve(psi) - log_precision) / slope
+            moving = np.abs(step) > 1e-12 * (1.0 + np.abs(psi))
+            if not np.any(moving):
+                break
+            psi = np.where(moving, psi - step, psi)  # each stops by itself, whatever the others do
+        return psi
+
+    def eta(self, log_precision):
+        """Coordinates of log precisions; infinite at and beyond the bounds."""
+        share = (self._invert(log_precision) - self.low) / (self.high - self.low)
+        return logit(np.clip(share, 0.0, 1.0))
+
+    def log_precision(self, eta):
+        """Log precision ``ln alpha`` at ``eta``."""
+        return self._curve(self.low + (self.high - self.low) * expit(eta))
+
+    def derivatives(self, eta):
+        """Derivative ``d ln alpha / d eta``, and the derivative of its logarithm."""
+        place = expit(eta)
+        width = self.high - self.low
+        bend = expit(self.low + width * place)
+        slope = self.fine + (self.coarse - self.fine) * bend
+        inner = width * place * expit(-eta)
+        second = (self.coarse - self.fine) * bend * (1.0 - bend) / slope
+        return slope * inner, second * inner + 1.0 - 2.0 * place
 
 
 class Place(NamedTuple):
     """Weights, precisions and conditions at positions.
 
-    Attributes
-    ----------
-    v, eta : ndarray of shape (..., n_sampled) and (..., n_free)
-        Parts of the position that move.
-    hyper : Hyperparameters
-    theta : ndarray of shape (..., n_sampled)
-        Weights.
-    white, scales : ndarray of shape (..., n_sampled)
-        Weights in units in which their prior has mean zero and ``R`` is 1, ``white = v scales``
-        with ``scales = (alpha_c + h_c)^(-1/2)``; equal to ``theta`` under centred priors.
-    share : ndarray of shape (..., n_groups)
-        Share ``alpha_c / (alpha_c + h_c)`` of the prior in the precision.
-    conditions : ndarray of shape (..., n_conditions)
-        Rest of the position.
+    The white weights are in units in which their prior has mean zero and ``R`` is 1; they are equal
+    to ``theta`` under centred priors.
     """
 
-    v: np.ndarray
-    eta: np.ndarray
+    v: np.ndarray  # (..., n_sampled)
+    eta: np.ndarray  # (..., n_free)
     hyper: Hyperparameters
-    theta: np.ndarray
-    white: np.ndarray
-    scales: np.ndarray
-    share: np.ndarray
-    conditions: np.ndarray
+    theta: np.ndarray  # weights (..., n_sampled)
+    white: np.ndarray  # v times scales, (..., n_sampled)
+    scales: np.ndarray  # (alpha_c + h_c)^(-1/2), (..., n_sampled)
+    share: np.ndarray  # of the prior in the precision, alpha_c / (alpha_c + h_c), (..., n_groups)
+    conditions: np.ndarray  # rest of the position, (..., n_conditions)
 
 
 @dataclass(frozen=True)
@@ -62,6 +116,7 @@ class Coordinates:
     integrate_outputs: bool = True
 
     n_conditions = 0
+    further_weights = np.empty(0, dtype=int), []  # group of every weight of the noise, and names
 
     @cached_property
     def integrated(self):
@@ -77,15 +132,24 @@ class Coordinates:
         network = self.posterior.network
         return network.slices[-1].start if self.integrated else network.n_weights
 
+    @cached_property
+    def n_noise(self):
+        """Number of weights of the noise, which follow those of the means."""
+        return len(self.further_weights[0])
+
     @property
     def n_sampled(self):
         """Number of weights in the position."""
-        return self.n_mean
+        return self.n_mean + self.n_noise
 
-    @property
+    @cached_property
     def groups(self):
         """Weight groups of the sampled weights and of those integrated out, in this order."""
-        return self.posterior.groups
+        means, m, (labels, names) = self.posterior.groups, self.n_mean, self.further_weights
+        if not names:
+            return means
+        labels = np.concatenate([means.labels[:m], labels + len(means.names), means.labels[m:]])
+        return WeightGroups(labels, [*means.names, *names])
 
     @property
     def dimension(self):
@@ -126,15 +190,8 @@ class Coordinates:
         coarse = np.full(len(centre), COARSE)
         return PrecisionMap.build(self.free.priors.log_range, centre, fine, coarse)
 
-    @cached_property
-    def _map_of_alpha(self):
-        return self.precision_map.select(slice(self.n_alpha))
-
     def place(self, q):
         """Decompose positions into weights, precisions and conditions."""
-        return self._place(q)
-
-    def _place(self, q):
         m, d = self.n_sampled, self.dimension
         v, eta, conditions = q[..., :m], q[..., m:d], q[..., d:]
         precisions = np.exp(self.precision_map.log_precision(eta))
@@ -178,6 +235,10 @@ class Coordinates:
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
         return np.clip(self.precision_map.eta(np.log(free)), -EDGE, EDGE)
 
+    def merged(self, theta, noise):
+        """Merge all weights of the means and weights of the noise into those of a position."""
+        return np.concatenate([theta[..., : self.n_mean], noise[..., : self.n_noise]], axis=-1)
+
     def drawn_coordinates(self, draws):
         """Coordinates ``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
         return self.coordinates(draws.alpha, draws.beta)
@@ -187,17 +248,12 @@ class Coordinates:
 
         A change of ``ln alpha`` multiplies every weight of a group by the same factor as its prior
         standard deviation, so that the weights keep their prior probability. Such a step needs no
-        gradient, and crosses plateaus on which all units are saturated or all are linear.
-
-        Parameters
-        ----------
-        q : ndarray of shape (..., dimension + n_conditions)
-        shift : ndarray of shape (..., n_groups)
-            Change of ``ln alpha``, ignored for fixed precisions.
+        gradient, and crosses plateaus on which all units are saturated or all are linear. The
+        ``shift`` ``(..., n_groups)`` is ignored for fixed precisions.
 
         Returns
         -------
-        q : ndarray of the same shape
+        q : ndarray of shape (..., dimension + n_conditions)
         log_volume : ndarray of shape (...)
             Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
             its interval.
@@ -206,7 +262,8 @@ class Coordinates:
         n_alpha = self.n_alpha
         eta = place.eta.copy()
         log_alpha = np.log(place.hyper.alpha) + shift
-        eta[..., :n_alpha] = self._map_of_alpha.eta(log_alpha[..., self.free.alpha])
+        map_of_alpha = self.precision_map.select(slice(n_alpha))
+        eta[..., :n_alpha] = map_of_alpha.eta(log_alpha[..., self.free.alpha])
         inside = np.all(np.isfinite(eta), axis=-1)
         eta = np.where(inside[..., None], eta, place.eta)
         moved = np.concatenate([place.v, eta, place.conditions], axis=-1)
@@ -231,5 +288,5 @@ class Coordinates:
     def draw_weights(self, eta, rng):
         """Draw weights from the prior at given coordinates of precisions, and return positions."""
         q = np.concatenate([rng.standard_normal((*eta.shape[:-1], self.n_sampled)), eta], axis=-1)
-        q[..., : self.n_sampled] /= np.sqrt(self._place(q).share[..., self._labels])
+        q[..., : self.n_sampled] /= np.sqrt(Coordinates.place(self, q).share[..., self._labels])
         return q

@@ -15,27 +15,17 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     complete,
     integrated,
     regression_system,
+    spectrum,
 )
-from skbayesnn.posterior.likelihoods._ridge import spectrum
 
 
 class Derivatives(NamedTuple):
-    """Minus log likelihood and its gradient in natural coordinates.
+    """Minus log likelihood and its gradient in natural coordinates."""
 
-    Attributes
-    ----------
-    value : ndarray of shape (...)
-    theta : ndarray of shape (..., m)
-        Gradient with respect to the sampled weights.
-    log_alpha : ndarray of shape (..., n_groups)
-        Gradient with respect to ``ln alpha`` at fixed sampled weights.
-    log_beta : ndarray of shape (..., n_levels)
-    """
-
-    value: np.ndarray
-    theta: np.ndarray
-    log_alpha: np.ndarray
-    log_beta: np.ndarray
+    value: np.ndarray  # (...)
+    theta: np.ndarray  # by the sampled weights, (..., n_sampled)
+    log_alpha: np.ndarray  # by ln alpha at fixed sampled weights, (..., n_groups)
+    log_beta: np.ndarray  # (..., n_levels)
 
 
 class JointEnergy(NamedTuple):
@@ -93,6 +83,8 @@ class JointPosterior(Coordinates):
     (8,)
     """
 
+    noise_network = None  # of input-dependent noise
+
     @cached_property
     def _row_weights(self):
         """Weights of the rows; ``None`` if all are 1."""
@@ -141,20 +133,9 @@ class JointPosterior(Coordinates):
     def rescalings(self, phase, shifts, log_uniform, done):
         """Make steps of `ScaleMoves` in the compiled core, in place, up to the first that fails.
 
-        Parameters
-        ----------
-        phase : Phase
-        shifts : ndarray of shape (n_chains, n_steps, n_groups)
-            Changes of ``ln alpha``.
-        log_uniform : ndarray of shape (n_chains, n_steps)
-            Logarithms of uniform random numbers, for the Metropolis tests.
-        done : ndarray of int, shape (n_chains,)
-            Number of steps made before.
-
-        Returns
-        -------
-        ndarray of int, shape (n_chains,)
-            Number of steps made now and before.
+        ``shifts`` ``(n_chains, n_steps, n_groups)`` are changes of ``ln alpha``, ``log_uniform``
+        ``(n_chains, n_steps)`` logarithms of uniform numbers, for the Metropolis tests. Returned
+        are the numbers of steps ``(n_chains,)``, those made before (``done``) included.
         """
         if not self.compiled or not self.dimension:
             return done
@@ -288,7 +269,9 @@ class JointPosterior(Coordinates):
 
     def _of_means(self, theta):
         """Weights of the network of the means among those of all groups, ``(..., k)``."""
-        return theta
+        if not self.n_noise:
+            return theta
+        return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
     def _with_mean_outputs(self, place):
         if not self.integrated:
@@ -322,15 +305,18 @@ class JointPosterior(Coordinates):
 
     def _likelihood(self, place):
         """`Derivatives` of the likelihood."""
-        return (self._marginal if self.integrated else self._complete)(place.theta, place.hyper)
+        if self.integrated:
+            return self._of_rows(place, self._rows(place))[0]
+        posterior, hyper = self.posterior, place.hyper
+        misfit, gradient = posterior.misfit_and_gradient(place.theta, hyper.beta)
+        value = misfit.value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
+        by_beta = hyper.beta * misfit.errors - 0.5 * posterior.noise_counts(hyper.beta)
+        return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _rows(self, place):
         """Targets with their noise, as `Rows`."""
-        return self._equal_rows(place.hyper)
-
-    def _equal_rows(self, hyper):
         posterior = self.posterior
-        precision = posterior.likelihood.precisions(hyper.beta)
+        precision = posterior.likelihood.precisions(place.hyper.beta)
         return Rows(posterior.y, self._row_weights, precision)
 
     def _level_information(self, place):
@@ -339,7 +325,22 @@ class JointPosterior(Coordinates):
 
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""
+        means = self._hessian_of_means(self._of_means(theta), place)
+        if not self.n_noise:
+            return means
+        m, n, k = self.n_mean, self.n_sampled, theta.shape[-1]
+        matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
+        matrix[..., index[:, None], index] = means
+        matrix[..., m:n, m:n] = self._hessian_of_noise(place)
+        return matrix
+
+    def _hessian_of_means(self, theta, place):
+        """Part of `_data_hessian` for the network of the means."""
         return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+
+    def _hessian_of_noise(self, place):
+        """Part of `_data_hessian` for the `further_weights`."""
+        raise NotImplementedError
 
     def _white_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in white weights."""
@@ -347,14 +348,6 @@ class JointPosterior(Coordinates):
         for _ in range(0 if groups.centred else 2):  # rows, then columns
             matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), groups.white_gradient)
         return matrix
-
-    def _complete(self, theta, hyper):
-        """Derivatives of the likelihood given all weights."""
-        posterior = self.posterior
-        misfit, gradient = posterior.misfit_and_gradient(theta, hyper.beta)
-        value = misfit.value - posterior.likelihood.log_normaliser(hyper.beta, posterior.n_rows)
-        by_beta = hyper.beta * misfit.errors - 0.5 * posterior.noise_counts(hyper.beta)
-        return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _features(self, theta):
         """Trace of the hidden layers over all rows, output weights set to zero."""
@@ -376,21 +369,13 @@ class JointPosterior(Coordinates):
     def _output_membership(self):
         return self.groups.membership[self.n_sampled :]
 
-    def _marginal(self, theta, hyper):
-        """Marginal likelihood with the output layer integrated out (Bishop 2006, 3.86)."""
-        return self._of_rows(theta, hyper, self._equal_rows(hyper))[0]
+    def _of_rows(self, place, rows, need_factors=False):
+        """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
 
-    def _of_rows(self, theta, hyper, rows, need_factors=False):
-        """Likelihood of Gaussian noise, with the output layer integrated out if applicable.
-
-        Returns
-        -------
-        Derivatives
-            Derivatives of the energy. The normaliser of the density is included for
-            ``rows.precision``, but not for ``rows.factors``.
-        Regression
+        The output layer is integrated out if applicable (Bishop 2006, 3.86). The normaliser of the
+        density is included for ``rows.precision``, but not for ``rows.factors``.
         """
-        posterior = self.posterior
+        posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
             trace = self._features(theta)
             sd = self._output_sd(hyper)

@@ -6,9 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from skbayesnn.posterior.joint._joint import JointPosterior
-from skbayesnn.posterior.likelihoods._correlation import correlation_matrix, n_coordinates
+from skbayesnn.posterior.likelihoods._correlated import correlation_matrix, n_coordinates
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import WeightGroups
 
 GROUP, TINY = "noise_correlation", np.finfo(float).tiny
 
@@ -24,29 +23,13 @@ class CorrelatedJoint(JointPosterior):
     weights from a unit to all outputs have the same prior, the prior is invariant under this
     rotation, so that the output layer can be integrated out for each eigenvector separately.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with `CorrelatedGaussian` noise, whose correlation is ignored, and a prior of mean
-        zero that is equal for the weights from a unit to all outputs.
+    The posterior has `CorrelatedGaussian` noise, whose correlation is ignored.
     """
 
-    @property
-    def n_sampled(self):
-        """Number of weights in the position, coordinates of correlations among them."""
-        return self.n_mean + n_coordinates(self.posterior.network.n_outputs)
-
     @cached_property
-    def groups(self):
-        """Weight groups of hidden weights, correlations, and output weights."""
-        means, m = self.posterior.groups, self.n_mean
-        own = np.full(self.n_sampled - m, len(means.names))
-        labels = np.concatenate([means.labels[:m], own, means.labels[m:]])
-        return WeightGroups(labels, [*means.names, GROUP])
-
-    def merged(self, theta, z):
-        """Merge weights of the network and coordinates of correlations into those of a position."""
-        return np.concatenate([theta[..., : self.n_mean], z], axis=-1)
+    def further_weights(self):
+        """Labels and name of the group of the coordinates of correlations."""
+        return np.zeros(n_coordinates(self.posterior.network.n_outputs), dtype=int), [GROUP]
 
     def noise_state(self, q):
         """Correlations of all pairs of outputs, ``(..., n_pairs)``."""
@@ -57,9 +40,6 @@ class CorrelatedJoint(JointPosterior):
     def noise_functions(self, state, X):
         """Correlations on Fisher's scale, constant over the inputs, ``(..., n, n_pairs)``."""
         return np.repeat(np.arctanh(state)[..., None, :], len(X), axis=-2)
-
-    def _of_means(self, theta):
-        return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
     def _noise(self, place):
         """Likelihood with the correlations of positions, and the derivatives of these."""
@@ -88,7 +68,7 @@ class CorrelatedJoint(JointPosterior):
         noise, slopes = self._noise(place)
         covariance = noise.covariance(place.hyper.beta)
         rows, vectors = self._rotated(covariance)
-        found, regression = self._of_rows(place.theta, place.hyper, rows)
+        found, regression = self._of_rows(place, rows)
         residual, weight = regression.residual, self.posterior.sample_weight
         moments = np.swapaxes(residual, -1, -2) @ (weight[:, None] * residual)
         diagonal = np.arange(moments.shape[-1])
@@ -106,14 +86,12 @@ class CorrelatedJoint(JointPosterior):
         theta = np.concatenate([found.theta, by_own], axis=-1)
         return found._replace(theta=theta, log_beta=by_beta)
 
-    def _data_hessian(self, theta, place):
+    def _hessian_of_means(self, theta, place):
+        own = replace(self.posterior, likelihood=self._noise(place)[0])
+        return own.data_hessian(theta, place.hyper.beta, exact=False)
+
+    def _hessian_of_noise(self, place):
         noise, slopes = self._noise(place)
-        own = replace(self.posterior, likelihood=noise)
-        m, n, k = self.n_mean, self.n_sampled, theta.shape[-1]
-        matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
-        means = own.data_hessian(self._of_means(theta), place.hyper.beta, exact=False)
-        matrix[..., index[:, None], index] = means
         relative = noise.inverse[..., None, :, :] @ slopes
         fisher = np.einsum("...kij,...lji->...kl", relative, relative)
-        matrix[..., m:n, m:n] = 0.5 * self.posterior.n_rows * fisher
-        return matrix
+        return 0.5 * self.posterior.n_rows * fisher

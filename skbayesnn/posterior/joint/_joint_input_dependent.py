@@ -22,38 +22,18 @@ class InputDependentJoint(JointPosterior):
     Sampling averages over the weights of both networks, so that neither likelihood has to be
     integrated over the weights of the other network as in the evidence (MacKay 1992, chapter 6).
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, with `Gaussian` noise, one level per output.
-    noise_network : Network
-        Network from the inputs to the log precision of every output.
-    noise_groups : WeightGroups
-        Weight groups of the noise network, whose output biases are the last group.
+    The posterior of the means has `Gaussian` noise, one level per output. The last of
+    ``noise_groups`` are the output biases of the noise network.
     """
 
     noise_network: Network | None = None
     noise_groups: WeightGroups | None = None
 
     @cached_property
-    def n_noise(self):
-        """Number of weights of the noise network without its output biases."""
-        return self.noise_network.n_weights - self.noise_network.n_outputs
-
-    @cached_property
-    def n_sampled(self):
-        """Number of weights in the position."""
-        return self.n_mean + self.n_noise
-
-    @cached_property
-    def groups(self):
-        """Weight groups of hidden weights, noise weights, and output weights of the means."""
-        means, m = self.posterior.groups, self.n_mean
-        own = self.noise_groups.labels[: self.n_noise] + len(means.names)
-        labels = np.concatenate([means.labels[:m], own, means.labels[m:]])
-        return WeightGroups(
-            labels, [*means.names, *(f"noise_{name}" for name in self.noise_groups.names[:-1])]
-        )
+    def further_weights(self):
+        """Labels and group names of the noise network's weights without its output biases."""
+        groups, n_outputs = self.noise_groups, self.noise_network.n_outputs
+        return groups.labels[:-n_outputs], [f"noise_{name}" for name in groups.names[:-1]]
 
     @cached_property
     def compiled(self):
@@ -70,10 +50,6 @@ class InputDependentJoint(JointPosterior):
         if len(hidden_part):
             several += [hidden, 2.0 * hidden - 1.0]
         return [np.concatenate([np.zeros(n_means), some]) for some in several]
-
-    def merged(self, theta, v):
-        """Merge all weights of the networks of means and of noise into those of a position."""
-        return np.concatenate([theta[..., : self.n_mean], v[..., : self.n_noise]], axis=-1)
 
     def drawn_coordinates(self, draws):
         """Coordinates ``eta`` of draws with fields ``alpha`` and ``noise``, ``(..., n_free)``."""
@@ -116,16 +92,13 @@ class InputDependentJoint(JointPosterior):
         posterior, s = self.posterior, self.posterior.sample_weight
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
         h = np.clip(trace.outputs, *self.free.beta_prior.log_range)
-        means, rows = self._of_rows(place.theta, place.hyper, self._rows_of(h), need_factors=True)
+        means, rows = self._of_rows(place, self._rows_of(h), need_factors=True)
         value = means.value - 0.5 * np.sum(s @ h, axis=-1)
         slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
         by_noise = vector_jacobian(trace, slope)
         by_theta = np.concatenate([means.theta, by_noise[..., : self.n_noise]], axis=-1)
         by_beta = self._sum_levels(by_noise[..., self.n_noise :])
         return Derivatives(value, by_theta, means.log_alpha, by_beta)
-
-    def _of_means(self, theta):
-        return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
     def _noise_hessian(self, place):
         """Expected Hessian in all weights of the noise network, ``(..., k, k)``."""
@@ -136,17 +109,13 @@ class InputDependentJoint(JointPosterior):
         curvature = 0.5 * posterior.sample_weight[:, None] * inside
         return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
 
-    def _data_hessian(self, theta, place):
-        m, n, k = self.n_mean, self.n_sampled, len(self.groups.labels)
-        trace = forward(self.posterior.network, self._of_means(theta), self.posterior.X, 1)
+    def _hessian_of_means(self, theta, place):
+        trace = forward(self.posterior.network, theta, self.posterior.X, 1)
         curvature = self._rows(place).weights
-        means = hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
-        matrix = np.zeros((*theta.shape, k))
-        index = np.r_[:m, n:k]
-        matrix[..., index[:, None], index] = means
-        own = slice(None, self.n_noise)
-        matrix[..., m:n, m:n] = self._noise_hessian(place)[..., own, own]
-        return matrix
+        return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+
+    def _hessian_of_noise(self, place):
+        return self._noise_hessian(place)[..., : self.n_noise, : self.n_noise]
 
     def curvature(self, q):
         """Curvature of the base class, with the coupling of noise weights and levels added."""

@@ -26,14 +26,7 @@ elif _WANTED and _core is not None:
 
 
 def instructions():
-    """Set of instructions that the compiled core uses; ``None`` without it.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import instructions
-    >>> instructions() in ("avx512", "avx2", "baseline", None)
-    True
-    """
+    """Set of instructions that the compiled core uses; ``None`` without it."""
     return None if _core is None else _core.in_use()
 
 
@@ -56,14 +49,8 @@ def compiled_model(posterior):
 def compiled_joint(joint, posterior, noise_network=None):
     """Compiled twin of a `JointPosterior`, or ``None``.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-    posterior : Posterior
-        Posterior given the conditions of a position, with Gaussian noise, classes or counts; its
-        ``known`` variances add to those of the noise.
-    noise_network : Network, optional
-        Network of input-dependent noise.
+    The posterior is that given the conditions of a position, with Gaussian noise, classes or
+    counts; its ``known`` variances add to those of the noise.
     """
     model, noise = posterior.compiled, None
     plain = posterior.factors is None and posterior.groups.centred
@@ -79,14 +66,8 @@ def compiled_joint(joint, posterior, noise_network=None):
 def compiled_softmax_moments(mean, root, points):
     """Means of class probabilities and of their products over some points, or ``None``.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_classes)
-        Mean of the activations.
-    root : ndarray of shape (n, n_classes, r)
-        Root ``R`` of their covariance ``R R^T``.
-    points : ndarray of shape (n_points, r)
-        Standard normal points, whose number is a multiple of eight.
+    Activations have the mean ``(n, n_classes)`` and the covariance ``R R^T`` with ``R`` ``(n,
+    n_classes, r)``; the number of standard normal points ``(n_points, r)`` is a multiple of eight.
     """
     if _core is None or mean.shape[1] > MOST_CLASSES:
         return None

@@ -57,14 +57,12 @@ cdef extern from "core.h":
         const CTempering *tempering
 
     enum:
-        RESCALE, REDRAW, SLICE
+        RESCALE, SLICE
 
     ctypedef struct CMoves "Moves":
         int kind
         long n, n_tries
         const double *shifts
-        const int *which
-        const double *gamma
         const double *log_uniform
         const int *unit
         const int *chosen

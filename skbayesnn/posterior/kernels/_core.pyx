@@ -5,7 +5,7 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from skbayesnn.posterior.likelihoods._ridge import least_pivot
+from skbayesnn.posterior.likelihoods._output_layer import least_pivot
 
 cdef const Kernels *kernels
 

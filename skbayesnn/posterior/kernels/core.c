@@ -197,7 +197,7 @@ static void normal_equations(const double *gram, double tau, const double *sd, i
 }
 
 /* Lower triangular factor in place. Returns 0 where a pivot is below `least` of its diagonal entry
-   (`least_pivot` in _ridge.py). */
+   (`least_pivot` in _output_layer.py). */
 static int cholesky(double *matrix, int n, double least, double *log_det)
 {
     *log_det = 0.0;
@@ -416,24 +416,10 @@ static double squared(const double *x, int n)
 
 /* --- the copies ------------------------------------------------------------------------------- */
 
-#define ISA single_baseline
-#define SINGLE 1
-#define LANES 4
+#define SET baseline
+#define BYTES 16
 #define TILE 2
-#include "core_rows.h"
-#include "core_marginal.h"
-#include "core_factors.h"
-#include "core_force.h"
-#define ISA baseline
-#define SINGLE 0
-#define LANES 2
-#define TILE 2
-#include "core_rows.h"
-#include "core_marginal.h"
-#include "core_factors.h"
-#include "core_loops.h"
-#include "core_positions.h"
-#include "core_moves.h"
+#include "core_copy.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_CLONES /* of the loops */
@@ -444,24 +430,10 @@ static double squared(const double *x, int n)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #endif
-#define ISA single_avx2
-#define SINGLE 1
-#define LANES 8
+#define SET avx2
+#define BYTES 32
 #define TILE 2
-#include "core_rows.h"
-#include "core_marginal.h"
-#include "core_factors.h"
-#include "core_force.h"
-#define ISA avx2
-#define SINGLE 0
-#define LANES 4
-#define TILE 2
-#include "core_rows.h"
-#include "core_marginal.h"
-#include "core_factors.h"
-#include "core_loops.h"
-#include "core_positions.h"
-#include "core_moves.h"
+#include "core_copy.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), \
@@ -471,24 +443,10 @@ static double squared(const double *x, int n)
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
 #endif
-#define ISA single_avx512
-#define SINGLE 1
-#define LANES 16
+#define SET avx512
+#define BYTES 64
 #define TILE 4
-#include "core_rows.h"
-#include "core_marginal.h"
-#include "core_factors.h"
-#include "core_force.h"
-#define ISA avx512
-#define SINGLE 0
-#define LANES 8
-#define TILE 4
-#include "core_rows.h"
-#include "core_marginal.h"
-#include "core_factors.h"
-#include "core_loops.h"
-#include "core_positions.h"
-#include "core_moves.h"
+#include "core_copy.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

@@ -1,9 +1,8 @@
-/* Included at the end of every copy of the loops. */
+/* Included by core_copy.h at the end of every copy of the loops. */
 
 #undef ISA
 #undef SINGLE
 #undef LANES
-#undef TILE
 #undef REAL
 #undef INTEGER
 #undef DATA

@@ -42,5 +42,3 @@ static void NAME(force)(const Model *model, const double *theta, double *gradien
         NAME(backward)(&rows, weights, model->n_layers, gradient, 0);
     }
 }
-
-#include "core_end.h"

@@ -154,5 +154,3 @@ static long NAME(moves)(const Joint *joint, const Moves *moves, long chain, doub
         NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
     return done;
 }
-
-#include "core_end.h"

@@ -1,5 +1,5 @@
-/* Included by core.c for every set of instructions, once in double and once in single precision, with
-   ISA, SINGLE, LANES and TILE defined. */
+/* Included by core_copy.h, once in double and once in single precision, with ISA, SINGLE, LANES and
+   TILE defined. */
 
 #if SINGLE
 #define REAL float

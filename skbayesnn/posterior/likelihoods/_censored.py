@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Likelihood, Misfit
 
 
 @dataclass(frozen=True)
@@ -17,27 +17,14 @@ class CensoredGaussian(Gaussian):
     ``Phi(z)``, and its misfit the derivatives by ``f`` of a concave log probability. A noise level
     is re-estimated by expectation maximisation (Dempster, Laird & Rubin 1977): a limit adds its
     expected square ``1 - z h`` to ``2 beta E``, where ``h = phi(z) / Phi(z)``.
-
-    Parameters
-    ----------
-    levels, relative
-        See `Gaussian`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import CensoredGaussian, Targets
-    >>> noise, sides = CensoredGaussian.per_output(1), np.array([[0.0], [1.0]])
-    >>> targets = Targets(np.zeros((2, 1)), np.ones(2), known=sides)
-    >>> gradient, curvature = noise.derivatives(np.zeros((2, 1)), targets, np.ones(1))
-    >>> gradient[:, 0].round(2), curvature[:, 0].round(2)  # the limit pulls upwards
-    (array([ 0. , -0.8]), array([1.  , 0.64]))
     """
 
     compiled = None
     quadratic = False
     linear = False
     conjugate = False
+
+    log_normaliser = Likelihood.log_normaliser  # the misfit holds all constants
 
     def misfit(self, outputs, targets, beta):
         """Minus the log probability of all targets with its constants, and ``E_l``."""
@@ -54,10 +41,6 @@ class CensoredGaussian(Gaussian):
         gradient = weight * root * np.where(limit, -targets.known * hazard, z)
         return gradient, weight * root**2 * np.where(limit, hazard * (z + hazard), 1.0)
 
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
-
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         root, z, limit, h = self._parts(outputs, targets, beta)
         weight = targets.weight[:, None] * self.membership[:, level]
@@ -71,14 +54,6 @@ class CensoredGaussian(Gaussian):
         _, z, limit, h = self._parts(outputs, targets, beta)
         rows = np.where(limit, 0.25 * z * h * (z * (z + h) - 1.0), 0.5 * z * z)
         return ((targets.weight @ rows)[..., None, :] @ self.membership) * np.eye(self.n_levels)
-
-    def log_normaliser(self, beta, n_rows):
-        """Zero, as the misfit holds all constants, of shape ``(...)``."""
-        return np.zeros(beta.shape[:-1])
-
-    def output_rows(self, outputs, targets, beta):
-        """Return ``None``: the output layer is no ridge regression."""
-        return None
 
     def _parts(self, outputs, targets, beta):
         """Roots of the precisions, residuals ``z``, the mask of limits, and ``phi / Phi`` there."""

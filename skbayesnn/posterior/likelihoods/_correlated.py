@@ -1,11 +1,21 @@
-"""Gaussian noise with correlations between the outputs of a row."""
+"""Gaussian noise with correlations between the outputs of a row, and their uniform prior.
+
+Let ``W`` be a matrix of ``p`` rows and ``p + 1`` columns of independent standard normal numbers.
+Then ``W W^T`` has a Wishart distribution of ``p + 1`` degrees of freedom, and its correlation
+matrix is uniform over all correlation matrices (Barnard, McCulloch & Meng 2000, section 2.2). The
+entries of ``W`` are the coordinates of correlations in samplers. They are redundant in rotations
+and lengths of the rows, which only the prior determines.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import gammaln, multigammaln
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
+
+WELL_APART = 1e-10  # least eigenvalue of a correlation matrix
 
 
 @dataclass(frozen=True)
@@ -23,17 +33,6 @@ class CorrelatedGaussian(Gaussian):
         See `Gaussian`.
     correlation : ndarray of shape (..., n_outputs, n_outputs)
         Correlation matrix ``R``, positive definite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import CorrelatedGaussian, Targets
-    >>> R = np.array([[1.0, 0.8], [0.8, 1.0]])
-    >>> noise = CorrelatedGaussian(np.arange(2), np.ones(2), R)
-    >>> targets = Targets(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
-    >>> alone = [targets._replace(weight=w) for w in np.eye(2)]
-    >>> [round(float(noise.misfit(0 * t.y, t, np.ones(2)).value), 2) for t in alone]
-    [0.56, 5.0]
     """
 
     correlation: np.ndarray
@@ -62,10 +61,6 @@ class CorrelatedGaussian(Gaussian):
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient, and curvature ``s T^(1/2) R^-1 T^(1/2)`` ``(..., n, n_outputs, n_outputs)``."""
         return self._of_precision(self._precision(beta), outputs, targets)
-
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         mine = 0.5 * self.membership[:, level]
@@ -100,3 +95,48 @@ class CorrelatedGaussian(Gaussian):
         gradient = weight[:, None] * ((outputs - targets.y) @ precision)
         curvature = weight[:, None, None] * precision[..., None, :, :]
         return gradient, np.broadcast_to(curvature, (*outputs.shape, n_outputs))
+
+
+def n_coordinates(n_outputs):
+    """Number of coordinates of a correlation matrix."""
+    return n_outputs * (n_outputs + 1)
+
+
+def log_prior_of_correlations(n_outputs):
+    """Log density of the uniform distribution over correlation matrices."""
+    a = 0.5 * (n_outputs + 1)
+    return float(n_outputs * gammaln(a) - multigammaln(a, n_outputs))
+
+
+def correlation_of(covariance):
+    """Correlation matrices of covariance matrices, with eigenvalues bounded from below."""
+    sd = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    correlation = covariance / sd[..., :, None] / sd[..., None, :]
+    return correlation + WELL_APART * (np.eye(sd.shape[-1]) - correlation)
+
+
+def correlation_matrix(z, n_outputs):
+    """Map standard normal coordinates to correlation matrices and their derivatives.
+
+    From ``z`` ``(..., m)`` they are ``(..., n_outputs, n_outputs)`` and ``(..., m, n_outputs,
+    n_outputs)``.
+    """
+    lead = z.shape[:-1]
+    rows = z.reshape(*lead, n_outputs, n_outputs + 1)
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    unit = rows / length
+    correlation = correlation_of(unit @ np.swapaxes(unit, -1, -2))
+    # d R_ab / d W_ad = (U_bd - R_ab U_ad) / |W_a|
+    pull = unit[..., None, :, :] - correlation[..., None] * unit[..., :, None, :]
+    pull = (1.0 - WELL_APART) * pull / length[..., None]
+    slopes = np.einsum("ac,...abd->...adcb", np.eye(n_outputs), pull)
+    slopes = (slopes + np.swapaxes(slopes, -1, -2)).reshape(*z.shape, n_outputs, n_outputs)
+    return correlation, slopes
+
+
+def correlation_coordinates(correlation):
+    """Coordinates of typical size that `correlation_matrix` maps to given correlation matrices."""
+    p = correlation.shape[-1]
+    root = np.linalg.cholesky(correlation)
+    rows = np.concatenate([root, np.zeros((*root.shape[:-1], 1))], axis=-1)
+    return np.sqrt(p + 1.0) * rows.reshape(*rows.shape[:-2], n_coordinates(p))

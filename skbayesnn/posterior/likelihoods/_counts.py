@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-from skbayesnn.posterior.likelihoods._input_dependent import HIGHEST
 from skbayesnn.posterior.likelihoods._likelihoods import (
+    HIGHEST,
     Gaussian,
     Likelihood,
     Misfit,
@@ -19,21 +19,9 @@ from skbayesnn.posterior.likelihoods._likelihoods import (
 
 
 def log_count_probability(t, log_mean, size=None):
-    """Log probability of counts, Poisson or negative binomial.
+    """Log probability of counts, Poisson or negative binomial of size ``r``.
 
-    Parameters
-    ----------
-    t, log_mean : ndarray
-        Counts and logarithms of their means, which broadcast with each other.
-    size : ndarray, optional
-        Size ``r`` of the negative binomial distribution, whose variance is ``mu + mu^2 / r``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import log_count_probability
-    >>> np.exp(log_count_probability(np.array([0.0, 1.0]), np.log(2.0))).round(3)
-    array([0.135, 0.271])
+    The variance of negative binomial counts is ``mu + mu^2 / r``. Arrays broadcast with each other.
     """
     log_mean = np.minimum(log_mean, HIGHEST)
     mean = np.exp(log_mean)
@@ -49,15 +37,6 @@ class Poisson(Likelihood):
 
     The misfit leaves out ``t ln e - ln t!``, which no parameter changes. Counts of exposure ``e``
     are rates ``t / e`` of weight ``e``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Poisson, Targets
-    >>> targets = Targets(np.array([[3.0]]), np.ones(1), known=np.array([[2.0]]))  # exposure
-    >>> gradient, curvature = Poisson().derivatives(np.zeros((1, 1)), targets, np.ones(0))
-    >>> gradient, curvature
-    (array([[-1.]]), array([[2.]]))
     """
 
     compiled = "poisson"
@@ -90,25 +69,16 @@ class NegativeBinomial(Gaussian):
     ``n_l`` is about twice the information about ``ln r``, so that this is nearly Newton's step. If
     counts vary less than Poisson's, ``E`` may be negative, and ``r`` grows to its bound.
 
-    Parameters
-    ----------
-    levels, relative
-        Those of a single output, see `Gaussian`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import NegativeBinomial, Targets
-    >>> noise, targets = NegativeBinomial.per_output(1), Targets(np.array([[3.0]]), np.ones(1))
-    >>> gradient, curvature = noise.derivatives(np.zeros((1, 1)), targets, np.ones(1))
-    >>> gradient, curvature
-    (array([[-1.]]), array([[1.]]))
+    ``levels`` and ``relative`` are those of a single output, see `Gaussian`.
     """
 
     compiled = None
     quadratic = False
     linear = False
     conjugate = False
+
+    log_normaliser = Likelihood.log_normaliser  # the misfit holds all constants
+    noise_sd = Likelihood.noise_sd
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-sum_n s_n ln P(t_n)``, and ``E``."""
@@ -123,10 +93,6 @@ class NegativeBinomial(Gaussian):
         total = r + mean
         shrunk = weight * (r / total)
         return shrunk * (mean - targets.y), shrunk * (mean / total) * (r + targets.y)
-
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         weight, r, mean = self._parts(outputs, targets, beta)
@@ -147,18 +113,6 @@ class NegativeBinomial(Gaussian):
         r = beta[..., None, :]
         shares = targets.y / (targets.y + r)
         return targets.weight @ (shares**2 * (2.0 + r) / (1.0 + r))
-
-    def log_normaliser(self, beta, n_rows):
-        """Zero, as the misfit holds all constants, of shape ``(...)``."""
-        return np.zeros(beta.shape[:-1])
-
-    def noise_sd(self, beta):
-        """Scale 1 of the outputs, as for Poisson counts."""
-        return 1.0
-
-    def output_rows(self, outputs, targets, beta):
-        """Return ``None``: the output layer is no ridge regression."""
-        return None
 
     @staticmethod
     def _parts(outputs, targets, beta):

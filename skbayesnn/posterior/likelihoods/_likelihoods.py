@@ -17,6 +17,8 @@ from scipy.special import expit, logsumexp
 
 from skbayesnn.posterior.likelihoods._output_layer import Rows
 
+HIGHEST = 300.0  # log precision or rate beyond which exponentials would overflow
+
 
 class Targets(NamedTuple):
     """Targets of some rows, with their weights and noise factors.
@@ -69,7 +71,7 @@ class Likelihood:
     classes = False  # whether targets are classes
     quadratic = False  # whether the misfit is quadratic in the outputs
     linear = True  # whether the misfit is linear in beta
-    conjugate = True  # False: no output layer is integrated out, and the compiled core lacks it
+    conjugate = True  # False: no output layer is integrated out or regressed, nor in the core
     one_curvature = True  # whether the curvature of steps is the exact one
     bends = False  # whether the misfit is so flat at outliers that searches pass many saddles
     variance_factor = 1.0  # variance of the noise times its precision
@@ -88,7 +90,8 @@ class Likelihood:
 
     def misfit_and_gradient(self, outputs, targets, beta):
         """Misfit and its gradient with respect to the outputs."""
-        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
+        gradient = self.derivatives(outputs, targets, beta, exact=False)[0]
+        return self.misfit(outputs, targets, beta), gradient
 
     def compiled_targets(self, targets):
         """Convert `Targets` to those that the compiled core takes."""
@@ -138,19 +141,6 @@ class Gaussian(Likelihood):
     relative : ndarray of shape (n_outputs,)
         Relative precisions: output ``o`` has noise precision ``relative_o * beta[levels_o]``.
         Outputs measured in different units share a noise level in their own units by this factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import Gaussian, Targets
-    >>> outputs, targets = np.array([[1.0], [2.0]]), Targets(np.array([[0.0], [4.0]]), np.ones(2))
-    >>> noise, beta = Gaussian.per_output(1), np.array([2.0])
-    >>> noise.misfit(outputs, targets, beta).errors
-    array([2.5])
-    >>> gradient, curvature = noise.derivatives(outputs, targets, beta)
-    >>> gradient
-    array([[ 2.],
-           [-4.]])
     """
 
     levels: np.ndarray
@@ -286,6 +276,43 @@ class Categorical(Likelihood):
     def n_independent(self, n_outputs):
         """Number of independent targets: one less than classes, as probabilities sum to 1."""
         return n_outputs - 1
+
+
+class SquaredResiduals(Likelihood):
+    """Likelihood of input-dependent noise given the residuals.
+
+    Given the precision of every residual, the network of the means has Gaussian noise with
+    ``factors``, and the noise network, whose output is the log precision ``h``, has this likelihood
+    with squared residuals as targets. Each has a posterior of one network.
+
+    A residual whose square is ``q`` and which has ``gamma`` degrees of freedom left contributes
+    ``1/2 (exp(h) q - gamma h)`` to the misfit, of slope ``beta E_D - gamma/2`` (MacKay 1992,
+    chapter 6): minus the derivative of the evidence with respect to the log precision, where the
+    slope of the likelihood would be ``beta E_D - 1/2``. Targets are ``q / gamma``, and their
+    factors ``gamma``.
+    """
+
+    compiled = "squared_residuals"
+    one_curvature = False
+
+    def misfit(self, outputs, targets, beta):
+        """Misfit ``1/2 sum_n s_n gamma_n (exp(h_n) q_n / gamma_n - h_n)``, shape ``(...)``."""
+        rows = targets.counts * (self._ratios(outputs, targets) - outputs)
+        return _without_level(0.5 * np.sum(rows, axis=(-2, -1)))
+
+    def derivatives(self, outputs, targets, beta, exact=True):
+        """Gradient ``s (exp(h) q - gamma) / 2`` and (diagonal) curvature.
+
+        The exact curvature is ``s exp(h) q / 2``; otherwise the curvature is its expectation at the
+        true precision, ``s gamma / 2``.
+        """
+        ratios, counts = self._ratios(outputs, targets), 0.5 * targets.counts
+        curvature = counts * ratios if exact else np.broadcast_to(counts, outputs.shape)
+        return counts * (ratios - 1.0), curvature
+
+    @staticmethod
+    def _ratios(outputs, targets):
+        return np.exp(np.minimum(outputs, HIGHEST)) * targets.y
 
 
 def _without_level(value):

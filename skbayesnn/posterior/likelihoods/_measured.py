@@ -32,17 +32,6 @@ class MeasuredGaussian(Gaussian):
         See `Gaussian`.
     typical : ndarray of shape (n_outputs,)
         Typical variance of the errors of every output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import MeasuredGaussian, Targets
-    >>> noise = MeasuredGaussian(np.zeros(1, dtype=int), np.ones(1), typical=np.ones(1))
-    >>> known = np.array([[0.0], [3.0]])  # variances
-    >>> targets = Targets(np.array([[0.0], [6.0]]), np.ones(2), known=known)
-    >>> gradient, curvature = noise.derivatives(np.zeros((2, 1)), targets, np.ones(1))
-    >>> curvature.T  # one over 1 + v
-    array([[1.  , 0.25]])
     """
 
     typical: np.ndarray
@@ -68,10 +57,6 @@ class MeasuredGaussian(Gaussian):
         tau, F = self.shares(targets, beta)
         curvature = targets.weight[:, None] * tau * F
         return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
-
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        return self.misfit(outputs, targets, beta), self.derivatives(outputs, targets, beta)[0]
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         tau, F = self.shares(targets, beta)

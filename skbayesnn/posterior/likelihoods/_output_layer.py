@@ -8,58 +8,38 @@ a factor of the row.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from skbayesnn.network import vector_jacobian
-from skbayesnn.posterior.likelihoods._ridge import ridge
+
+LEAST_PIVOT = 1e-10  # share of its diagonal entry, below which rounding has decided a pivot
+OF_SINGULAR = 1e-6  # the same if `G` is singular, whose zeros are known exactly
 
 
 class Regression(NamedTuple):
     """Data part of an energy without the normalisers of the noise, and its derivatives.
 
-    Attributes
-    ----------
-    value : ndarray of shape (...)
-        Energy ``1/2 sum_no s_n F_no tau_o e_no^2``, or, if the output layer is integrated out,
-        minus the log of the integral of its negative exponential under the prior.
-    gradient : ndarray
-        Gradient of the value: ``(..., n, width)`` with respect to the hidden units if the output
-        layer is integrated out, otherwise ``(..., k)`` with respect to all weights.
-    log_alpha : ndarray of shape (..., width, n_outputs)
-        Derivative in the log precisions of output weights that are integrated out.
-    log_precision : ndarray of shape (..., n_outputs)
-        Derivative in ``ln tau_o``.
-    log_factors : ndarray of shape (..., n, n_outputs)
-        Derivative in ``ln F_no``, if requested.
-    residual : ndarray of shape (..., n, n_outputs)
-        Outputs less targets, with mean output weights if the output layer is integrated out.
+    The value is the energy ``1/2 sum_no s_n F_no tau_o e_no^2``, or, if the output layer is
+    integrated out, minus the log of the integral of its negative exponential under the prior. The
+    gradient is then that in the hidden units, ``(..., n, width)``, otherwise that in all weights,
+    ``(..., k)``. Residuals are outputs less targets, at mean output weights if integrated out.
     """
 
-    value: np.ndarray
+    value: np.ndarray  # (...)
     gradient: np.ndarray
-    log_alpha: np.ndarray
-    log_precision: np.ndarray
-    log_factors: np.ndarray | None
-    residual: np.ndarray
+    log_alpha: np.ndarray  # by those of integrated output weights, (..., width, n_outputs)
+    log_precision: np.ndarray  # by ln tau_o, (..., n_outputs)
+    log_factors: np.ndarray | None  # by ln F_no, if requested, (..., n, n_outputs)
+    residual: np.ndarray  # (..., n, n_outputs)
 
 
 class Rows(NamedTuple):
-    """Targets with their weights and noise precisions.
+    """Targets with their weights and noise precisions; ``None`` stands for ones."""
 
-    Attributes
-    ----------
-    y : ndarray of shape (..., n, n_outputs)
-    weight : ndarray of shape (n,), or None
-        Weights of the rows; ``None``: all 1.
-    precision : ndarray of shape (..., n_outputs)
-        Noise precisions ``tau_o``.
-    factors : ndarray of shape (..., n, n_outputs) or (..., n, 1), or None
-        Factors ``F``; ``None``: all 1.
-    """
-
-    y: np.ndarray
-    weight: np.ndarray | None
-    precision: np.ndarray
-    factors: np.ndarray | None = None
+    y: np.ndarray  # (..., n, n_outputs)
+    weight: np.ndarray | None  # of the rows, (n,)
+    precision: np.ndarray  # tau_o, (..., n_outputs)
+    factors: np.ndarray | None = None  # F, (..., n, n_outputs) or (..., n, 1)
 
     @property
     def weights(self):
@@ -82,29 +62,17 @@ class Rows(NamedTuple):
 
 
 class System(NamedTuple):
-    """Normal equations of a ridge regression in units of the prior.
+    """Normal equations of a ridge regression in units of the prior, ``W`` weighing the rows."""
 
-    Attributes
-    ----------
-    gram : ndarray of shape (..., n_outputs, width, width)
-        Gram matrix ``A^(-1/2) tau Z^T W Z A^(-1/2)`` with the weights ``W`` of the rows.
-    moment : ndarray of shape (..., n_outputs, width)
-        Right-hand side ``A^(-1/2) tau Z^T W y``.
-    """
-
-    gram: np.ndarray
-    moment: np.ndarray
+    gram: np.ndarray  # A^(-1/2) tau Z^T W Z A^(-1/2), (..., n_outputs, width, width)
+    moment: np.ndarray  # A^(-1/2) tau Z^T W y, (..., n_outputs, width)
 
 
 def regression_system(rows, z, sd):
     """Build the ridge regression of the targets on hidden units ``z``, in units of the prior.
 
-    Parameters
-    ----------
-    rows : Rows
-    z : ndarray of shape (..., n, width)
-    sd : ndarray of shape (..., n_outputs, width)
-        Prior standard deviations ``A^(-1/2)`` of the output layer's weights.
+    With ``z`` ``(..., n, width)``, ``sd`` ``(..., n_outputs, width)`` are the prior standard
+    deviations ``A^(-1/2)`` of the output layer's weights.
     """
     weights = rows.weights
     if rows.alike:
@@ -121,16 +89,7 @@ def regression_system(rows, z, sd):
 
 
 def integrated(rows, z, sd, need_factors=False):
-    """Integrate the output layer out (Bishop 2006, equation 3.86).
-
-    Parameters
-    ----------
-    rows : Rows
-    z, sd
-        See `regression_system`.
-    need_factors : bool, default=False
-        Whether to compute ``log_factors``.
-    """
+    """Integrate the output layer out (Bishop 2006, equation 3.86); see `regression_system`."""
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
     precision, weights = rows.precision, rows.weights
@@ -185,3 +144,64 @@ def complete(rows, trace):
     value = np.sum(by_precision, axis=-1)
     gradient = vector_jacobian(trace, weighted)
     return Regression(value, gradient, np.zeros(0), by_precision, by_factors, residual)
+
+
+def ridge(gram, moment, rank):
+    """Solve ridge regressions: ``B^-1 m``, ``B^-1`` and ``log det B`` for ``B = 1 + G``.
+
+    Where a pivot of ``B`` loses too many digits, the eigenvalues of ``G``, whose rank is at most
+    ``rank``, are used instead: fewer rows than units then remain accurate while ``beta`` is below
+    about 1e10 ``alpha``.
+
+    The Gram matrix ``G`` is ``(..., width, width)``, the moment ``m`` ``(..., width)``.
+    """
+    size, lead = gram.shape[-1], gram.shape[:-2]
+    system = (gram + np.eye(size)).reshape(-1, size, size)
+    inverse, log_det, done = _by_cholesky(system, least_pivot(size, rank))
+    inverse, log_det = inverse.reshape(gram.shape), log_det.reshape(lead)
+    # a product of matrices would round differently for one system than for several
+    mean = np.sum(inverse * moment[..., None, :], axis=-1)
+    if not done.all():
+        rest = ~done.reshape(lead)
+        some = gram[rest]
+        some = np.where(np.isfinite(some), some, 0.0)  # of trajectories that are given up
+        values, vectors = spectrum(some, rank)
+        shrunk = vectors / (1.0 + values)[..., None, :]
+        along = np.swapaxes(vectors, -1, -2) @ moment[rest][..., None]
+        mean[rest] = (shrunk @ along)[..., 0]
+        inverse[rest] = shrunk @ np.swapaxes(vectors, -1, -2)
+        log_det[rest] = np.sum(np.log1p(values), axis=-1)
+    return mean, inverse, log_det
+
+
+def least_pivot(width, rank):
+    """Least accurate pivot of ``1 + G``, relative to its diagonal entry."""
+    return OF_SINGULAR if rank < width else LEAST_PIVOT
+
+
+def _by_cholesky(matrices, least):
+    """Inverses and log determinants of positive definite matrices ``(m, d, d)`` by Cholesky.
+
+    The matrices are treated in turn: a loop over LAPACK is faster than NumPy's general inverses. A
+    mask tells whose pivots are all at least ``least`` times their diagonal entries.
+    """
+    inverse, roots = np.zeros_like(matrices), np.ones(matrices.shape[:-1])
+    done = np.zeros(len(matrices), dtype=bool)
+    for i, matrix in enumerate(matrices):
+        factor, failed = dpotrf(matrix.T, lower=1)
+        pivots = factor.diagonal()
+        done[i] = not failed and np.all(pivots * pivots >= least * matrix.diagonal())
+        if done[i]:
+            roots[i] = pivots
+            inverse[i] = dpotri(factor, lower=1)[0]  # its lower triangle
+    inverse = inverse + inverse.swapaxes(-1, -2)
+    units = np.arange(matrices.shape[-1])
+    inverse[:, units, units] *= 0.5
+    return inverse, 2.0 * np.sum(np.log(roots), axis=-1), done
+
+
+def spectrum(gram, rank):
+    """Eigenvalues, exactly zero beyond the rank, and eigenvectors of ``Z^T Z``."""
+    values, vectors = np.linalg.eigh(gram)
+    values[..., : max(0, values.shape[-1] - rank)] = 0.0
+    return np.maximum(values, 0.0), vectors

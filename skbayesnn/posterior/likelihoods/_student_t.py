@@ -20,14 +20,6 @@ def squared_scales(degrees_of_freedom):
 
     Up to two degrees of freedom the variance is infinite; that of the noise truncated at `FARTHEST`
     scales replaces it.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import squared_scales
-    >>> squared_scales(4.0)
-    2.0
-    >>> print(round(squared_scales(1.0)))  # (a - arctan a) / arctan a, within a scales
-    636
     """
     nu = degrees_of_freedom
     if nu > 2.0:
@@ -59,14 +51,6 @@ class StudentT(Gaussian):
     degrees_of_freedom : float
         Degrees of freedom ``nu``. `misfit` and `log_normaliser` also take an array of shape
         ``(...)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import StudentT, Targets
-    >>> noise, targets = StudentT.per_output(1), Targets(np.array([[0.0], [6.0]]), np.ones(2))
-    >>> noise.output_rows(np.zeros((2, 1)), targets, np.ones(1)).factors.T  # u_n
-    array([[1.25 , 0.125]])
     """
 
     degrees_of_freedom: float = 4.0
@@ -116,11 +100,6 @@ class StudentT(Gaussian):
             pull = tau * residual
             curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, pull, pull)
         return weighted * residual, curvature
-
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient with respect to the outputs."""
-        gradient = self.derivatives(outputs, targets, beta, exact=False)[0]
-        return self.misfit(outputs, targets, beta), gradient
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         residual, tau, u = self._parts(outputs, targets.y, beta)

@@ -26,15 +26,6 @@ class GaussianPrior(WeightGroups):
     mean : ndarray of shape (k,)
     shape : ndarray of shape (k,) or (k, k)
         Positive definite ``R``, or its diagonal if ``R`` is diagonal. Groups are independent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import GaussianPrior
-    >>> R = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> prior = GaussianPrior(np.zeros(2, dtype=int), ["weights"], np.array([1.0, 0.0]), R)
-    >>> prior.energies(np.array([2.0, 1.0])), prior.pull(np.array([2.0, 1.0]), np.ones(1))
-    (array([3.5]), array([3., 4.]))
     """
 
     mean: np.ndarray

@@ -78,8 +78,8 @@ class Hyperprior:
 
 def _checked_bounds(prior):
     """Raise unless all parameters are positive and finite, and the bounds in order."""
-    given = {field.name: getattr(prior, field.name) for field in fields(prior)}
-    for name, value in given.items():
+    for name in (field.name for field in fields(prior)):
+        value = getattr(prior, name)
         if isinstance(value, str | bool | np.bool_) or not np.isscalar(value):
             raise TypeError(f"{name} of {type(prior).__name__} must be a number, got {value!r}.")
         if not (np.isfinite(value) and value > 0):
@@ -197,15 +197,6 @@ class Hyperpriors(Hyperprior):
     """Hyperpriors of several precisions, one `Hyperprior` each.
 
     An index, a slice or a mask selects some of them.
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
-    >>> priors = Hyperpriors.of([LogUniform(), Gamma(2.0, 1.0)])
-    >>> priors.counts
-    array([0., 4.])
-    >>> float(priors[1].rate)
-    1.0
     """
 
     shape: np.ndarray

@@ -21,33 +21,14 @@ class WeightGroups:
     labels : ndarray of int, shape (k,)
         Group of every weight.
     names : list of str
-
-    Attributes
-    ----------
-    coupled : bool
-        Whether ``R`` has elements off its diagonal.
-    one_size : bool
-        Whether the prior belongs to networks of one layout: no unit can be deleted or added.
-    centred : bool
-        Whether ``m`` is zero and ``R`` is 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.posterior import WeightGroups
-    >>> groups = WeightGroups(np.array([0, 0, 1]), ["weights", "bias"])
-    >>> groups.expand(np.array([0.1, 1.0]))
-    array([0.1, 0.1, 1. ])
-    >>> groups.sums(np.array([1.0, 2.0, 5.0]))
-    array([3., 5.])
     """
 
     labels: np.ndarray
     names: list
 
-    coupled = False
-    one_size = False
-    centred = True
+    coupled = False  # True if R has elements off its diagonal
+    one_size = False  # True for networks of one layout: no unit can be deleted or added
+    centred = True  # True if m is zero and R is 1
 
     @cached_property
     def sizes(self):
@@ -154,11 +135,7 @@ class WeightGroups:
     def is_invariant(self, images, signs):
         """Return True if the density is invariant under a signed permutation of the weights.
 
-        Parameters
-        ----------
-        images : ndarray of int, shape (k,)
-            Index of the weight that moves to each place.
-        signs : ndarray of shape (k,)
+        ``images`` ``(k,)`` are the indices of the weights that move to each place.
         """
         return bool(np.all(self.labels == self.labels[images]))
 

@@ -1,4 +1,8 @@
-"""Joint posterior with Student-t noise, a scale mixture of Gaussian noise."""
+"""Joint posteriors with Gaussian noise whose precision has a factor for every row.
+
+The factors follow from known errors of the targets, or belong to the position: Student-t noise is a
+scale mixture of Gaussian noise.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -6,10 +10,53 @@ from functools import cached_property
 import numpy as np
 
 from skbayesnn.network import outputs
-from skbayesnn.posterior.joint._joint import JointPosterior
+from skbayesnn.posterior.joint._coordinates import Coordinates
+from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+
+
+def _with_gaussian_noise(posterior):
+    """Posterior given the factors of the rows."""
+    likelihood = posterior.likelihood
+    return replace(posterior, likelihood=Gaussian(likelihood.levels, likelihood.relative))
+
+
+@dataclass(frozen=True)
+class MeasuredJoint(JointPosterior):
+    """Joint posterior with `MeasuredGaussian` noise: known errors on top of a noise level."""
+
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`, or ``None``."""
+        return compiled_joint(self, _with_gaussian_noise(self.posterior))
+
+    def _likelihood(self, place):
+        rows, share = self._rows(place), self._shares(place)
+        found, by_row = self._of_rows(place, rows, need_factors=True)
+        weight = self.posterior.sample_weight
+        value = found.value - 0.5 * np.sum(weight @ np.log(rows.factors), axis=-1)
+        slope = (by_row.log_factors - 0.5 * weight[:, None]) * share  # d ln(tau F) / d ln tau = F
+        by_beta = self._sum_levels(np.sum(slope, axis=-2))
+        return Derivatives(value, found.theta, found.log_alpha, by_beta)
+
+    def _rows(self, place):
+        """Targets with individual precisions, as `Rows`."""
+        posterior = self.posterior
+        tau = posterior.likelihood.precisions(place.hyper.beta)[..., None, :]
+        ones = np.ones(posterior.network.n_outputs)
+        return Rows(posterior.y, self._row_weights, ones, tau * self._shares(place))
+
+    def _level_information(self, place):
+        """Expected second derivative ``1/2 sum_no s_n F_no^2`` in ``ln beta_l``."""
+        weight = self.posterior.sample_weight
+        return self._sum_levels(0.5 * (weight @ self._shares(place) ** 2))
+
+    def _shares(self, place):
+        """Shares ``F`` of `MeasuredGaussian`, ``(..., n, n_outputs)``."""
+        posterior = self.posterior
+        return posterior.likelihood.shares(posterior.targets(), place.hyper.beta)[1]
 
 
 @dataclass(frozen=True)
@@ -28,12 +75,8 @@ class StudentTJoint(JointPosterior):
     sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
     ``s``.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with `StudentT` noise, whose degrees of freedom affect the metric only.
-    degrees_of_freedom : tuple of float
-        Values of ``nu`` of equal prior probability.
+    The degrees of freedom of the likelihood affect the metric only; a priori all the values
+    ``degrees_of_freedom`` of ``nu`` are equally probable.
     """
 
     degrees_of_freedom: tuple = ()
@@ -46,9 +89,9 @@ class StudentTJoint(JointPosterior):
     @cached_property
     def compiled(self):
         """Compiled twin of `terms`; ``None`` for fixed noise levels, which the core lacks."""
-        noise = Gaussian(self.posterior.likelihood.levels, self.posterior.likelihood.relative)
-        given = replace(self.posterior, likelihood=noise)
-        return compiled_joint(self, given) if np.all(self.free.beta) else None
+        if not np.all(self.free.beta):
+            return None
+        return compiled_joint(self, _with_gaussian_noise(self.posterior))
 
     def tempered(self, temperature):
         """Posterior under a power of the likelihood, by reduced weights of the rows."""
@@ -59,7 +102,7 @@ class StudentTJoint(JointPosterior):
 
     def place(self, q):
         """Decompose positions; precisions of fixed noise levels are those of the scale."""
-        place = self._place(q)
+        place = super().place(q)
         n_rows = len(self.posterior.X)
         beta = self._scale_precisions(place.hyper.beta, place.conditions[..., n_rows, None])
         return place._replace(hyper=place.hyper._replace(beta=beta))
@@ -83,7 +126,7 @@ class StudentTJoint(JointPosterior):
         lead = eta.shape[:-1]
         factors = np.ones((*lead, len(self.posterior.X)))
         nu = rng.choice(self.degrees_of_freedom, (*lead, 1))
-        alpha = self._place(q).hyper.alpha
+        alpha = Coordinates.place(self, q).hyper.alpha  # without conditions
         sd = self.groups.expand(alpha)[..., self.n_mean :] ** -0.5
         return np.concatenate([q, factors, nu, sd * rng.standard_normal(sd.shape)], axis=-1)
 
@@ -105,13 +148,11 @@ class StudentTJoint(JointPosterior):
     # --- the energy given the conditions ---------------------------------------------------------
 
     def _likelihood(self, place):
-        return self._of_rows(place.theta, place.hyper, self._rows(place))[0]
+        return self._of_rows(place, self._rows(place))[0]
 
     def _rows(self, place):
-        posterior = self.posterior
-        precision = posterior.likelihood.precisions(place.hyper.beta)
-        factors = place.conditions[..., : len(posterior.X), None]
-        return Rows(posterior.y, self._row_weights, precision, factors)
+        factors = place.conditions[..., : len(self.posterior.X), None]
+        return super()._rows(place)._replace(factors=factors)
 
     # --- the conditions --------------------------------------------------------------------------
 

@@ -1,0 +1,72 @@
+"""Joint posteriors of small problems, under every kind of noise."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skbayesnn.inference.noise._noise_network import NoisePlan
+from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.posterior import (
+    CorrelatedJoint,
+    Gaussian,
+    InputDependentJoint,
+    JointPosterior,
+    LogUniform,
+    MeasuredJoint,
+    StudentTJoint,
+)
+from tests.tools import LIKELIHOODS, make_problem
+
+RANGE = LogUniform(0.05, 20.0)
+DEGREES = (2.5, 5.0, 20.0)
+MEASURED = ["measured", "measured_shared"]
+CORRELATED = ["correlated", "correlated_shared"]  # the output layer is always integrated out
+INDEPENDENT = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two", *MEASURED]
+ALL_JOINTS = [*LIKELIHOODS, *INDEPENDENT, *CORRELATED]
+
+
+def make_joint(
+    name,
+    hidden=(3,),
+    prior="layer",
+    integrate=True,
+    known=True,
+    fixed=False,
+    seed=0,
+    n=7,
+    size=3,
+    **options,
+):
+    """A joint posterior and some positions ``(size, dimension + n_conditions)``."""
+    source = {"input_dependent": "student_t", "input_dependent_two": "gaussian"}.get(name, name)
+    posterior, _, hyper = make_problem(source, hidden, prior=prior, n=n, seed=seed, **options)
+    rng = np.random.default_rng(seed + 1)
+    alpha, beta = (np.ones(len(values), dtype=bool) for values in hyper)
+    if fixed:
+        alpha[-1] = beta[:1] = False
+    kind, own = JointPosterior, {}
+    if name.startswith("student_t"):
+        kind, own = StudentTJoint, {"degrees_of_freedom": DEGREES}
+    if name.startswith("input_dependent"):
+        noise = Gaussian.per_output(posterior.network.n_outputs)
+        network, groups = NoisePlan.build(posterior.network, (2,), "layer")
+        posterior, kind = replace(posterior, likelihood=noise), InputDependentJoint
+        own = {"noise_network": network, "noise_groups": groups}
+        further = np.ones(len(groups.names) - 1)
+        alpha = np.append(alpha, further > 0)
+        hyper = hyper._replace(alpha=np.append(hyper.alpha, further))
+    if name in MEASURED:
+        kind = MeasuredJoint
+    if name in CORRELATED:  # the group of the correlations has precision 1
+        kind, alpha = CorrelatedJoint, np.append(alpha, False)
+        hyper = hyper._replace(alpha=np.append(hyper.alpha, 1.0))
+    information = np.exp(rng.normal(0.0, 2.0, len(alpha))) if known else np.zeros(len(alpha))
+    if name in CORRELATED:
+        information[-1] = 0.0
+    free = FreeHyperparameters.sharing(alpha, beta, RANGE)
+    joint = kind(posterior, free, hyper, information, integrate, **own)
+    q = rng.standard_normal((size, joint.dimension + joint.n_conditions))
+    if joint.n_conditions:
+        q[:, joint.dimension :][:, :n] = rng.gamma(2.0, 0.5, (size, n))
+        q[:, joint.dimension + n] = np.resize(DEGREES, size)
+    return joint, q
