@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp, rel_entr, softmax
+from scipy.special import logsumexp, softmax
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, Estimator
+from skbayesnn.active_learning._information import class_information, indicator_information
 from skbayesnn.active_learning._inputs import EVIDENCE, METHODS, SAMPLERS, resolve
-from skbayesnn.active_learning._mixtures import indicator_information
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import Ensemble, mixture_moments, normal_points
 
@@ -107,23 +107,12 @@ def model_discrimination(
 
 
 class View(NamedTuple):
-    """Predictive distribution of one model.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-    X : ndarray of shape (n, n_features)
-        Candidates, standardised.
-    y_scaling : Scaling
-    probability : float
-        Default probability of the model, not normalised.
-    log_evidence : float
-    """
+    """Predictive distribution of one model at standardised candidates ``(n, n_features)``."""
 
     ensemble: Ensemble
     X: np.ndarray
     y_scaling: Scaling
-    probability: float
+    probability: float  # by default; not normalised
     log_evidence: float
 
 
@@ -152,24 +141,20 @@ def _of_minima(found, X_candidates):
     return views
 
 
-def _probabilities(given, views):
-    if given is None:
-        P = np.array([view.probability for view in views])
-        return P / P.sum()
-    if isinstance(given, str) and given == "evidence":
+def _probabilities(asked, views):
+    if isinstance(asked, str) and asked == "evidence":
         evidences = np.array([view.log_evidence for view in views])
         if not np.all(np.isfinite(evidences)):
             raise ValueError(f"probabilities='evidence', but log evidences are {evidences}.")
         return softmax(evidences)
-    wrong = (
-        f"probabilities must be 'evidence' or {len(views)} numbers, one for each model, not "
-        f"negative and not all zero; got {given!r}."
-    )
-    if isinstance(given, str):
-        raise ValueError(wrong)
-    P = check_array(given, ensure_2d=False, dtype=np.float64, input_name="probabilities")
+    P = np.array([view.probability for view in views] if asked is None else [])
+    if asked is not None and not isinstance(asked, str):
+        P = check_array(asked, ensure_2d=False, dtype=np.float64, input_name="probabilities")
     if P.shape != (len(views),) or np.any(P < 0) or not P.sum() > 0:
-        raise ValueError(wrong)
+        raise ValueError(
+            f"probabilities must be 'evidence' or {len(views)} numbers, one for each model, not "
+            f"negative and not all zero; got {asked!r}."
+        )
     return P / P.sum()
 
 
@@ -191,10 +176,12 @@ def _check_comparable(models):
 
 
 def _information(views, P, classes, method):
-    """Compute the information gains in blocks of rows."""
+    """Compute the information gains, for regression in blocks of rows."""
     if classes:
         p = np.stack([view.ensemble.probabilities(view.X) for view in views])
-        return (_of_classes if method == "exact" else _approximately_of_classes)(p, P)
+        if method == "exact":
+            return class_information(p, P)
+        return _over_pairs(_divergence_of_classes, p, P) + np.zeros(p.shape[1])
     rule = _exactly if method == "exact" else _approximately
     width = sum(view.ensemble.doubles_per_row for view in views)
     blocks = row_blocks(len(views[0].X), width)
@@ -232,6 +219,11 @@ def _divergence(one, other):
     means = np.swapaxes(apart, 1, 2) @ (inverses[0] + inverses[1]) @ apart
     change = (S_1 - S_2) @ inverses[0] @ (S_1 - S_2) @ inverses[1]  # tr(S1/S2 + S2/S1 - 2)
     return 0.5 * (means[:, 0, 0] + np.trace(change, axis1=1, axis2=2))
+
+
+def _divergence_of_classes(p, q):
+    """Symmetrised Kullback-Leibler divergence of class probabilities."""
+    return np.sum((p - q) * np.log(np.maximum(p, SMALLEST) / np.maximum(q, SMALLEST)), axis=1)
 
 
 def _exactly(mixtures, P):
@@ -274,19 +266,3 @@ def _log_density(y, weights, means, covariances):
         white = np.einsum("mpq,nmq->nmp", inverses, y[rows, None] - means)
         density[rows] = logsumexp(log_norm - 0.5 * np.sum(white**2, axis=-1), axis=1)
     return density
-
-
-def _of_classes(p, P):
-    """Exact information gain from class probabilities ``(n_models, n, n_classes)``."""
-    parts = np.sum(rel_entr(p, np.tensordot(P, p, 1)), axis=2)
-    return np.maximum(P @ parts, 0.0)
-
-
-def _approximately_of_classes(p, P):
-    """Approximate information gain from class probabilities, by pairs of models."""
-
-    def divergence(one, other):
-        logs = [np.log(np.maximum(some, SMALLEST)) for some in (one, other)]
-        return np.sum((one - other) * (logs[0] - logs[1]), axis=1)
-
-    return _over_pairs(divergence, p, P) + np.zeros(p.shape[1])

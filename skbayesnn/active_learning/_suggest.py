@@ -1,14 +1,14 @@
-"""Suggestion of the next experiments: an acquisition function and its maximum."""
+"""Suggestion of the next experiments: acquisition functions and their maxima."""
 
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
+from scipy.special import erfcx, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.active_learning._acquisition import ACQUISITIONS
 from skbayesnn.active_learning._inputs import check_number, resolve
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
@@ -23,6 +23,9 @@ LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
 N_STARTS, MOST_ITERATIONS = 3, 30  # of the local optimiser
 STEP = 1e-5  # of differences, relative to the bounds
 N_DRAWS = 512  # drawn functions whose correlations condition on pending measurements
+LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
+FAR = -1.0  # standardised improvement below which another form of the logarithm is used
+FARTHEST = -1e3  # standardised improvement below which the asymptotic form is more accurate
 
 
 def suggest(
@@ -117,6 +120,99 @@ def suggest(
     return chosen
 
 
+def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
+    """Logarithm of the expected improvement over the best value.
+
+    With ``z = (mean - best) / std`` it is ``ln std + ln(phi(z) + z Phi(z))`` (Jones, Schonlau &
+    Welch 1998, equation 15). Far below the best value the sum cancels; ``ln phi(z) + ln(1 + z
+    Phi(z)/phi(z))`` is accurate there (Ament et al. 2023, section 4.1).
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Mean and standard deviation of the function, which is to be large.
+    best : float
+        Largest mean of the function at the training rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Logarithms of improvements in the units of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import log_expected_improvement
+    >>> log_expected_improvement(np.array([0.0, -50.0]), np.ones(2), 0.0).round(2)
+    array([-9.20000e-01, -1.25874e+03])
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        z = (mean - best) / np.maximum(std, np.finfo(float).tiny)
+        near, far = np.maximum(z, FAR), np.minimum(z, FAR)
+        close = np.log(np.exp(-0.5 * near**2 - LOG_SQRT_2_PI) + near * ndtr(near))
+        mills = np.sqrt(np.pi / 2.0) * erfcx(-far / np.sqrt(2.0))  # Phi(z) / phi(z)
+        rest = np.where(far < FARTHEST, far**-2.0, 1.0 + far * mills)  # 1 + z Phi/phi ~ 1 / z^2
+        distant = -0.5 * far**2 - LOG_SQRT_2_PI + np.log(rest)
+        return np.log(std) + np.where(z > FAR, close, distant)
+
+
+def upper_confidence_bound(mean: Array, std: Array, best: float) -> Array:
+    """Upper end ``mean + 2 std`` of an interval of the function (Srinivas et al. 2010).
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Mean and standard deviation of the function, which is to be large.
+    best : float
+        Not used.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Bounds, in the units of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import upper_confidence_bound
+    >>> upper_confidence_bound(np.zeros(2), np.array([1.0, 2.0]), 0.0)
+    array([2., 4.])
+    """
+    return mean + 2.0 * std
+
+
+class Straddle:
+    """Acquisition ``1.96 std - |mean - threshold|`` of rows near a contour of the function.
+
+    It is large where the function may lie on either side of the threshold (Bryan et al. 2005).
+
+    Parameters
+    ----------
+    threshold : float
+        Value whose contour is wanted, in units of y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import Straddle
+    >>> Straddle(1.0)(np.array([1.0, 3.0]), np.ones(2), 0.0)
+    array([ 1.96, -0.04])
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    def __call__(self, mean: Array, std: Array, best: float) -> Array:
+        """Evaluate at means and standard deviations ``(n,)``."""
+        return 1.96 * std - np.abs(mean - self.threshold)
+
+
+ACQUISITIONS = {
+    "log_expected_improvement": log_expected_improvement,
+    "upper_confidence_bound": upper_confidence_bound,
+}
+
+
 class _Search:
     """Acquisition function of a fitted model at rows in the units of the user."""
 
@@ -186,17 +282,14 @@ class _Search:
         values = score(pool)
         found = [pool[np.argmax(values)]]
 
-        def with_slope(u):
-            side = np.where(u < 0.5, STEP, -STEP)  # differences stay within the bounds
-            rows = np.vstack([u, u + np.diag(side)])
-            f = -score(low + width * rows)
-            return f[0], (f[1:] - f[0]) / side
+        def worse(u):
+            return -score(low[None] + width * u)[0]
 
+        options = {"maxiter": MOST_ITERATIONS, "eps": STEP}
         for start in pool[np.argsort(-values)[:N_STARTS]]:
             unit = (start - low) / width
-            options = {"maxiter": MOST_ITERATIONS}
             result = minimize(
-                with_slope, unit, jac=True, bounds=[(0, 1)] * len(low), options=options
+                worse, unit, method="L-BFGS-B", bounds=[(0, 1)] * len(low), options=options
             )
             found.append(low + width * result.x)
         found = np.array(found)
