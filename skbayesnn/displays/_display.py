@@ -31,22 +31,10 @@ class Display:
 
     @contextmanager
     def _panels(self, ax, grid, size, **options):
-        """Provide Axes to draw in: the given ones, or those of a new figure of `size` inches.
+        """Provide the Axes of a grid ``(rows, columns)`` of panels, in a context of their style.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, array-like of them, or None
-            One Axes means the first panel alone.
-        grid : tuple of int
-            Rows and columns of panels.
-        size : tuple of float
-            Width and height in inches.
-        **options
-            Options of ``pyplot.subplots``.
-
-        Yields
-        ------
-        ndarray of Axes
+        ``ax`` holds the user's Axes, of which one means the first panel alone; ``None`` opens a
+        figure of ``size`` ``(width, height)`` in inches by ``pyplot.subplots`` with the options.
         """
         plt = require_pyplot()
         n = prod(grid)

@@ -101,7 +101,7 @@ def test_estimators_of_others_have_no_relevances():
 
 @pytest.mark.parametrize("name", ["predictive", "calibration"])
 def test_estimators_of_others_need_probabilities(name):
-    with pytest.raises(TypeError, match="This display needs a"):
+    with pytest.raises(TypeError, match="return_std"):
         DRAWN[name][1](LinearRegression().fit(X, Y))
     with pytest.raises(NotFittedError):
         DRAWN[name][1](BayesianRidge())
