@@ -158,11 +158,11 @@ class TransformedTargetRegressor(
         y, one_dimensional = as_targets(y)
         weight, fit_params = self._weights(regressor, y, sample_weight, fit_params)
         transformer = self._fitted_transformer(y, weight)
-        mapping = monotone_map(transformer, y[weight > 0])
+        mapping = monotone_map(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
-        regressor.fit(X, t[:, 0] if one_dimensional else t, **fit_params)
+        regressor.fit(X, mapping.shaped(t), **fit_params)
         self.regressor_, self.transformer_ = regressor, transformer
-        self._map, self._y_is_1d = mapping, one_dimensional
+        self._map = mapping
         self._keep(mapping.log_slope(t).sum(axis=1), weight)
         return self
 
@@ -196,8 +196,8 @@ class TransformedTargetRegressor(
         if sample_weight is not None:
             name = "__".join([*path_to_final_step(regressor), "sample_weight"])
             fit_params = {**fit_params, name: sample_weight}
-        given = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
-        return checked_weights(given[0] if given else None, len(y)), fit_params
+        weights = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
+        return checked_weights(weights[0] if weights else None, len(y)), fit_params
 
     def _fitted_transformer(self, y, weight):
         """Fit the transformer to the targets."""

@@ -31,8 +31,6 @@ class TransformedDistribution(Distribution):
         Distribution of ``t``.
     map : MonotoneMap
         Transformation ``T`` with its inverse ``g``.
-    one_dimensional : bool
-        Whether arrays have no axis of outputs.
 
     Examples
     --------
@@ -49,11 +47,10 @@ class TransformedDistribution(Distribution):
 
     inner: Any
     map: Any
-    one_dimensional: bool
 
     def mean(self) -> Array:
         """Compute the mean, in units of y."""
-        return self.expect(_itself)[0]
+        return self.expect(lambda y: y)[0]
 
     def std(self, kind: str = "total") -> Array:
         """Compute the standard deviation about the mean, of weights and noise together.
@@ -66,11 +63,11 @@ class TransformedDistribution(Distribution):
         """
         if kind != "total":
             raise ValueError(f"kind must be 'total' for transformed targets; got {kind!r}.")
-        return self.expect(_itself)[1]
+        return self.expect(lambda y: y)[1]
 
     def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
         """Compute mean and standard deviation of a function; see `PredictiveDistribution`."""
-        return self.inner.expect(lambda t: function(self._taken_back(t)))
+        return self.inner.expect(lambda t: function(self.map.back(t)))
 
     def ppf(self, q: ArrayLike) -> Array:
         """Compute quantiles, in units of y; see `PredictiveDistribution`."""
@@ -78,11 +75,11 @@ class TransformedDistribution(Distribution):
         t = self.inner.ppf(q)
         if not self.map.increasing.all():
             increasing = self.map.increasing.reshape(-1, *(1,) * q.ndim)
-            increasing = increasing[0] if self.one_dimensional else increasing
+            increasing = increasing[0] if self.map.one_dimensional else increasing
             t = np.where(increasing, t, self.inner.ppf(1.0 - q))
-        if self.one_dimensional:
-            return self._taken_back(t)
-        return np.moveaxis(self._taken_back(np.moveaxis(t, 1, -1)), -1, 1)
+        if self.map.one_dimensional:
+            return self.map.back(t)
+        return np.moveaxis(self.map.back(np.moveaxis(t, 1, -1)), -1, 1)
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, for each output by itself, in nats.
@@ -93,25 +90,25 @@ class TransformedDistribution(Distribution):
             If the transformation is not finite or has no finite slope at some target.
         """
         t, slopes = self._transformed(y)
-        return self.inner.logpdf(self._shaped(t)) + self._shaped(slopes)
+        return self.inner.logpdf(self.map.shaped(t)) + self.map.shaped(slopes)
 
     def joint_logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, joint over the outputs, as `logpdf`."""
         t, slopes = self._transformed(y)
-        return self.inner.joint_logpdf(self._shaped(t)) + slopes.sum(axis=1)
+        return self.inner.joint_logpdf(self.map.shaped(t)) + slopes.sum(axis=1)
 
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, which may be any numbers."""
         y = self._checked(y)
 
         def of_transformed(t):
-            return self.inner.cdf(self._shaped(t)).reshape(t.shape)
+            return self.inner.cdf(self.map.shaped(t)).reshape(t.shape)
 
-        return self._shaped(self.map.cdf(y, of_transformed))
+        return self.map.shaped(self.map.cdf(y, of_transformed))
 
     def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
         """Draw targets, noise included; see `PredictiveDistribution`."""
-        return self._taken_back(self.inner.rvs(size, random_state))
+        return self.map.back(self.inner.rvs(size, random_state))
 
     def __getitem__(self, rows: Any) -> Self:
         """Select rows by a slice, an index array or a mask."""
@@ -140,13 +137,6 @@ class TransformedDistribution(Distribution):
             raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
         return y
 
-    def _taken_back(self, t):
-        return taken_back(self.map, t, self.one_dimensional)
-
-    def _shaped(self, t):
-        """Drop the axis of outputs if y had none."""
-        return t[:, 0] if self.one_dimensional else t
-
 
 class TransformedPredictions(Predictions):
     """Mixin of the predictions of a regressor of transformed targets, in units of the targets.
@@ -157,7 +147,6 @@ class TransformedPredictions(Predictions):
     regressor_: Any
     prediction: str
     _map: Any
-    _y_is_1d: bool
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
         """Predict the median or mean of the targets, see ``prediction``.
@@ -203,7 +192,7 @@ class TransformedPredictions(Predictions):
                 "the targets as they are."
             )
         inner = self._ask("predict_distribution", X)
-        return TransformedDistribution(inner, self._map, self._y_is_1d)
+        return TransformedDistribution(inner, self._map)
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw functions from the posterior, without noise, in units of y.
@@ -253,21 +242,7 @@ class TransformedPredictions(Predictions):
     def _functions(self, method, X, n_samples, random_state):
         """Transform functions of the regressor back."""
         t = self._ask(method, X, n_samples, random_state)
-        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
-
-    def _taken_back(self, t):
-        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
-        return taken_back(self._map, t, self._y_is_1d)
-
-
-def _itself(y):
-    """Return the target unchanged."""
-    return y
-
-
-def taken_back(mapping, t, one_dimensional):
-    """Transform values, whose last axis is that of the outputs if y has one, back to targets."""
-    return mapping.inverse(t[..., None])[..., 0] if one_dimensional else mapping.inverse(t)
+        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
 
 
 def as_targets(y):
