@@ -7,8 +7,7 @@ import numbers
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skbayesnn.metrics._checks import finite, mean_over_rows, row_weights
-from skbayesnn.metrics._rules import ends
+from skbayesnn.metrics._rules import ends, finite, mean_over_rows, row_weights
 
 
 def interval_coverage(

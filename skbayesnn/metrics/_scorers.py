@@ -19,8 +19,13 @@ from skbayesnn.metrics._calibration import (
     interval_coverage,
     quantile_calibration_error,
 )
-from skbayesnn.metrics._checks import mean_over_rows, probability
-from skbayesnn.metrics._rules import crps_gaussian, interval_score, log_density_gaussian
+from skbayesnn.metrics._rules import (
+    crps_gaussian,
+    interval_score,
+    log_density_gaussian,
+    mean_over_rows,
+    probability,
+)
 
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
