@@ -144,7 +144,8 @@ def information_gain(
 def linear_models(model):
     """Make a linear model per minimum, or one for all draws, and their shares in predictions."""
     ensemble = model._gaussians
-    return [LinearModel(part) for part in ensemble.parts], [w.sum() for w in ensemble.weights]
+    weights = np.array([own.sum() for own in ensemble.weights])
+    return [LinearModel(part) for part in ensemble.parts], weights
 
 
 def _gains_by_draws(model, question, X):

@@ -101,6 +101,14 @@ def observed(V, targets):
     return V
 
 
+def measured(V):
+    """List vectors ``(m, r)`` of unit-noise targets that are measured in turn, for `observed`."""
+    targets = []
+    for v in V:
+        targets.append(observed(v, targets))
+    return targets
+
+
 class Interest(NamedTuple):
     """Moments of the outputs at points of interest, ``(n_points, p)`` and ``(n_points, p, p)``.
 
@@ -151,9 +159,7 @@ class Candidates:
     def observe(self, row):
         """Update everything as if the target of a row had been measured."""
         ((mean, V),) = self._expanded(self._X, [slice(row, row + 1)])
-        targets = []
-        for v in (curved(mean, V) if self._linear.has_classes else V)[0]:
-            targets.append(observed(v, targets))
+        targets = measured((curved(mean, V) if self._linear.has_classes else V)[0])
         self._targets += targets
         if self._kept is not None:
             self._kept = [(mean, observed(V, targets)) for mean, V in self._kept]

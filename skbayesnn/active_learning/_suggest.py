@@ -9,7 +9,9 @@ from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
+from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import check_number, resolve
+from skbayesnn.active_learning._linear import measured, observed
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPRegressor,
@@ -17,12 +19,12 @@ from skbayesnn.estimators import (
     generator,
     named,
 )
+from skbayesnn.network import row_blocks
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
 N_STARTS, MOST_ITERATIONS = 3, 30  # of the local optimiser
 STEP = 1e-5  # of differences, relative to the bounds
-N_DRAWS = 512  # drawn functions whose correlations condition on pending measurements
 LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 FAR = -1.0  # standardised improvement below which another form of the logarithm is used
 FARTHEST = -1e3  # standardised improvement below which the asymptotic form is more accurate
@@ -246,9 +248,15 @@ class _Search:
 
     def score(self, chosen, rng):
         """Acquisition function, given the rows that were chosen before."""
-        seed = int(rng.integers(2**32))
         if self.thompson:
-            return lambda X: self.sign * self._drawn(self.prepare(X), 1, seed)[0]
+            seed = int(rng.integers(2**32))
+
+            def drawn(X):  # the same function at every call
+                draw = np.random.default_rng(seed)
+                f = self.model._ensemble.draw(self.prepare(X), draw, 1)
+                return self.sign * self.model._y_scaling.inverse(f)[0, :, 0]
+
+            return drawn
         pending = self.prepare(chosen) if len(chosen) else None
         best = self.best
         if pending is not None:
@@ -256,8 +264,8 @@ class _Search:
 
         def score(X):
             Z = self.prepare(X)
-            std = self._at(Z).std("epistemic") * self._share_left(Z, pending, seed)
-            values = np.asarray(self.function(self.sign * self._at(Z).mean(), std, best))
+            mean, std = self.sign * self._at(Z).mean(), self.std(Z, pending)
+            values = np.asarray(self.function(mean, std, best))
             if values.shape != (len(X),) or np.any(np.isnan(values)):
                 raise ValueError(
                     f"acquisition must return {len(X)} numbers, one per row; it returned "
@@ -266,6 +274,24 @@ class _Search:
             return values - self._log_cost(X)
 
         return score
+
+    def std(self, Z, pending=None):
+        """Standard deviation of the function, after measurements at pending rows."""
+        std = self._at(Z).std("epistemic")
+        if pending is None:
+            return std
+        models, weights = linear_models(self.model)
+        targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
+        share = np.empty(len(Z))
+        for rows in row_blocks(len(Z), sum(linear.n_unknowns for linear in models)):
+            moments = [linear.part.whitened(Z[rows]) for linear in models]
+            mean = np.stack([mean[:, 0] for mean, _ in moments])
+            before = np.stack([np.sum(V**2, axis=(1, 2)) for _, V in moments])
+            after = [observed(V, own) for (_, V), own in zip(moments, targets, strict=True)]
+            fall = before - np.stack([np.sum(V**2, axis=(1, 2)) for V in after])
+            total = weights @ (before + mean**2) - (weights @ mean) ** 2
+            share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
+        return std * np.sqrt(np.clip(share, 0.0, 1.0))
 
     def _log_cost(self, X):
         """Logarithm of the costs; 0 without costs."""
@@ -299,28 +325,6 @@ class _Search:
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""
         return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
-
-    def _drawn(self, Z, size, seed):
-        """Draw functions ``(size, n)``, the same ones for every call."""
-        drawn = self.model._ensemble.draw(Z, np.random.default_rng(seed), size)
-        return self.model._y_scaling.inverse(drawn)[..., 0]
-
-    def _share_left(self, Z, pending, seed):
-        """Share of the standard deviation that measurements at pending rows leave.
-
-        The function is regressed on its noisy values there, over drawn functions.
-        """
-        if pending is None:
-            return 1.0
-        drawn = self._drawn(np.vstack([Z, pending]), N_DRAWS, seed)
-        drawn = drawn - drawn.mean(axis=0)
-        there, here = drawn[:, len(Z) :], drawn[:, : len(Z)]
-        covariance = there.T @ there + N_DRAWS * np.diag(self._at(pending).var("aleatoric"))
-        ridge = 1e-9 * np.trace(covariance) * np.eye(len(pending))
-        cross = there.T @ here
-        explained = np.sum(cross * np.linalg.solve(covariance + ridge, cross), axis=0)
-        variance = np.maximum(np.sum(here**2, axis=0), np.finfo(float).tiny)
-        return np.sqrt(np.clip(1.0 - explained / variance, 0.0, 1.0))
 
 
 def _bounds(candidates):
