@@ -117,15 +117,8 @@ def test_names_of_columns_are_kept(scaled):
         assert suggest(model, candidates, 2, random_state=0).shape == (2, 2)
 
 
-def test_pipelines():
-    X, y = make_rows()
-    regressor = EvidenceMLPRegressor((6,), noise="constant", n_restarts=2, random_state=0)
-    found = suggest(make_pipeline(StandardScaler(), regressor).fit(X, y), LIMITS, random_state=0)
-    assert_allclose(found, [[0.3, 0.5]], atol=0.15)
-
-
 @pytest.mark.parametrize(
-    ("candidates", "given", "message"),
+    ("candidates", "options", "message"),
     [
         (LIMITS, {"acquisition": "best"}, "acquisition must be"),
         (LIMITS, {"acquisition": "thompson", "cost": np.ones_like}, "cost divides"),
@@ -139,9 +132,9 @@ def test_pipelines():
         ([*LIMITS, (0.0, 1.0)], {}, "X has 3 features"),
     ],
 )
-def test_bad_requests(model, candidates, given, message):
+def test_bad_requests(model, candidates, options, message):
     with pytest.raises(ValueError, match=message):
-        suggest(model, candidates, **given)
+        suggest(model, candidates, **options)
 
 
 def test_only_regressors_of_one_output():
