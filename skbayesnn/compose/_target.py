@@ -84,7 +84,8 @@ class TransformedTargetRegressor(
     Notes
     -----
     Where the transformation takes values in an interval only, predictions of ``t`` beyond it count
-    as its end: with ``np.sqrt`` negative values predict the target 0.
+    as its end: with ``np.sqrt`` negative values predict the target 0. Drawn functions are those of
+    ``t``, transformed back: medians of the targets, given the weights.
 
     References
     ----------

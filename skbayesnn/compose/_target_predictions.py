@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators import ask, probabilities
+from skbayesnn.estimators import EvidenceMLPRegressor, ask, probabilities
 from skbayesnn.estimators.predictions._distribution import Distribution
 from skbayesnn.estimators.predictions._methods import Predictions
 
@@ -138,6 +139,17 @@ class TransformedDistribution(Distribution):
         return y
 
 
+def _functions(method):
+    """Delegate a method that draws functions to the regressor, and transform them back."""
+
+    @wraps(method)
+    def draw(self, X, n_samples=1, random_state=0):
+        t = self._ask(method.__name__, X, n_samples, random_state)
+        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
+
+    return draw
+
+
 class TransformedPredictions(Predictions):
     """Mixin of the predictions of a regressor of transformed targets, in units of the targets.
 
@@ -194,55 +206,13 @@ class TransformedPredictions(Predictions):
         inner = self._ask("predict_distribution", X)
         return TransformedDistribution(inner, self._map)
 
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Draw functions from the posterior, without noise, in units of y.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-        n_samples : int, default=1
-            Number of functions; each is drawn jointly over all rows.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            Drawn functions of ``t``, transformed back: medians of the targets, given the weights.
-        """
-        return self._functions("sample_y", X, n_samples, random_state)
-
-    def sample_prior(
-        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
-    ) -> Array:
-        """Draw functions from the prior at the inferred precisions, in units of y.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-        n_samples : int, default=1
-            Number of functions.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            Functions as in `sample_y`.
-        """
-        return self._functions("sample_prior", X, n_samples, random_state)
+    sample_y = _functions(EvidenceMLPRegressor.sample_y)
+    sample_prior = _functions(EvidenceMLPRegressor.sample_prior)
 
     def _ask(self, method, X, *args):
         """Call a method of the regressor, which may be a pipeline."""
         check_is_fitted(self)
         return ask(self.regressor_, method, X, *args)
-
-    def _functions(self, method, X, n_samples, random_state):
-        """Transform functions of the regressor back."""
-        t = self._ask(method, X, n_samples, random_state)
-        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
 
 
 def as_targets(y):

@@ -92,8 +92,8 @@ def fitting_legend(owner, ncols, **options):
         box = legend.get_window_extent()
         if edge.x0 <= box.x0 and box.x1 <= edge.x1:
             return legend
-        legend.remove()
-    legend = owner.legend(ncols=1, **LEGEND, **options)
+        if columns > 1:
+            legend.remove()
     room = edge.x1 - max(box.x0, edge.x0)
     longest = max(len(text.get_text()) for text in legend.get_texts())
     letters = max(12, int(0.85 * longest * room / box.width))

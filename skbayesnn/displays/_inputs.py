@@ -1,6 +1,7 @@
 """Interpretation of users' input for displays: estimators, features, slices, searches."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -8,17 +9,11 @@ from sklearn.metrics import log_loss
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skbayesnn.estimators import (
-    AveragedClassifier,
-    AveragedRegressor,
-    BayesianMLP,
-    ask,
-    final_step,
-)
+from skbayesnn.estimators import AveragedClassifier, AveragedRegressor, BayesianMLP, ask, final_step
 from skbayesnn.estimators.inputs._settings import SETTINGS
 
 DOUBTS = ("doubtful", "chains have not converged")
-NETWORKS = BayesianMLP, AveragedRegressor, AveragedClassifier
+NETWORKS: Any = (BayesianMLP, AveragedRegressor, AveragedClassifier)
 
 
 def fitted_network(estimator):

@@ -13,12 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display
-from skbayesnn.displays._inputs import (
-    check_search,
-    is_doubtful,
-    measure_errors,
-    readable,
-)
+from skbayesnn.displays._inputs import check_search, is_doubtful, measure_errors, readable
 from skbayesnn.estimators import final_step
 
 
@@ -127,13 +122,13 @@ class EvidenceVersusTestDisplay(Display):
             verdicts = results.get("verdict", [""] * len(params))
         labels = _groups(group_by, params)
         errors, name = measure_errors(estimators, X_test, y_test, error)
-        evidences = np.asarray(evidences, dtype=float)
-        known = np.isfinite(evidences) & np.isfinite(errors)
+        evidence = np.asarray(evidences, dtype=float)
+        known = np.isfinite(evidence) & np.isfinite(errors)
         if not known.any():
             raise ValueError("No fit has both a log evidence and a test error.")
         doubtful = np.array([is_doubtful(verdict) for verdict in verdicts])[known]
         labels = np.array(labels)[known]
-        display = cls(evidences[known], errors[known], labels, doubtful=doubtful, error_name=name)
+        display = cls(evidence[known], errors[known], labels, doubtful=doubtful, error_name=name)
         return display.plot(ax, **plot_options)
 
     @property

@@ -5,12 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from skbayesnn import (
-    EvidenceMLPClassifier,
-    EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
-)
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.network import Network
 from skbayesnn.predictive import Draws, Ensemble, GaussianNoise, Part
 
