@@ -115,13 +115,6 @@ def test_crps_of_a_mixture(distance):
     assert_allclose(-found, expected, rtol=1e-5)
 
 
-def test_gaussian_predictions_use_the_closed_form():
-    model = EvidenceMLPRegressor(()).fit(X[TRAIN], Y[TRAIN])
-    mean, std = model.predict(X[TEST], return_std=True)
-    expected = -crps_gaussian(Y[TEST], mean, std).mean()
-    assert_allclose(neg_crps_scorer(model, X[TEST], Y[TEST]), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda c: type(c).__name__)
 def test_classifiers(classifier):
     model = classifier.fit(X[TRAIN], LABELS[TRAIN])
