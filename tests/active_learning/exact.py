@@ -5,15 +5,18 @@ from scipy.special import entr, rel_entr
 from scipy.stats import norm
 
 from skbayesnn.network import outputs
+from skbayesnn.predictive import Draws
 from tests.tools import difference, standardised
 
 
 def joint_covariance(estimator, member, X):
     """Covariance of all outputs at all rows, in units of y without noise: (n * n_outputs,) * 2."""
-    scale = estimator._y_scaling.scale
+    scale, rows = estimator._y_scaling.scale, standardised(estimator, np.asarray(X, dtype=float))
+    if isinstance(member, Draws):
+        f = member.outputs(rows) * scale
+        return np.cov(f.reshape(len(f), -1).T, bias=True)
 
     def values(theta):
-        rows = standardised(estimator, np.asarray(X, dtype=float))
         return (outputs(member.network, theta, rows) * scale).ravel()
 
     J = difference(values, member.theta)

@@ -5,7 +5,7 @@ from scipy.stats import norm
 
 from skbayesnn.active_learning import information_gain, model_discrimination
 from skbayesnn.predictive import class_probabilities
-from tests.active_learning.exact import gaussian_information, mixture_entropy, table_information
+from tests.active_learning.exact import mixture_entropy, table_information
 from tests.active_learning.fitted import blank, candidates, constants, sampled
 from tests.tools import parts_of, standardised, with_ensemble
 
@@ -71,31 +71,6 @@ def test_total_gain_of_regression(noise):
         entropy = mixture_entropy(f[:, row, 0], sds, np.full(len(f), 1 / len(f)))
         assert_allclose(gain, entropy - np.mean(norm.entropy(0, sds)), rtol=1e-8)
     assert np.all(gains > 0)
-
-
-@pytest.mark.parametrize("task", ["one", "two"])
-@pytest.mark.parametrize("noise", ["constant", "input_dependent"])
-def test_gains_of_regression_by_moments_of_the_draws(task, noise):
-    model, X = sampled(task, noise), candidates()
-    rows = standardised(model, np.vstack([X, X_INTEREST]))
-    networks = parts_of(model)[0].outputs(rows)
-    p, n = networks.shape[2], len(X)
-    S = np.cov(networks.reshape(len(networks), -1).T, bias=True)
-    variances = parts_of(model)[0].noise.variances(rows)
-    noise = np.broadcast_to(variances, networks.shape).mean(axis=0).ravel()
-    noise[n * p :] = 0.0
-    S = S + np.diag(noise)
-    points = [list(range((n + u) * p, (n + u + 1) * p)) for u in range(3)]
-    rows = [list(range(row * p, (row + 1) * p)) for row in range(n)]
-    marginal = [[gaussian_information(S, row, point) for point in points] for row in rows]
-    joint = [gaussian_information(S, row, list(range(n * p, (n + 3) * p))) for row in rows]
-    gains = {
-        kind: information_gain(model, X, X_INTEREST, kind=kind) for kind in ("joint", "marginal")
-    }
-    assert_allclose(gains["marginal"], marginal, rtol=1e-7)
-    assert_allclose(gains["joint"], joint, rtol=1e-6)
-    mean = information_gain(model, X, X_INTEREST, interest_weight=WEIGHT)
-    assert_allclose(mean, np.array(marginal) @ WEIGHT / WEIGHT.sum(), rtol=1e-7)
 
 
 def test_total_gain_of_several_outputs():
