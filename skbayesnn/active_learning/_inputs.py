@@ -1,11 +1,9 @@
 """Validation of users' input: estimators, inputs, and the quantities of interest."""
 
-import numbers
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators import (
@@ -16,6 +14,7 @@ from skbayesnn.estimators import (
     before_final_step,
     final_step,
 )
+from skbayesnn.metrics._rules import row_weights
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
 SAMPLERS = (HMCMLPRegressor, HMCMLPClassifier)
@@ -73,7 +72,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
             f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
         )
     X_interest = prepare(X_interest)
-    weight = _normalised(interest_weight, len(X_interest))
+    weight = row_weights(interest_weight, len(X_interest), "interest_weight")
     if kind == "joint" and isinstance(model, SAMPLERS):
         n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
         if n_draws < DRAWS_PER_TARGET * wanted:
@@ -83,37 +82,3 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
                 "kind='mean_marginal'."
             )
     return Question(kind, method, model._y_scaling.scale, X_interest, weight)
-
-
-def _normalised(interest_weight, n_points):
-    if interest_weight is None:
-        return np.full(n_points, 1.0 / n_points)
-    weight = check_array(
-        interest_weight, ensure_2d=False, dtype=np.float64, input_name="interest_weight"
-    )
-    if weight.shape != (n_points,):
-        raise ValueError(
-            f"interest_weight must have shape ({n_points},), one per row of X_interest; got "
-            f"{weight.shape}."
-        )
-    if np.any(weight < 0) or not np.any(weight > 0):
-        raise ValueError("interest_weight must not be negative, and at least one must be positive.")
-    return weight / weight.sum()
-
-
-def check_number(value, name, least):
-    """Raise unless an integer is at least ``least``."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
-
-
-def check_price(price):
-    """Raise unless a price per measurement is ``None`` or a number."""
-    if price is None:
-        return
-    if not isinstance(price, numbers.Real) or isinstance(price, bool):
-        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
-    if not price >= 0:
-        raise ValueError(f"price must not be negative or nan, got {price!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,9 @@ from numpy.typing import ArrayLike
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Estimator
 from skbayesnn.active_learning._gain import linear_models
-from skbayesnn.active_learning._inputs import (
-    EVIDENCE,
-    Question,
-    check_number,
-    check_price,
-    pose,
-    resolve,
-)
+from skbayesnn.active_learning._inputs import EVIDENCE, Question, pose, resolve
 from skbayesnn.active_learning._linear import Candidates, prior_model
+from skbayesnn.estimators.inputs._parameters import count
 
 KEPT_DOUBLES = 2**26  # largest size at which vectors of all candidates are kept (512 MiB)
 
@@ -191,10 +186,14 @@ def thin_training_set(
 
 
 def _check_choice(n, n_rows, price):
-    check_number(n, "n", 1)
-    if n > n_rows:
+    if count(n, "n") > n_rows:
         raise ValueError(f"n={n} is larger than the number of rows to choose from, {n_rows}.")
-    check_price(price)
+    if price is None:
+        return
+    if not isinstance(price, numbers.Real) or isinstance(price, bool):
+        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
+    if not price >= 0:
+        raise ValueError(f"price must not be negative or nan, got {price!r}.")
 
 
 def _greedy(models, weights, question, X, n, price, return_gains):

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
-from skbayesnn.active_learning._inputs import check_number, resolve
+from skbayesnn.active_learning._inputs import resolve
 from skbayesnn.active_learning._linear import measured, observed
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
@@ -19,6 +19,7 @@ from skbayesnn.estimators import (
     generator,
     named,
 )
+from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.network import row_blocks
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
@@ -100,7 +101,7 @@ def suggest(
     >>> suggest(model, [(0.0, 1.0)], random_state=0).round(2)
     array([[0.4]])
     """
-    check_number(n, "n", 1)
+    count(n, "n")
     search = _Search(estimator, acquisition, maximize, cost, constraint)
     bounds = _bounds(candidates)
     rng = generator(random_state)

@@ -23,8 +23,7 @@ from skbayesnn.estimators import (
     final_step,
     path_to_final_step,
 )
-
-PREDICTIONS = ("median", "mean")
+from skbayesnn.estimators.inputs._parameters import one_of
 
 
 class TransformedTargetRegressor(
@@ -169,11 +168,7 @@ class TransformedTargetRegressor(
 
     def _checked_regressor(self):
         """Check the parameters, and return the regressor to fit."""
-        if not (isinstance(self.prediction, str) and self.prediction in PREDICTIONS):
-            raise ValueError(
-                f"prediction must be one of {', '.join(map(repr, PREDICTIONS))}; "
-                f"got {self.prediction!r}."
-            )
+        one_of(self, "prediction", ("median", "mean"))
         functions = self.func, self.inverse_func
         if self.transformer is not None and functions != (None, None):
             raise ValueError("Give either transformer or func with inverse_func, not both.")

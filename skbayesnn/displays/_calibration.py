@@ -17,6 +17,7 @@ from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
 from skbayesnn.displays._inputs import NETWORKS, class_probabilities
 from skbayesnn.estimators import final_step
+from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.metrics._scorers import predicting
 
 DIAGONAL = "calibrated"
@@ -380,9 +381,7 @@ def _reliability(name, hits, probabilities, n_bins, strategy):
         raise ValueError(f"The probabilities {name!r} do not lie between 0 and 1.")
     if strategy not in ("uniform", "quantile"):
         raise ValueError(f"strategy must be 'uniform' or 'quantile', got {strategy!r}.")
-    if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
-        raise ValueError(f"n_bins must be a positive int, got {n_bins!r}.")
-    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    edges = np.linspace(0.0, 1.0, count(n_bins, "n_bins") + 1)
     if strategy == "quantile":
         edges = np.unique(np.quantile(probabilities, edges))
     bins = np.searchsorted(edges[1:-1], probabilities, side="right")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array
+from skbayesnn.estimators import probabilities
 from skbayesnn.network import row_blocks
 
 LOG_2_PI = np.log(2.0 * np.pi)
@@ -179,7 +178,7 @@ def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 
     >>> interval_score([0.0, 3.0], [[-1.0, 1.0], [-1.0, 1.0]], coverage=0.8)
     array([ 2., 22.])
     """
-    probability(coverage, "coverage")
+    probabilities(coverage, "coverage")
     y, low, high = ends(y_true, interval)
     outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
     return (high - low) + 2.0 / (1.0 - coverage) * outside
@@ -231,23 +230,17 @@ def with_last_axis(values, name, y, length=None):
     return array
 
 
-def probability(value, name):
-    """Raise unless a number lies strictly between 0 and 1."""
-    if not (isinstance(value, numbers.Real) and 0 < value < 1):
-        raise ValueError(f"{name} must lie between 0 and 1, got {value!r}.")
-
-
-def row_weights(sample_weight, n_rows):
-    """Row weights as shares that sum to 1."""
-    if sample_weight is None:
+def row_weights(weight, n_rows, name="sample_weight"):
+    """Weights of rows as shares that sum to 1."""
+    if weight is None:
         return np.full(n_rows, 1.0 / n_rows)
-    weight = finite(sample_weight, "sample_weight")
+    weight = finite(weight, name)
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have shape ({n_rows},), one weight per row; got {weight.shape}."
+            f"{name} must have shape ({n_rows},), one weight per row; got {weight.shape}."
         )
     if np.any(weight < 0) or not np.any(weight > 0):
-        raise ValueError("sample_weight must not be negative, and at least one must be positive.")
+        raise ValueError(f"{name} must not be negative, and at least one must be positive.")
     return weight / weight.sum()
 
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from skbayesnn.estimators import before_final_step, final_step
+from skbayesnn.estimators import before_final_step, final_step, probabilities
 from skbayesnn.metrics._calibration import (
     expected_calibration_error,
     interval_coverage,
@@ -24,7 +24,6 @@ from skbayesnn.metrics._rules import (
     interval_score,
     log_density_gaussian,
     mean_over_rows,
-    probability,
 )
 
 REACH = 8.0  # standard deviations within which distribution functions are integrated
@@ -200,7 +199,7 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     >>> -0.2 < score(model, X, y) <= 0
     True
     """
-    probability(coverage, "coverage")
+    probabilities(coverage, "coverage")
     return partial(_coverage_score, coverage=coverage)
 
 
@@ -235,7 +234,7 @@ def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     >>> score(model, X, y) > score(model, X, y + 1)
     True
     """
-    probability(coverage, "coverage")
+    probabilities(coverage, "coverage")
     return partial(_interval_score, coverage=coverage)
 
 

@@ -28,7 +28,7 @@ from skbayesnn.estimators import (
     delegated,
     final_step,
 )
-from skbayesnn.estimators.inputs._parameters import positive
+from skbayesnn.estimators.inputs._parameters import one_of, positive
 from skbayesnn.inference import Deadline, Lines, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
@@ -255,10 +255,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_averaging(self, candidates):
-        if self.combine not in AVERAGING:
-            raise ValueError(
-                f"combine must be one of {', '.join(map(repr, AVERAGING))}; got {self.combine!r}."
-            )
+        one_of(self, "combine", AVERAGING)
         able = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
             if self.combine != "best" and not isinstance(final_step(model), able):

@@ -129,7 +129,7 @@ FROM = CalibrationDisplay.from_estimator, CalibrationDisplay.from_predictions
     ("draw", "message"),
     [
         (lambda: FROM[0](classifier(3), X, CLASSES[:-1]), "inconsistent"),
-        (lambda: FROM[0](classifier(3), X, CLASSES, n_bins=0), "n_bins must be a positive int"),
+        (lambda: FROM[0](classifier(3), X, CLASSES, n_bins=0), "n_bins must be at least 1, got 0"),
         (lambda: FROM[0](classifier(3), X, CLASSES, strategy="odd"), "strategy must be"),
         (
             lambda: FROM[0](classifier(3), X, CLASSES, class_of_interest=7),
