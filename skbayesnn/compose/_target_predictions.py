@@ -145,7 +145,7 @@ def _functions(method):
     @wraps(method)
     def draw(self, X, n_samples=1, random_state=0):
         t = self._ask(method.__name__, X, n_samples, random_state)
-        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
+        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
 
     return draw
 
@@ -213,6 +213,10 @@ class TransformedPredictions(Predictions):
         """Call a method of the regressor, which may be a pipeline."""
         check_is_fitted(self)
         return ask(self.regressor_, method, X, *args)
+
+    def _taken_back(self, t):
+        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
+        return self._map.back(t)
 
 
 def as_targets(y):
