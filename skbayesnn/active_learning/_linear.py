@@ -92,17 +92,18 @@ def observed(V, targets):
     """Vectors ``V`` ``(n, p, r)`` after unit-noise targets ``(m, r)`` were measured.
 
     Measuring ``t = v^T z + noise`` of variance 1 changes the precision of ``z`` from 1 to ``1 + v
-    v^T``, whatever the measured value. The inverse root of this matrix is ``1 - factor v v^T``.
-    Each ``v`` is in the coordinates after the measurements before it.
+    v^T``, whatever the measured value. The inverse root of this matrix is ``1 - v v^T / (rho (1 +
+    rho))`` with ``rho^2 = 1 + v^T v``. Each ``v`` is in the coordinates after the measurements
+    before it, see `measured`.
     """
     for v in targets:
-        root = np.sqrt(1.0 + v @ v)
-        V = V - (V @ v / (root * (1.0 + root)))[..., None] * v
+        rho = np.sqrt(1.0 + v @ v)
+        V = V - (V @ v / (rho * (1.0 + rho)))[..., None] * v
     return V
 
 
 def measured(V):
-    """List vectors ``(m, r)`` of unit-noise targets that are measured in turn, for `observed`."""
+    """List the vectors ``(m, r)`` of unit-noise targets that are measured in turn."""
     targets = []
     for v in V:
         targets.append(observed(v, targets))

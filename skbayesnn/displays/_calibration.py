@@ -18,7 +18,7 @@ from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
 from skbayesnn.displays._inputs import NETWORKS, class_probabilities
 from skbayesnn.estimators import final_step
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.metrics._scorers import predicting
+from skbayesnn.metrics._scorers import model_with
 
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)
@@ -131,7 +131,7 @@ class CalibrationDisplay(Display):
         estimator = getattr(estimator, "predictor_", estimator)
         check_consistent_length(X, y)
         if is_regressor(estimator):
-            model, rows = predicting(estimator, X, "predictive_cdf")
+            model, rows = model_with(estimator, X, "predictive_cdf")
             pit = model.predictive_cdf(rows, y).reshape(len(y), -1)
             if pit.shape[1] > 1:
                 names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]

@@ -23,7 +23,7 @@ from skbayesnn.displays._inputs import (
     slice_of_inputs,
     table,
 )
-from skbayesnn.metrics._scorers import predicting
+from skbayesnn.metrics._scorers import model_with
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
@@ -147,7 +147,7 @@ class PredictiveDisplay(Display):
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
-        model, grid = predicting(
+        model, grid = model_with(
             estimator, slice_of_inputs(X, index, x, fixed, names), "predict_std"
         )
         mean, std = (some.reshape(len(x), -1) for some in model.predict(grid, return_std=True))

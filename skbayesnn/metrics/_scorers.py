@@ -73,7 +73,7 @@ def log_density_scorer(
     >>> found["test_log_density"].shape
     (4,)
     """
-    model, X = predicting(estimator, X, "log_predictive_density")
+    model, X = model_with(estimator, X, "log_predictive_density")
     return mean_over_rows(model.log_predictive_density(X, y), sample_weight)
 
 
@@ -118,7 +118,7 @@ def neg_crps_scorer(
     >>> print(round(neg_crps_scorer(model, X, y), 2))
     -0.04
     """
-    model, X = predicting(estimator, X, "predictive_cdf")
+    model, X = model_with(estimator, X, "predictive_cdf")
     return -mean_over_rows(_crps(model, X, y), sample_weight)
 
 
@@ -164,7 +164,7 @@ def neg_calibration_error_scorer(
     if is_classifier(estimator):
         proba, labels = estimator.predict_proba(X), estimator.classes_
         return -expected_calibration_error(y, proba, labels=labels, sample_weight=sample_weight)
-    model, X = predicting(estimator, X, "predictive_cdf")
+    model, X = model_with(estimator, X, "predictive_cdf")
     return -quantile_calibration_error(model.predictive_cdf(X, y), sample_weight=sample_weight)
 
 
@@ -239,18 +239,18 @@ def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
 
 
 def _coverage_score(estimator, X, y, sample_weight=None, *, coverage):
-    model, X = predicting(estimator, X, "predict_interval")
+    model, X = model_with(estimator, X, "predict_interval")
     interval = model.predict_interval(X, coverage=coverage)
     return -abs(interval_coverage(y, interval, sample_weight=sample_weight) - coverage)
 
 
 def _interval_score(estimator, X, y, sample_weight=None, *, coverage):
-    model, X = predicting(estimator, X, "predict_interval")
+    model, X = model_with(estimator, X, "predict_interval")
     interval = model.predict_interval(X, coverage=coverage)
     return -mean_over_rows(interval_score(y, interval, coverage=coverage), sample_weight)
 
 
-def predicting(estimator, X, method):
+def model_with(estimator, X, method):
     """Find the model with the method inside pipelines and searches, and its transformed rows.
 
     Any other regressor that predicts its standard deviation counts as Gaussian.
