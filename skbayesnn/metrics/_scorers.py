@@ -294,6 +294,8 @@ class GaussianPredictions:
 
     def predictive_cdf(self, X, y):
         mean, std = self.predict(X)
+        if np.size(y) != mean.size:
+            raise ValueError(f"y has the shape {np.shape(y)}, the predictions {mean.shape}.")
         return norm.cdf(np.reshape(y, mean.shape), mean, std)
 
     def predict_interval(self, X, coverage):
