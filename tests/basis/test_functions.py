@@ -37,27 +37,30 @@ def test_polynomials_on_the_interval_of_the_data(basis, function):
     assert_allclose(values, np.transpose(expected), rtol=1e-12, atol=1e-12)
 
 
-def test_hermite_polynomials():
+@pytest.mark.parametrize(
+    ("kind", "first", "function"),
+    [
+        (
+            HermitePolynomialFeatures,
+            1,
+            lambda i, z: eval_hermitenorm(i, z) / np.sqrt(factorial(i)),
+        ),
+        (
+            HermiteFunctionFeatures,
+            0,
+            lambda i, z: (
+                eval_hermite(i, z)
+                * np.exp(-0.5 * z**2)
+                / np.sqrt(2.0**i * factorial(i) * np.sqrt(np.pi) * 1.7)
+            ),
+        ),
+    ],
+)
+def test_hermite(kind, first, function):
     center, scale = np.array([1.0, 2.0]), 1.7
-    values = HermitePolynomialFeatures(9, center=center, scale=scale).fit_transform(X)
+    values = kind(9, center=center, scale=scale).fit_transform(X)
     z = (X - center) / scale
-    expected = [
-        eval_hermitenorm(i, z[:, j]) / np.sqrt(factorial(i)) for j in range(2) for i in range(1, 10)
-    ]
-    assert_allclose(values, np.transpose(expected), rtol=1e-10, atol=1e-12)
-
-
-def test_hermite():
-    center, scale = np.array([1.0, 2.0]), 1.7
-    values = HermiteFunctionFeatures(9, center=center, scale=scale).fit_transform(X)
-    z = (X - center) / scale
-    expected = [
-        eval_hermite(i, z[:, j])
-        * np.exp(-0.5 * z[:, j] ** 2)
-        / np.sqrt(2.0**i * factorial(i) * np.sqrt(np.pi) * scale)
-        for j in range(2)
-        for i in range(9)
-    ]
+    expected = [function(i, z[:, j]) for j in range(2) for i in range(first, first + 9)]
     assert_allclose(values, np.transpose(expected), rtol=1e-10, atol=1e-12)
 
 
