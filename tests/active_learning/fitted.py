@@ -89,7 +89,7 @@ class Numbered(Part):
         self._mean, self._V = mean, V
 
     def whitened(self, X):
-        """Those of the inputs in ``X``."""
+        """Means and vectors of the inputs in ``X``."""
         rows = X[:, 0].astype(int)
         return self._mean[rows], self._V[rows]
 

@@ -69,7 +69,7 @@ def binary_table(p, q, covariance):
 @pytest.mark.parametrize("sd", [0.1, 1.0, 4.9, 5.1, 9.0])
 @pytest.mark.parametrize("correlation", [-1.0, -0.9, 0.0, 0.3, 0.99, 1.0])
 def test_covariance_of_sigmoids(sd, correlation):
-    """That of two classes, as their information tells it."""
+    """Covariance of two classes, by bounds on their mutual information."""
     grid, weights = normal_grid(2, n=601, reach=8.0)
     means, sds = np.array([0.7, -1.3]) * sd, np.array([sd, 0.6 * sd])
     z = grid @ np.array([[1.0, correlation], [0.0, np.sqrt(1.0 - correlation**2)]])

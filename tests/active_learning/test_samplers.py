@@ -21,7 +21,7 @@ def constant_networks(means, sds, weights):
 
 
 def spread_information(means, sds, counts):
-    """What a target tells about which draw it came from, of some alike as many as ``counts``."""
+    """Information of a target about its draw; each draw is repeated ``counts`` times."""
     means, sds = np.repeat(means, counts), np.repeat(sds, counts)
     model = constant_networks(means, sds, np.full(len(means), 1.0 / len(means)))
     return information_gain(model, [[0.0]])[0]

@@ -59,7 +59,7 @@ def evidences(x, y, orders):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_smooth_data_prefer_high_orders_and_rough_data_low_ones(seed):
-    """As in MacKay 1992, table 2.1."""
+    """Table 2.1 of MacKay (1992) in small."""
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(-4, 4, 60))
     smooth = np.sin(2 * x) + 0.1 * rng.standard_normal(60)

@@ -1,4 +1,4 @@
-"""What all displays share."""
+"""Common behaviour of all displays."""
 
 import subprocess
 import sys

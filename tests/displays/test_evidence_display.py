@@ -43,7 +43,7 @@ def widths_and_priors():
 
 
 def changed(search, **columns):
-    """The same search with other results."""
+    """Copy of a search with other results."""
     return SimpleNamespace(results_=search.results_ | columns, estimators_=search.estimators_)
 
 

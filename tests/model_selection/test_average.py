@@ -51,7 +51,7 @@ def regressors(request):
 
 
 def by_model(search, method, *args, **kwargs):
-    """What every model says, stacked."""
+    """Predictions of all models, stacked."""
     return np.stack([ask(model, method, *args, **kwargs) for model in search.estimators_])
 
 

@@ -40,7 +40,7 @@ def dask():
 
 @contextmanager
 def ray():
-    """The same; Ray does not count tasks for others."""
+    """Two local workers; Ray does not count tasks for others."""
     library = pytest.importorskip("ray")
     register_ray = pytest.importorskip("ray.util.joblib").register_ray
     library.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
@@ -53,7 +53,7 @@ def ray():
 
 
 def found(model):
-    """Everything that must be the same wherever it was computed."""
+    """Results that must not depend on where they were computed."""
     values = [*model.predict(X, return_std=True), np.array(model.log_evidence_)]
     if hasattr(model, "results_"):
         values += [model.results_["log_evidence"], model.weights_]
