@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from skbayesnn.active_learning import information_gain, model_discrimination
+from skbayesnn.active_learning import information_gain
 from skbayesnn.predictive import class_probabilities
 from tests.active_learning.exact import mixture_entropy, table_information
 from tests.active_learning.fitted import blank, candidates, constants, sampled
@@ -42,21 +42,6 @@ def test_draws_that_lie_far_apart():
     means = np.array([0.0, 1.0, 5.0, 1e3])
     for sd in (1e-2, 1e-12):
         assert_allclose(spread_information(means, np.full(4, sd), 1), np.log(4), rtol=1e-9)
-
-
-def test_information_about_the_mixture():
-    mixtures = [
-        (np.array([0.0, 1.0]), np.array([0.5, 1.0]), np.array([0.3, 0.7])),
-        (np.array([0.5]), np.array([2.0]), np.array([1.0])),
-    ]
-    P = np.array([0.4, 0.6])
-    means, sds = (np.concatenate([mixture[i] for mixture in mixtures]) for i in (0, 1))
-    together = np.concatenate([p * mixture[2] for p, mixture in zip(P, mixtures, strict=True)])
-    own = [mixture_entropy(*mixture) for mixture in mixtures]
-    exact = mixture_entropy(means, sds, together) - P @ own
-    models = [constant_networks(*mixture) for mixture in mixtures]
-    found = model_discrimination(*models, [[0.0]], probabilities=P)
-    assert_allclose(found, exact, rtol=1e-8)
 
 
 @pytest.mark.parametrize("noise", ["constant", "input_dependent"])
