@@ -145,20 +145,17 @@ class CalibrationDisplay(Display):
                 "This display needs a regressor with predict(X, return_std=True), or a classifier "
                 f"with predict_proba; got {estimator!r}."
             )
-        y, sets = column_or_1d(y), class_probabilities(estimator, X)
-        classes = estimator.classes_
+        sets = class_probabilities(estimator, X)
         if name is not None:
             sets = {name if len(sets) == 1 else f"{name}, {n}": p for n, p in sets.items()}
-        if class_of_interest is None and len(classes) > 2:
-            hits = {n: classes[np.argmax(p, axis=1)] == y for n, p in sets.items()}
-            sets = {n: p.max(axis=1) for n, p in sets.items()}
-            quantity = "the predicted class"
-        else:
-            index = _class_index(class_of_interest, classes)
-            hits = dict.fromkeys(sets, y == classes[index])
-            sets = {n: p[:, index] for n, p in sets.items()}
-            quantity = _class_name(classes[index])
-        curves = [_reliability(n, hits[n], p, n_bins, strategy) for n, p in sets.items()]
+        y, classes, curves = column_or_1d(y), estimator.classes_, []
+        most = class_of_interest is None and len(classes) > 2
+        index = None if most else _class_index(class_of_interest, classes)
+        for label, p in sets.items():
+            hits = y == (classes[np.argmax(p, axis=1)] if most else classes[index])
+            probability = p.max(axis=1) if most else p[:, index]
+            curves.append(_reliability(label, hits, probability, n_bins, strategy))
+        quantity = "the predicted class" if most else _class_name(classes[index])
         return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
     @classmethod

@@ -147,23 +147,17 @@ class PredictiveDisplay(Display):
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
-        model, grid = model_with(
-            estimator, slice_of_inputs(X, index, x, fixed, names), "predict_std"
-        )
-        mean, std = (some.reshape(len(x), -1) for some in model.predict(grid, return_std=True))
+        rows = slice_of_inputs(X, index, x, fixed, names)
+        model, rows = model_with(estimator, rows, "predict_std")
+        mean, std = (some.reshape(len(x), -1) for some in model.predict(rows, return_std=True))
         n_outputs = mean.shape[1]
         output = output_index(output, n_outputs)
+        epistemic, functions = _of_weights(model, rows, output, n_functions, random_state)
         x_data, y_data = None, None
         if y is not None:
             check_consistent_length(X, y)
             x_data = column(X, index).astype(float)
             y_data = _target(check_array(y, ensure_2d=False), output, n_outputs)
-        epistemic, functions = None, None
-        if isinstance(model, NETWORKS):  # of others the parts are unknown, and draws may have noise
-            epistemic = model.predict_std(grid, kind="epistemic").reshape(len(x), -1)[:, output]
-            if n_functions:
-                draws = model.sample_y(grid, n_functions, random_state)
-                functions = draws.reshape(len(x), -1, n_functions)[:, output]
         display = cls(
             x,
             mean[:, output],
@@ -237,6 +231,20 @@ class PredictiveDisplay(Display):
             return [(self.total_std, BANDS[0], "predictive")]
         stds, names = (self.total_std, self.epistemic_std), ("weights and noise", "weights alone")
         return zip(stds, BANDS, names, strict=True)
+
+
+def _of_weights(model, rows, output, n_functions, random_state):
+    """Standard deviations ``(n,)`` due to the weights, and drawn functions ``(n, n_functions)``.
+
+    They are ``None`` for estimators of others, whose draws may include the noise.
+    """
+    if not isinstance(model, NETWORKS):
+        return None, None
+    std = model.predict_std(rows, kind="epistemic").reshape(len(rows), -1)[:, output]
+    if not n_functions:
+        return std, None
+    draws = model.sample_y(rows, n_functions, random_state)
+    return std, draws.reshape(len(rows), -1, n_functions)[:, output]
 
 
 def _target(y, output, n_outputs):
