@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -12,23 +13,34 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skbayesnn._typing import Estimator
+from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
-from skbayesnn.compose._target_predictions import TransformedPredictions, as_targets
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
+    ask,
     checked_weights,
     final_step,
     path_to_final_step,
 )
 from skbayesnn.estimators.inputs._parameters import one_of
+from skbayesnn.estimators.predictions._methods import Predictions
 
 
-class TransformedTargetRegressor(
-    TransformedPredictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator
-):
+def _functions(method):
+    """Delegate a method that draws functions to the regressor, and transform them back."""
+
+    @wraps(method)
+    def draw(self, X, n_samples=1, random_state=0):
+        t = self._ask(method.__name__, X, n_samples, random_state)
+        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
+
+    return draw
+
+
+class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regression of transformed targets, with predictions in units of the original targets.
 
     The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,
@@ -166,6 +178,55 @@ class TransformedTargetRegressor(
         self._keep(mapping.log_slope(t).sum(axis=1), weight)
         return self
 
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Predict the median or mean of the targets, see ``prediction``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Also return the total standard deviation, see `predict_std`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predictions, in units of y.
+        y_std : ndarray of the same shape
+            Standard deviation; only with ``return_std``.
+        """
+        distribution = self.predict_distribution(X)
+        centre = distribution.ppf(0.5) if self.prediction == "median" else distribution.mean()
+        return (centre, distribution.std()) if return_std else centre
+
+    def predict_distribution(
+        self, X: ArrayLike, measurement_std: None = None
+    ) -> TransformedDistribution:
+        """Predict the distribution of the targets, from which all other predictions follow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        measurement_std : None
+            Not supported for transformed targets.
+
+        Returns
+        -------
+        TransformedDistribution
+            Density, quantiles, moments and more, by the names of SciPy's distributions.
+        """
+        if measurement_std is not None:
+            raise ValueError(
+                "measurement_std is not supported for transformed targets. Leave it out, or fit "
+                "the targets as they are."
+            )
+        inner = self._ask("predict_distribution", X)
+        return TransformedDistribution(inner, self._map)
+
+    sample_y = _functions(EvidenceMLPRegressor.sample_y)
+    sample_prior = _functions(EvidenceMLPRegressor.sample_prior)
+
     def _checked_regressor(self):
         """Check the parameters, and return the regressor to fit."""
         one_of(self, "prediction", ("median", "mean"))
@@ -231,6 +292,15 @@ class TransformedTargetRegressor(
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
+
+    def _ask(self, method, X, *args):
+        """Call a method of the regressor, which may be a pipeline."""
+        check_is_fitted(self)
+        return ask(self.regressor_, method, X, *args)
+
+    def _taken_back(self, t):
+        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
+        return self._map.back(t)
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""

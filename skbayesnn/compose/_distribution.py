@@ -1,21 +1,18 @@
-"""Predictions of targets from predictions of transformed targets."""
+"""Predictive distribution of targets from that of transformed targets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators import EvidenceMLPRegressor, ask, probabilities
+from skbayesnn.estimators import probabilities
 from skbayesnn.estimators.predictions._distribution import Distribution
-from skbayesnn.estimators.predictions._methods import Predictions
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -137,86 +134,6 @@ class TransformedDistribution(Distribution):
         if y.shape[1] != n_outputs:
             raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
         return y
-
-
-def _functions(method):
-    """Delegate a method that draws functions to the regressor, and transform them back."""
-
-    @wraps(method)
-    def draw(self, X, n_samples=1, random_state=0):
-        t = self._ask(method.__name__, X, n_samples, random_state)
-        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
-
-    return draw
-
-
-class TransformedPredictions(Predictions):
-    """Mixin of the predictions of a regressor of transformed targets, in units of the targets.
-
-    The predictions are those of ``regressor_``, transformed back by ``_map``.
-    """
-
-    regressor_: Any
-    prediction: str
-    _map: Any
-
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Predict the median or mean of the targets, see ``prediction``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default=False
-            Also return the total standard deviation, see `predict_std`.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions, in units of y.
-        y_std : ndarray of the same shape
-            Standard deviation; only with ``return_std``.
-        """
-        distribution = self.predict_distribution(X)
-        centre = distribution.ppf(0.5) if self.prediction == "median" else distribution.mean()
-        return (centre, distribution.std()) if return_std else centre
-
-    def predict_distribution(
-        self, X: ArrayLike, measurement_std: None = None
-    ) -> TransformedDistribution:
-        """Predict the distribution of the targets, from which all other predictions follow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        measurement_std : None
-            Not supported for transformed targets.
-
-        Returns
-        -------
-        TransformedDistribution
-            Density, quantiles, moments and more, by the names of SciPy's distributions.
-        """
-        if measurement_std is not None:
-            raise ValueError(
-                "measurement_std is not supported for transformed targets. Leave it out, or fit "
-                "the targets as they are."
-            )
-        inner = self._ask("predict_distribution", X)
-        return TransformedDistribution(inner, self._map)
-
-    sample_y = _functions(EvidenceMLPRegressor.sample_y)
-    sample_prior = _functions(EvidenceMLPRegressor.sample_prior)
-
-    def _ask(self, method, X, *args):
-        """Call a method of the regressor, which may be a pipeline."""
-        check_is_fitted(self)
-        return ask(self.regressor_, method, X, *args)
-
-    def _taken_back(self, t):
-        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
-        return self._map.back(t)
 
 
 def as_targets(y):
