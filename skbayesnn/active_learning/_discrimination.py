@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +100,12 @@ def model_discrimination(
     allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS
     found = [resolve(model, allowed) for model in models]
     _check_comparable([model for model, _ in found])
-    views = (_of_minima if len(found) == 1 else _of_models)(found, X_candidates)
+    views = [
+        View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)
+        for model, prepare in found
+    ]
+    if len(found) == 1:
+        views = _of_minima(found[0][0], views[0].X)
     P = _probabilities(probabilities, views)
     views = [view for view, p in zip(views, P, strict=True) if p > 0]
     return _information(views, P[P > 0], is_classifier(found[0][0]), method)
@@ -116,17 +121,8 @@ class View(NamedTuple):
     log_evidence: float
 
 
-def _of_models(found, X_candidates):
-    return [
-        View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)
-        for model, prepare in found
-    ]
-
-
-def _of_minima(found, X_candidates):
+def _of_minima(model, X):
     """Make the views of the distinct minima of a fit that have a share in its predictions."""
-    ((model, prepare),) = found
-    X = prepare(X_candidates)
     networks = [network for network in model.networks_ if network.weight > 0]
     views = [
         View(Ensemble((part,), (np.ones(1),)), X, model._y_scaling, net.weight, net.log_evidence)
@@ -179,9 +175,8 @@ def _information(views, P, classes, method):
     """Compute the information gains, for regression in blocks of rows."""
     if classes:
         p = np.stack([view.ensemble.probabilities(view.X) for view in views])
-        if method == "exact":
-            return class_information(p, P)
-        return _over_pairs(_divergence_of_classes, p, P) + np.zeros(p.shape[1])
+        exactly = method == "exact"
+        return class_information(p, P) if exactly else _over_pairs(_divergence_of_classes, p, P)
     rule = _exactly if method == "exact" else _approximately
     width = sum(view.ensemble.doubles_per_row for view in views)
     blocks = row_blocks(len(views[0].X), width)
@@ -197,18 +192,17 @@ def _predictive(view, X):
 
 
 def _over_pairs(divergence, things, P):
-    """Sum of symmetrised divergences of pairs, with weights ``P_i P_j / 2``, ``i < j``.
+    """Sum of symmetrised divergences of pairs, with weights ``P_i P_j / 2``.
 
     It is the mutual information to second order in the differences of the densities.
     """
-    pairs = combinations(zip(P, things, strict=True), 2)
+    pairs = combinations_with_replacement(zip(P, things, strict=True), 2)
     return 0.5 * sum(p * q * divergence(one, other) for (p, one), (q, other) in pairs)
 
 
 def _approximately(mixtures, P):
     """Approximate information gain for Gaussians with the moments of the mixtures."""
-    moments = [mixture_moments(*mixture) for mixture in mixtures]
-    return _over_pairs(_divergence, moments, P) + np.zeros(len(moments[0][0]))
+    return _over_pairs(_divergence, [mixture_moments(*mixture) for mixture in mixtures], P)
 
 
 def _divergence(one, other):
